@@ -26,6 +26,9 @@ Node attributes, all present on every node:
 | severed | bool | a leaf that reaches the loss only behind a cut; a backward that torch refused |
 | names | set[str] | what `around=` finds it by |
 
+A box of kind "cut" keeps the gradient from something that comes into it; one of another kind whose `cut` says something
+has a cut inside that the gradient goes past.
+
 Edge attributes: kind ("flow": data; "grad": from a node to where its gradient flows;
 "made": op to its grad_fn; "alias": write to the value that shares the memory; "finding": from the cause of a
 finding to what it is about, where nothing else ties them), label,
@@ -44,6 +47,7 @@ from gradscope.collector import paused
 from gradscope.graph._attempts import READABLE, attempts
 from gradscope.graph._build import Builder
 from gradscope.graph._owners import joined_name
+from gradscope.graph._pointed import Codes, Group
 from gradscope.graph._select import select
 from gradscope.graph._shown import shown as shown_of
 from gradscope.graph.arrows import Graph
@@ -54,6 +58,7 @@ LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
 TALL = 15  # boxes below each other that fit a screen
 ALMOST = 1.25  # screens: rather so large than a model in one box
+NOTABLY = 0.1  # screens that a coarser picture must be smaller by
 ROOMY = 22  # boxes up to which parameters have boxes of their own
 
 __all__ = [
@@ -82,6 +87,7 @@ class View:
     regions: dict[int, Region] = field(default_factory=dict)
     clusters: dict[int, str] = field(default_factory=dict)  # id of a module or of a calling line → title
     nesting: dict[int, int] = field(default_factory=dict)  # id of a calling line → how deep it is called
+    told: dict[Group, Codes] = field(default_factory=dict)  # what findings say of all that a call did
     cwd: str = ""  # of the run
     depth: int | None = None  # of the calls or modules that are opened, where not all are
 
@@ -108,7 +114,8 @@ def view(
     findings: those to mark. step: which optimizer step (from 1; 0: all graphs of the run); without
     it the step that matters most. around: only what lies near a name, within `depth` edges of it. depth, without
     `around`: modules or calls nested deeper than this are drawn as the one around them. extent: how many screens high
-    or wide a view is; where no level and no depth is asked for, one that is larger than one is drawn coarser.
+    or wide a view is; where no depth is asked for, one that is larger than one is drawn less deep, and where no level
+    is, coarser.
     Raises GradscopeError for an unknown level, step or name.
     """
     if level is not None and level not in LEVELS:
@@ -121,8 +128,11 @@ def view(
     flow, marked, found = known.flow, known.marks, list(findings)
     shown = View(Graph(), "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
     known_boxes: set[tuple[int, ...]] = set()
-    almost: View | None = None
-    for attempt in attempts(flow, level, depth if around is None else None, sliced=around is not None):
+    almost: tuple[float, View] | None = None
+    smallest: tuple[float, View] | None = None  # of a level that is asked for
+    for attempt in attempts(
+        flow, level, depth if around is None else None, around is not None, measured=extent is not None
+    ):
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
         if attempt.at_once and (parts := _parts(boxes.keys)) in known_boxes:
@@ -130,7 +140,8 @@ def view(
         if attempt.at_once:
             known_boxes.add(parts)
         if around is not None or not attempt.too_many(count):
-            shown.graph = Builder(flow, boxes, attempt.level, marked, found).build()
+            builder = Builder(flow, boxes, attempt.level, marked, found)
+            shown.graph, shown.told = builder.build(), builder.pointed.groups
             if around is not None:
                 shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
@@ -140,10 +151,15 @@ def view(
             if not attempt.too_many(count):
                 screens = (extent or _height)(told) if attempt.at_once else 0
                 if screens <= 1:
-                    shown = told if attempt.at_once or almost is None else almost
+                    if not attempt.at_once:
+                        chosen = almost or (smallest if level is not None else None)
+                        told = chosen[1] if chosen is not None else shown
+                    shown = told
                     break
-                if screens <= ALMOST:
-                    almost = almost or told
+                if smallest is None or screens < smallest[0]:
+                    smallest = screens, told
+                if screens <= ALMOST and (almost is None or screens < almost[0] - NOTABLY):
+                    almost = screens, told
         if attempt.coarser:
             shown.notes.append(
                 f"the {attempt.level} level has {count} nodes, too many to read: showing the {attempt.coarser} level"

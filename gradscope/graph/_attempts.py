@@ -26,24 +26,28 @@ class Attempt:
     coarser: str = ""
     note: str = ""
     depth: int | None = None  # of the calls or modules that it opens, where not all are
-
-    @property
-    def at_once(self) -> bool:
-        """Whether the picture should fit a screen."""
-        return self.most == FITTING
+    at_once: bool = False  # whether the picture should fit a screen
 
     def too_many(self, nodes: int) -> bool:
         """Whether a picture of so many boxes can't be read."""
         return self.most is not None and nodes > self.most
 
 
-def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = False) -> Iterator[Attempt]:
+def attempts(
+    flow: Flow, level: str | None, depth: int | None, sliced: bool = False, measured: bool = False
+) -> Iterator[Attempt]:
     """What is asked for, then what is coarser. depth: no call or module nested deeper has a box of its own.
-    sliced: only a part of the picture will be shown."""
+    sliced: only a part of the picture will be shown. measured: how large a picture is will be known."""
     own = level or ("module" if _in_modules(flow) else "line")
-    if level is None and depth is None and not sliced:
-        yield from _fitting(flow, own)
-        return
+    if depth is None and not sliced:
+        if level is None:
+            yield from _fitting(flow, own)
+            yield from _shallower(flow, FITTING, at_once=True)
+            return
+        if measured and level == "line":
+            yield from _fitting(flow, own, READABLE)
+        elif measured and level == "module":
+            yield from _shallower(flow, READABLE, at_once=True, least=1)
     if own == "op":
         yield Attempt("op", partial(op_boxes, flow), coarser="line")
     if own in ("op", "line"):
@@ -53,24 +57,25 @@ def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = Fa
     yield from _shallower(flow, READABLE)
 
 
-def _fitting(flow: Flow, level: str) -> Iterator[Attempt]:
+def _fitting(flow: Flow, level: str, most: int = FITTING) -> Iterator[Attempt]:
+    """Lines of less and less depth, where they are to be drawn."""
     if level == "line":
         deepest = deepest_call(flow)
         depths = range(deepest, min(deepest, 1) - 1, -1)  # the outermost calls alone would be one box
         for rolled, depth in product((False, True), depths):
             note = "" if depth == deepest else _told(depth, deepest, "calls")
             boxes = partial(line_boxes, flow, depth, rolled=rolled)
-            yield Attempt("line", boxes, FITTING, note=note, depth=depth)
-    yield from _shallower(flow, FITTING)
+            yield Attempt("line", boxes, most, note=note, depth=depth, at_once=True)
 
 
-def _shallower(flow: Flow, most: int) -> Iterator[Attempt]:
+def _shallower(flow: Flow, most: int, at_once: bool = False, least: int = 0) -> Iterator[Attempt]:
     """Modules of less and less depth."""
     deepest = deepest_module(flow)
-    for depth in range(deepest, -1, -1):
+    for depth in range(deepest, least - 1, -1):
         note = "" if depth == deepest else _told(depth, deepest, "modules")
-        most_here = most if depth else None
-        yield Attempt("module", partial(module_boxes, flow, depth), most_here, note=note, depth=depth)
+        boxes = partial(module_boxes, flow, depth)
+        most_here, screen = (most, at_once) if depth else (None, False)
+        yield Attempt("module", boxes, most_here, note=note, depth=depth, at_once=screen)
 
 
 def deepest_call(flow: Flow) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -15,12 +16,13 @@ from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
 from gradscope.graph._earlier import source_of
-from gradscope.graph._marks import Mark, got_gradient
-from gradscope.graph._owners import Boxes, Key, code_of, frame_at, joined_name, part_title
+from gradscope.graph._marks import Mark, got_gradient, stopped
+from gradscope.graph._owners import Boxes, code_of, frame_at, joined_name, part_title
+from gradscope.graph._places import Key
 from gradscope.graph._pointed import Codes, Pointed, backward_id
 from gradscope.graph.arrows import Graph
 from gradscope.graph.attributes import add_edge, add_node, node_data
-from gradscope.model import Finding, Site, Value
+from gradscope.model import Finding, Op, Site, Value
 
 # Buffers among the arguments of torch's functions, by place.
 BUFFERS = {
@@ -43,6 +45,9 @@ class Builder:
     graph: Graph = field(default_factory=Graph)
 
     def __post_init__(self) -> None:
+        self.more: dict[
+            str, tuple[int, int]
+        ] = {}  # box → how often it ran, and in how many of these it is drawn
         self.names = names_of(self.flow.trace)
         self.counts = Counts(self.flow, self.flow.times)
         self.once = Counts(self.flow)
@@ -50,7 +55,9 @@ class Builder:
         self.members: dict[Key, list[int]] = {}
         for op, key in enumerate(self.boxes.keys):
             self.members.setdefault(key, []).append(op)
-        self.pointed = Pointed(self.flow, self.boxes.keys, self.findings)
+        self.pointed = Pointed(
+            self.flow, self.boxes.keys, self.findings, self.boxes.cluster, self.boxes.callers
+        )
         self.model_inputs = {
             self.flow.joined[e.graph, v]
             for e in self.flow.events
@@ -96,21 +103,22 @@ class Builder:
         outputs = [v for i in ops for v in flow.outputs[i]]
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
-        kind, label, detail = self._describe(key, ops, worst)
+        stops = worst is not None and stopped(flow, self.marks, ops)
+        kind, label, detail = self._describe(key, ops, stops)
         names = {name for v in outputs if (name := flow.name(v)) is not None}
         return node_data(
             kind=kind, label=label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=list(dict.fromkeys(writes)), count=self._count(key, ops, self.counts),
+            writes=list(dict.fromkeys(writes)), count=self._times(key, ops),
             earlier=flow.earlier.issuperset(ops),
             **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
 
-    def _describe(self, key: Key, ops: list[int], cut: Mark | None) -> tuple[str, str, str]:
-        """(kind, label, second line) of a box."""
+    def _describe(self, key: Key, ops: list[int], cut: bool) -> tuple[str, str, str]:
+        """(kind, label, second line) of a box. cut: no gradient comes through it."""
         flow = self.flow
         op = flow.ops[ops[0]]
         site = op.site.user
@@ -172,25 +180,52 @@ class Builder:
         return f"the memory of {base}" if base is not None else "a value without a name"
 
     @cached_property
-    def round(self) -> list[int]:
+    def round(self) -> Sequence[Hashable]:
         """Of each op: in which round of its box it ran."""
         if self.boxes.run:
             return self.boxes.run
-        found = [0] * len(self.flow.ops)
+        found: list[Hashable] = [0] * len(self.flow.ops)
         for key, ops in self.members.items():
-            calls = self._count(key, ops, self.once)
-            alike: dict[Hashable, list[int]] = {}
-            for op in ops if calls > 1 else ():
-                at = self.flow.ops[op]
-                alike.setdefault((self.counts.below_forward(at.site), at.name, at.module), []).append(op)
-            for same in alike.values():
-                for number, op in enumerate(same):
-                    found[op] = number * calls // len(same)
+            if self._count(key, ops, self.once) == 1:
+                continue
+            by_module: dict[int | None, list[int]] = {}  # of those that are folded
+            for op in ops:
+                by_module.setdefault(self._called(key, op), []).append(op)
+            for module, own in by_module.items():
+                calls = self._count(key, own, self.once)
+                alike: dict[Hashable, list[int]] = {}
+                for op in own:
+                    at = self.flow.ops[op]
+                    alike.setdefault((self.counts.below_forward(at.site), at.name, at.module), []).append(op)
+                for same in alike.values():
+                    for number, op in enumerate(same):
+                        found[op] = module, number * calls // len(same)
         return found
+
+    def _called(self, key: Key, op: int) -> int | None:
+        """The module that a box stands for at this op, or whose code it is."""
+        own = self.flow.ops[op].module
+        if key[0] != "module" or own is None:
+            return own
+        chain = [own, *self.counts.around(own)]
+        depth = len(self.counts.around(key[1])) if isinstance(key[1], int) else 0
+        return chain[max(len(chain) - 1 - depth, 0)]
 
     def _module(self, id: int | None) -> str | None:
         module = self.flow.trace.modules.get(id) if id is not None else None
         return None if module is None else (module.path or module.name or module.cls)
+
+    def _times(self, key: Key, ops: list[int]) -> int:
+        """How often a box ran, with the rounds that prepared data which is not drawn."""
+        count = self._count(key, ops, self.counts)
+        first = self.flow.ops[ops[0]]
+        if any(self.flow.ops[op].nodes for op in ops) or self.flow.earlier.issuperset(ops):
+            return count
+        ran, drawn = self.ran[_call(first)], self.drawn[_call(first)]
+        if ran <= drawn:
+            return count
+        self.more[self._id(key)] = ran, drawn
+        return count * ran // drawn
 
     def _count(self, key: Key, ops: list[int], counts: Counts) -> int:
         """How often a box ran in what is shown."""
@@ -220,6 +255,9 @@ class Builder:
             users = flow.consumers.get(index, ())
             if not users and index not in flow.roots:
                 continue
+            if (source := self._drawn(index)) is not None:
+                self.leaf_node[index] = source
+                continue
             boxes = {self.boxes.keys[op] for op in users}
             if len(boxes) == 1 and (box := next(iter(boxes)))[0] == "data" and index not in flow.roots:
                 self.leaf_node[index] = self._id(box)
@@ -239,13 +277,56 @@ class Builder:
             self._leaf(members)
         self._behind()
 
+    def _drawn(self, index: int) -> str | None:
+        """The box of the call that made a value, where the call is drawn for another round of the same code: of
+        rounds that are alike one is stored, and data that was prepared before is left out."""
+        value = self.flow.values[index]
+        if self.level == "op" or value.kind != "input" or value.site is None:
+            return None
+        known = self.makers.get(_made(value), {})
+        used = {self.flow.ops[op].site.id for op in self.flow.consumers.get(index, ())}
+        if len(known) != 1 or value.site.id in used:  # only seen there for the first time
+            return None
+        ((key, name),) = known.items()
+        return self._id(key) if self.flow.name(index) in (None, name) else None
+
+    @cached_property
+    def makers(self) -> dict[Hashable, dict[Key, str | None]]:
+        """Call and what it gives → its boxes, and what that is called. Of boxes that build no graph."""
+        flow = self.flow
+        found: dict[Hashable, dict[Key, str | None]] = {}
+        for key, ops in self.members.items():
+            if not flow.earlier.issuperset(ops) and not any(flow.ops[op].nodes for op in ops):
+                for op in ops:
+                    for value in flow.outputs[op]:
+                        made = _made(flow.values[value], flow.ops[op].site)
+                        found.setdefault(made, {})[key] = flow.name(value)
+        return found
+
+    @cached_property
+    def ran(self) -> Counter[Hashable]:
+        """Each call → how often it ran in all that was chosen to be shown, also where it is left out."""
+        found: Counter[Hashable] = Counter()
+        for id, times in self.flow.times.items():
+            for op in self.flow.trace.graph(id).ops:
+                found[_call(op)] += times
+        return found
+
+    @cached_property
+    def drawn(self) -> Counter[Hashable]:
+        """The same of the ops that are shown."""
+        found: Counter[Hashable] = Counter()
+        for index, op in enumerate(self.flow.ops):
+            found[_call(op)] += self.counts.of_ops([index])
+        return found
+
     def _uses(self, index: int, users: Sequence[int]) -> Hashable:
         """What must agree for two leaves to be one in the picture: the same folded ops take them
-        at the same place; data without a name, if it goes into the same boxes."""
+        at the same place; data, if it has one name and goes into the same boxes."""
         flow = self.flow
         data = flow.parameter(index) is None and flow.values[index].kind in ("input", "intermediate")
-        if data and flow.name(index) is None:
-            return frozenset(self.boxes.keys[op] for op in users), index in flow.roots
+        if data and (self.level != "op" or flow.name(index) is None):
+            return frozenset(self.boxes.keys[op] for op in users), flow.name(index), index in flow.roots
         return frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
 
     def _codes_of(self, index: int) -> Codes:
@@ -263,7 +344,7 @@ class Builder:
         flow = self.flow
         first = members[0]
         value = flow.values[first]
-        names = [name for v in members if (name := flow.name(v) or self._buffer_name(v)) is not None]
+        names = [name for v in members if (name := self._buffer_name(v) or flow.name(v)) is not None]
         parameter = flow.parameter(first)
         kind = value.kind if value.kind in ("parameter", "buffer") else "input"
         if parameter is not None and (parameter.registered or parameter.optimizers):
@@ -331,15 +412,19 @@ class Builder:
                               trainable=bool(self.graph.nodes[id]["trainable"] and shown["trainable"]))  # fmt: skip
 
     def _buffer_name(self, index: int) -> str | None:
-        """What torch calls a buffer that one of its functions takes at a known place."""
+        """What torch calls a buffer that one of its functions takes at a known place, or its module's code."""
         value = self.flow.values[index]
         if value.kind != "buffer":
             return None
+        holder = self.flow.trace.modules.get(value.module) if value.module is not None else None
+        path = self._module(value.module)
+        own = (self.flow.name(index) or "").partition("self.")
+        if holder is not None and not own[0] and own[2].isidentifier():
+            return f"{path}.{own[2]}" if holder.path else own[2]
         for op in self.flow.consumers.get(index, ()):
             known = BUFFERS.get(self.flow.ops[op].name, ())
             at = self.flow.inputs[op].index(index)
             if at < len(known) and known[at]:
-                path = self._module(value.module)
                 return f"{path}.{known[at]}" if path else known[at]
         return None
 
@@ -362,8 +447,10 @@ class Builder:
 
     def _flow_edges(self) -> None:
         flow = self.flow
-        found: dict[tuple[str, str, tuple[int, ...], bool], list[int]] = {}
-        loops: set[tuple[str, str]] = set()
+        found: dict[
+            tuple[str, str, tuple[int, ...], bool], dict[int, set[int]]
+        ] = {}  # → value → graphs that read it
+        back: set[tuple[str, str]] = set()
         place_of = {key: i for i, key in enumerate(self.members)}
         for op, inputs in enumerate(flow.inputs):
             target = self.boxes.keys[op]
@@ -371,23 +458,37 @@ class Builder:
             for value in dict.fromkeys(inputs):
                 source = self.source(value)
                 maker = flow.maker[value]
-                if source is None or (source == target_id and (maker is None or self._same_round(maker, op))):
+                if source is None or (source == target_id and self._inside(target, maker, op)):
                     continue
-                shown = flow.values[value]
-                found.setdefault((source, target_id, shown.shape, self._trains(value)), []).append(value)
+                way = source, target_id, flow.values[value].shape, self._trains(value)
+                found.setdefault(way, {}).setdefault(value, set()).add(flow.ops[op].graph)
                 if maker is not None and place_of[self.boxes.keys[maker]] >= place_of[target]:
-                    loops.add((source, target_id))
+                    back.add((source, target_id))
+        loops = _closing(back, [way[:2] for way in found])
         for (source, target_id, shape, grad), values in found.items():
-            shown = flow.values[values[0]]
+            first = next(iter(values))
             self.edge(
-                source, target_id, "flow", shape=shape, dtype=shown.dtype, trainable=grad,
-                count=self.counts.of_values(set(values)),
-                label=flow.name(values[0]) or "", loop=(source, target_id) in loops,
-                severed=self._severed_way(values, source),
+                source, target_id, "flow", shape=shape, dtype=flow.values[first].dtype, trainable=grad,
+                count=self._read(source, target_id, values),
+                label=flow.name(first) or "", loop=(source, target_id) in loops,
+                severed=self._severed_way(list(values), source),
             )  # fmt: skip
 
-    def _same_round(self, maker: int, op: int) -> bool:
-        """Inside one box: a way from op to op of one round is not drawn, a loop's way back is."""
+    def _read(self, source: str, target: str, values: Mapping[int, set[int]]) -> int:
+        """How many values go from one box to another. values: each with the graphs that read it."""
+        count = 0
+        for value, graphs in values.items():
+            made = self.counts.of_values([value])
+            own = self.flow.graph_of[value].id in graphs
+            count += made if own else min(made, sum(self.counts.of_graph(id) for id in graphs))
+        ran, drawn = self.more.get(source, (1, 1))
+        return count * ran // drawn if self.more.get(target) == (ran, drawn) else count
+
+    def _inside(self, box: Key, maker: int | None, op: int) -> bool:
+        """Inside one box: a way from op to op of one round is not drawn, a loop's way back is; nor how data was
+        prepared."""
+        if maker is None or box[0] == "data":
+            return True
         return self.level != "op" and self.round[maker] == self.round[op]
 
     def _severed_way(self, values: list[int], source: str) -> bool:
@@ -415,6 +516,21 @@ class Builder:
             apart = any(id.startswith("place:") for id in (*left, *right))
             if apart and not lone:
                 self._tie(finding, left, right, "")
+            if (right or left) and all(id.startswith("place:") for id in (*left, *right)):
+                self._tie(finding, (right or left)[-1:], self._holders(finding), "")
+            for id in (*left, *right):
+                self._tie(finding, [id], self.ids(self.pointed.called.get(id, ())[-1:]), "")
+
+    def _holders(self, finding: Finding) -> list[str]:
+        """The boxes that alone use parameters of a finding."""
+        own = {s[1] for s in finding.subjects if s[0] == "parameter"}
+        leaves = {
+            self.leaf_node[v] for v, id in self.flow.parameter_of.items() if id in own and v in self.leaf_node
+        }
+        users = [
+            {b for _, b, e in self.graph.edges_from(leaf) if e["kind"] == "flow"} for leaf in sorted(leaves)
+        ]
+        return list(dict.fromkeys(user for found in users if len(found) == 1 for user in found))[:MAX_ENDS]
 
     def ids(self, found: Sequence[str | Key]) -> list[str]:
         """The nodes of boxes, of those that the graph has."""
@@ -523,6 +639,33 @@ class Builder:
                 self.edge(
                     source, id, "flow", trainable=shown.requires_grad, shape=shown.shape, dtype=shown.dtype
                 )
+
+
+def _closing(back: set[tuple[str, str]], ways: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of the ways back to a box above that close a circle: of others what they come from was only made later."""
+    after: dict[str, set[str]] = {}
+    for tail, head in ways:
+        after.setdefault(tail, set()).add(head)
+    found: set[tuple[str, str]] = set()
+    for target in {head for _, head in back}:
+        seen = {target}
+        todo = [target]
+        while todo:
+            for head in after.get(todo.pop(), set()) - seen:
+                seen.add(head)
+                todo.append(head)
+        found |= {(tail, head) for tail, head in back if head == target and tail in seen}
+    return found
+
+
+def _call(op: Op) -> Hashable:
+    return op.site.id, op.name, op.module, op.cut
+
+
+def _made(value: Value, site: Site | None = None) -> Hashable:
+    """Where a value was made, and what it is like."""
+    at = site or value.site
+    return at and at.id, value.shape, value.dtype, value.requires_grad
 
 
 def told_of(*known: Codes | None) -> dict[str, Any]:

@@ -56,6 +56,10 @@ class Counts:
         """How often these ops ran."""
         return sum(self._times.get(self.flow.ops[op].graph, 1) for op in ops)
 
+    def of_graph(self, id: int) -> int:
+        """How often a graph ran."""
+        return self._times.get(id, 1)
+
     def of_values(self, values: Iterable[int]) -> int:
         """How many values these are."""
         return sum(self._times.get(self.flow.graph_of[value].id, 1) for value in values)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gradscope.analysis.cuts import differentiates
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.lost import End, lost
+from gradscope.analysis.names import op_name
+from gradscope.analysis.ops import SHAPED_AS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name
 from gradscope.model import Op, Site
@@ -45,8 +48,48 @@ def marks(flow: Flow) -> dict[int, Mark]:
             ids = [id for id in ends if bits[id] & here] if here else []
             names = tuple(dict.fromkeys(parameter_name(flow.trace, id) for id in ids))
             values = frozenset(v for v in leaves if here and flow.parameter_of[v] in ids)
-            found[index] = Mark(op.cut or ends[ids[0]].kind, op.site, names, values)
-    return found
+            found[index] = Mark(_reason(op, op.cut or ends[ids[0]].kind), op.site, names, values)
+    return {index: mark for index, mark in found.items() if mark.severs or not _asks_for_shape(flow, index)}
+
+
+def _reason(op: Op, kind: str) -> str:
+    if differentiates(op):
+        return "grad without create_graph"
+    return op_name(op.name) if kind == "nondifferentiable" else kind
+
+
+def _asks_for_shape(flow: Flow, index: int) -> bool:
+    """Whether an op takes from all that has a graph the shape or the type alone: there is no way to cut."""
+    return flow.ops[index].name in SHAPED_AS and not any(
+        flow.values[v].requires_grad for v in flow.inputs[index][:1]
+    )
+
+
+def stopped(flow: Flow, marks: Mapping[int, Mark], ops: Sequence[int]) -> bool:
+    """Whether a cut among the ops of one box severs a parameter, or keeps the gradient from something that comes in and
+    has no other way through. Else the gradient goes past it."""
+    if any(i in marks and marks[i].severs for i in ops):
+        return True
+    own = set(ops)
+    bits: dict[int, int] = {}  # of what comes in
+    carried: dict[int, int] = {}  # value made inside → what came in that has a way of gradients to it
+    cut = through = 0
+    for i in ops:
+        brought = 0
+        for value in flow.inputs[i]:
+            if flow.maker[value] in own:
+                brought |= carried.get(value, 0)
+            elif flow.values[value].requires_grad:
+                brought |= bits.setdefault(value, 1 << len(bits))
+        if i in marks:
+            cut |= brought
+            continue
+        for value in flow.outputs[i]:
+            if flow.values[value].requires_grad:
+                carried[value] = brought
+                if value in flow.roots or not own.issuperset(flow.consumers.get(value, ())):
+                    through |= brought
+    return not through or bool(cut & ~through)
 
 
 def _lost_values(flow: Flow, ends: dict[int, End], bits: dict[int, int]) -> list[int]:

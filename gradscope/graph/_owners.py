@@ -14,18 +14,18 @@ from gradscope.analysis.names import op_name, short_path
 from gradscope.graph._counts import Counts
 from gradscope.graph._data import data_chains
 from gradscope.graph._fold import fold
+from gradscope.graph._places import Key, same_places
 from gradscope.graph._runs import (
     Run,
     aligned,
     folded,
     line_runs,
+    made_ahead,
     module_signatures,
     parameter_state,
     runs_of,
 )
 from gradscope.model import Module, Op, Site, place_of
-
-Key = tuple[Hashable, ...]
 
 
 @dataclass
@@ -37,6 +37,9 @@ class Boxes:
     cluster: dict[Key, tuple[int, ...]] = field(default_factory=dict)
     titles: dict[int, str] = field(default_factory=dict)  # module id, or number of a calling line → its title
     nesting: dict[int, int] = field(default_factory=dict)  # number of a calling line → how deep it is called
+    callers: dict[int, tuple[str, int]] = field(
+        default_factory=dict
+    )  # number of a calling line → where it stands
     run: list[int] = field(default_factory=list)  # of each op: which round of its line it belongs to
     parts: set[Key] = field(default_factory=set)  # what a line that has a cluster does itself
 
@@ -86,6 +89,7 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
             ids.setdefault(part, len(ids))
             boxes.titles[ids[part]] = _line_title(flow, part[-1])
             boxes.nesting[ids[part]] = len(part)
+            boxes.callers[ids[part]] = part[-1]
         boxes.cluster[key] = tuple(ids[part] for part in around)
         if way in calling:
             boxes.parts.add(key)
@@ -130,6 +134,7 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
     parents = {above for id in set(whole) if id is not None for above in counts.around(id)}
     owns = [_own(flow, op, whole[op], parents) for op in range(len(flow.ops))]
     runs = runs_of([(own, flow.ops[op].cut if own[0] == "part" else None) for op, own in enumerate(owns)])
+    runs = made_ahead(flow, runs)
     groups = folded(flow, _by_kind(flow, runs, owns, whole), 3, [whole[run.ops[0]] for run in runs])
     owner = _equal_modules(flow, [[whole[runs[number].ops[0]] for number in group] for group in groups])
     ops_together = aligned(runs, groups)
@@ -153,6 +158,8 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
         for run in group:
             for member in runs[run].ops:
                 boxes.keys[member] = ("data", data[member]) if member in data else key
+    boxes.keys = same_places(flow, boxes.keys)
+    boxes.cluster = {key: boxes.cluster[key] for key in dict.fromkeys(boxes.keys) if key in boxes.cluster}
     boxes.titles = _titles(flow, owner)
     _drop_single(boxes.cluster)
     return _apart(flow, boxes)

@@ -3,11 +3,11 @@ the parameters and values that they are about)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
-from gradscope.graph._owners import Key
+from gradscope.graph._places import Key
 from gradscope.model import Finding, Site, Span
 
 MAX_PLACES = 12  # lines of findings that nothing in the picture stands at
@@ -25,6 +25,14 @@ class Codes:
 
 
 @dataclass(frozen=True)
+class Group:
+    """The boxes around all that one call did, and the call."""
+
+    cluster: int
+    site: Site
+
+
+@dataclass(frozen=True)
 class Place:
     """A line that a finding names and that no box of the picture stands for."""
 
@@ -34,16 +42,23 @@ class Place:
 
 @dataclass
 class Pointed:
-    """What the findings point at: boxes, lines that backward passes start at, parameters, values, other places."""
+    """What the findings point at: boxes, groups of boxes, lines that backward passes start at, parameters, values,
+    other places."""
 
     flow: Flow
     keys: Sequence[Key]  # the box of each op
     findings: Sequence[Finding]
+    clusters: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)  # box → the groups that it lies in
+    callers: Mapping[int, tuple[str, int]] = field(
+        default_factory=dict
+    )  # group → its line, where it is one's
     boxes: dict[Key, Codes] = field(default_factory=dict)
     passes: dict[tuple[str, int], Codes] = field(default_factory=dict)
     parameters: dict[int, Codes] = field(default_factory=dict)
     values: dict[int, Codes] = field(default_factory=dict)
+    groups: dict[Group, Codes] = field(default_factory=dict)
     places: dict[Place, Codes] = field(default_factory=dict)
+    called: dict[str, list[Key]] = field(default_factory=dict)  # place → the boxes of what it called
     ends: list[tuple[Finding, list[str | Key], list[str | Key]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -56,6 +71,7 @@ class Pointed:
                 self._by_line.setdefault(site.location(), {})[key] = None
             for frame in op.site.stack:
                 self._called.setdefault(frame.span(), {})[key] = None
+        self._differentiated = {op.site.user.span() for op in self.flow.ops if op.name == "grad"}
         self._passes = {event.site.user.location() for event in self.flow.backwards}
         self._starts = {event.site.user.span() for event in self.flow.backwards}
         for finding in self.findings:
@@ -72,21 +88,45 @@ class Pointed:
             return []
         boxes = self._boxes([site, site.user])
         calls = not boxes and site.span() in self._called
-        if site.span() in self._starts or (not (boxes or calls) and site.location() in self._passes):
+        differentiated = boxes and site.span() in self._differentiated
+        if (site.span() in self._starts and not differentiated) or (
+            not (boxes or calls) and site.location() in self._passes
+        ):
             self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
             return [backward_id(site.location())]
         if not boxes and not calls:
             boxes = self._neighbours([site, site.user])
-        for key in boxes:
+        cluster = self._around(site, boxes) if len(boxes) > 1 or calls else None
+        for key in boxes if cluster is None else ():
             self.boxes.setdefault(key, Codes()).add(finding.code, cause)
-        if boxes:
+        if boxes and cluster is None:
             return list(boxes)
+        if cluster is not None:
+            self.groups.setdefault(Group(cluster, site), Codes()).add(finding.code, cause)
+            return list[str | Key](boxes or self._called[site.span()])[:1]
         place = next((p for p in self.places if p.site.location() == site.location()), None)
         if place is None and len(self.places) >= MAX_PLACES:
             return []
         place = place or Place(site, f"place:{site.path}:{site.line}")
         self.places.setdefault(place, Codes()).add(finding.code, cause)
+        if calls:
+            self.called.setdefault(place.id, list(self._called[site.span()]))
         return [place.id]
+
+    def _around(self, site: Site, boxes: Sequence[Key]) -> int | None:
+        """The innermost group that holds all the boxes of what a call did: of groups that stand for lines, its own.
+        boxes: those that are the call's own code, as library code is; then the group has to hold no other."""
+        keys = boxes or list(self._called[site.span()])
+        chains = [self.clusters.get(key, ()) for key in keys]
+        shared = [ids[0] for ids in zip(*chains, strict=False) if len(set(ids)) == 1]
+        own = [id for id in shared if self.callers.get(id, site.location()) == site.location()]
+        if boxes:
+            own = [
+                id
+                for id in own
+                if not any(id in held for key, held in self.clusters.items() if key not in keys)
+            ]
+        return (own[0] if boxes else own[-1]) if own else None
 
     def _boxes(self, sites: Sequence[Site]) -> list[Key]:
         """The boxes of the very expression, or the one of all that it calls."""

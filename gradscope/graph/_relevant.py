@@ -21,6 +21,7 @@ def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
     kept |= {index for index, mark in marks(flow).items() if mark.severs}
     kept |= _pointed_at(flow, findings, kept)
     kept = _with_sources(flow, kept)
+    kept = _with_sources(flow, kept | _alike(flow, kept))
     kept |= _aliases(flow, kept)
     while more := _writes_into(flow, kept) - kept:
         kept = _with_sources(flow, kept | more)
@@ -51,6 +52,12 @@ def _pointed_at(flow: Flow, findings: Sequence[Finding], kept: set[int]) -> set[
             around = by_line.get(site.location(), set())
             found |= by_span.get(site.span()) or (set() if around & kept else around)
     return found
+
+
+def _alike(flow: Flow, kept: set[int]) -> set[int]:
+    """Other rounds of calls that make data and are kept: where they go to is not known of the last round."""
+    calls = {(flow.ops[op].site.id, flow.ops[op].name) for op in kept if not flow.ops[op].nodes}
+    return {index for index, op in enumerate(flow.ops) if not op.nodes and (op.site.id, op.name) in calls}
 
 
 def _unreached(flow: Flow) -> set[int]:

@@ -62,6 +62,17 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
     return found
 
 
+def made_ahead(flow: Flow, runs: list[Run]) -> list[Run]:
+    """The runs, with the data that one ends with as a run of its own: it was made for what follows."""
+    found: list[Run] = []
+    for run in runs:
+        at = len(run.ops)
+        while at > 0 and not flow.inputs[run.ops[at - 1]]:
+            at -= 1
+        found += [Run(run.own, ops) for ops in (run.ops[:at], run.ops[at:]) if ops]
+    return found
+
+
 def _made_ahead(flow: Flow, run: Run, op: int) -> list[int]:
     """Takes from a run the data that it ends with, made for the next one that begins with `op`."""
     ahead: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
@@ -146,8 +146,11 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
         for found in reversed(steps):
             if found.graphs:
                 return _first_like(trace, steps, found, found.last)
-    graphs = list(dict.fromkeys(s.graph for s in trace.segments if s.graph is not None))
-    return _within_size(trace, graphs)
+    times: Counter[int] = Counter()
+    for segment in trace.segments:
+        if segment.graph is not None:
+            times[segment.graph] += segment.repeat
+    return replace(_within_size(trace, list(times)), times=times)
 
 
 def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:

@@ -14,7 +14,8 @@ from gradscope.analysis.flow import Flow
 from gradscope.graph import View, view
 from gradscope.graph._attempts import FITTING, deepest_call, deepest_module
 from gradscope.graph._build import Builder
-from gradscope.graph._owners import Boxes, Key, groups_of, line_boxes, module_boxes
+from gradscope.graph._owners import Boxes, groups_of, line_boxes, module_boxes
+from gradscope.graph._places import Key
 from gradscope.graph._shown import shown
 from gradscope.graph.arrows import Graph
 from gradscope.model import Finding
@@ -50,6 +51,9 @@ class Outline:
     parameters: dict[int, str] = field(
         default_factory=dict
     )  # id of a parameter → the node that it is part of
+    called: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # line of a finding → the nodes of what it called
     notes: list[str] = field(default_factory=list)
 
 
@@ -73,6 +77,7 @@ def outline(
     made.pointed = [
         (builder.ids(causes), builder.ids(effects)) for _, causes, effects in builder.pointed.ends
     ]
+    made.called = {id: builder.ids(keys) for id, keys in builder.pointed.called.items()}
     made.grad_fns = _grad_fns(builder)
     owners = flow.parameter_of
     made.parameters = {owners[value]: id for value, id in builder.leaf_node.items() if value in owners}

@@ -12,7 +12,7 @@ from gradscope.render._layout import lay_out
 
 HEIGHT = 950.0  # points that a column should not exceed
 LONG = 3  # times as high as wide
-APART = 0.8  # of the pairs of boxes in two columns stand as these do
+APART, OF_LONG = 0.8, 0.65  # of the pairs of boxes in two columns stand as these do; of a long picture
 PULLS = (0, 1, 30)  # edges that ask for the order of columns
 MARGIN = 0.15  # inches around a picture
 
@@ -20,11 +20,12 @@ MARGIN = 0.15  # inches around a picture
 @dataclass
 class Columns:
     """Box → its column, and the boxes that columns begin with, from left to right. pull: how much the layout
-    is to heed that order; 0: in the smallest picture."""
+    is to heed that order; 0: in the smallest picture. order: how many pairs of boxes have to."""
 
     of: dict[str, int] = field(default_factory=dict)
     heads: list[str] = field(default_factory=list)
     pull: int = 1
+    order: float = APART
 
     def apart(self, one: str, other: str) -> bool:
         return self.of.get(one) != self.of.get(other)
@@ -54,7 +55,8 @@ def columns(
             inside = [name for name, at in of.items() if at == column]
             held = [name for name in inside if around.get(name)] or inside
             heads.append(min(held, key=lambda name: boxes[name][0]))
-        yield from (Columns(of, heads, pull) for pull in PULLS)
+        apart = OF_LONG if height > 2 * width else APART
+        yield from (Columns(of, heads, pull, apart) for pull in PULLS)
 
 
 def in_order(dot: str, known: Columns) -> bool:
@@ -66,7 +68,7 @@ def in_order(dot: str, known: Columns) -> bool:
         places.setdefault(column, []).append(boxes[name][1])
     beside = [x < y for left, right in pairwise(sorted(places)) for x in places[left] for y in places[right]]
     heads = [boxes[head][1] for head in known.heads]
-    return heads == sorted(heads) and sum(beside) >= APART * len(beside)
+    return heads == sorted(heads) and sum(beside) >= known.order * len(beside)
 
 
 def extent(dot: str) -> tuple[float, float]:

@@ -9,13 +9,14 @@ from typing import Any
 import graphviz
 
 from gradscope import escape
-from gradscope.analysis.names import relative, shape_words
+from gradscope.analysis.names import place, relative, shape_words
+from gradscope.graph import View
 from gradscope.model import place_of
 from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
 _BREAK = re.compile(r"[ ,(]|\.(?!\d)")  # a row may end here, but not within 0.5
-MAX_OWN_ROWS = 3  # leaves listed in the box of a module or line
+MAX_TOLD = 3  # leaves that findings are about, in the box of a module or line
 MAX_ROWS = 6  # parameters listed in one box
 
 
@@ -66,11 +67,11 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
     return rows
 
 
-def summary(leaves: list[dict[str, Any]]) -> list[str]:
+def summary(leaves: list[dict[str, Any]], most: int) -> list[str]:
     """The leaves of one box as rows; where they are many, those that findings are about and the number of the rest."""
-    if len(leaves) <= MAX_OWN_ROWS:
+    if len(leaves) <= most:
         return rows(leaves)
-    told = [leaf for leaf in leaves if leaf["findings"]][:MAX_OWN_ROWS]
+    told = [leaf for leaf in leaves if leaf["findings"]][:MAX_TOLD]
     found = rows(told)
     for kind, word in (("parameter", "parameter"), ("buffer", "buffer")):
         rest = [leaf for leaf in leaves if leaf["kind"] == kind and leaf not in told]
@@ -79,9 +80,35 @@ def summary(leaves: list[dict[str, Any]]) -> list[str]:
             states.setdefault(style.look_of(leaf), []).append(leaf)
         for look, same in states.items():
             count, elements = sum(leaf["count"] for leaf in same), sum(leaf["numel"] for leaf in same)
-            state = "" if look == kind else f" ({style.LOOKS[look].legend.removeprefix('parameter ')})"
+            state = (
+                ""
+                if look == kind
+                else f" ({style.LOOKS[look].legend.removeprefix('parameter ').removesuffix(' parameter')})"
+            )
             text = f"{count:,} {word}{'s' if count > 1 else ''}{state}, {elements:,} elements"
             found.append(small(f"{style.LOOKS[look].sign} {text}", style.LOOKS[look].text))
+    return found
+
+
+def cut_words(data: dict[str, Any]) -> str:
+    """What a box says of the cuts in it that lose no parameter's gradient; "" without any."""
+    if not data["cut"] or data["severs"]:
+        return ""
+    if data["kind"] != "cut":  # the gradient goes past it
+        return f"{style.CUT_SIGN} {data['cut']} inside"
+    return f"{data['cut']}: no gradient passes" if style.look_of(data) == "cut" else ""
+
+
+def group_marks(view: View, id: int) -> list[str]:
+    """What findings say of a group of boxes: "▲ GS402 at train.py:29"; of a calling line without the line."""
+    found = []
+    for group, codes in view.told.items():
+        if group.cluster != id:
+            continue
+        where = "" if view.nesting else f" at {place(group.site.user)}"
+        effects = [code for code in codes.effects if code not in codes.causes]
+        told = ((style.CAUSE_SIGN, list(codes.causes)), (style.EFFECT_SIGN, effects))
+        found += [f"{sign} {', '.join(known)}{where}" for sign, known in told if known]
     return found
 
 

@@ -11,6 +11,8 @@ _TEXT = re.compile(r"<text( [^>]*)>([^<]*)</text>")
 _FAMILY = re.compile(rf'font-family="({"|".join(style.FAMILIES)})[^"]*"')
 _SIZE = re.compile(r'font-size="([\d.]+)"')
 _HEAD = re.compile(r"<svg [^>]*>")
+_GROUP = re.compile(r'<g id="[^"]*" class="cluster">.*?(?=<g id="[^"]*" class="|</g>\s*</svg>)', re.DOTALL)
+_END = re.compile(r"</g>\s*</svg>\s*$")
 
 # Widths of Helvetica, from the space on, in thousandths of the size; Arial and Liberation Sans are as wide.
 _PLAIN = (
@@ -42,8 +44,19 @@ def _other(sign: str) -> int:
 def finish(svg: bytes) -> bytes:
     """The SVG of the layout engine, as it is shown."""
     text = _TEXT.sub(_fixed, svg.decode())
+    text = _titles_above(text)
     text = _FAMILY.sub(lambda match: f'font-family="{style.FAMILIES[match[1]]}"', text)
-    return _HEAD.sub(lambda match: f"{match[0]}\n<style>{_dark()}</style>", text, count=1).encode()
+    return _HEAD.sub(lambda match: f"{match[0]}\n<style>{_edged()}{_dark()}</style>", text, count=1).encode()
+
+
+def _titles_above(svg: str) -> str:
+    """Draws the titles of groups of boxes after the arrows, with an edge around their letters: arrows run through
+    where they stand."""
+    titles = [text[0] for group in _GROUP.finditer(svg) for text in _TEXT.finditer(group[0])]
+    if not titles:
+        return svg
+    svg = _GROUP.sub(lambda group: _TEXT.sub("", group[0]), svg)
+    return _END.sub(lambda end: f'<g class="titles">\n{chr(10).join(titles)}\n</g>\n{end[0]}', svg)
 
 
 def _fixed(match: re.Match[str]) -> str:
@@ -62,6 +75,12 @@ def _fixed(match: re.Match[str]) -> str:
     return f'<text{attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs">{shown}</text>'
 
 
+def _edged() -> str:
+    """What puts an edge around the letters of titles, where that is drawn below them."""
+    look = f"paint-order:stroke;stroke:{style.MODULE_FILL};stroke-width:3px;stroke-linejoin:round"
+    return f"@supports (paint-order:stroke){{.titles text{{{look}}}}}"
+
+
 def _dark() -> str:
     """Colours for a page that is dark, by those of the picture."""
     rules = [f'text[fill="{light}"]{{fill:{dark}}}' for light, dark in style.DARK_TEXT.items()]
@@ -71,4 +90,5 @@ def _dark() -> str:
     for light, dark in style.DARK_LINE.items():
         rules.append(f'[stroke="{light}"]{{stroke:{dark}}}')
         rules.append(f':is(polygon,path,ellipse)[fill="{light}"]{{fill:{dark}}}')
+    rules.append(f".titles text{{stroke:{style.DARK_FILL[style.MODULE_FILL]}}}")
     return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"

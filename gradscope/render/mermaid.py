@@ -70,7 +70,8 @@ def _lines(view: View, tree: dict[Any, Any], depth: int) -> list[str]:
         if isinstance(held, str):
             found.append("  " * depth + held)
             continue
-        title = _safe(labels.shortened(one_line(view.clusters.get(key, "")), 60))
+        title = labels.shortened(one_line(view.clusters.get(key, "")), 60)
+        title = _safe(" ".join([title, *labels.group_marks(view, key)]))
         found.append("  " * depth + f'subgraph s{key}["{title}"]')
         found += _lines(view, held, depth + 1)
         found.append("  " * depth + "end")
@@ -89,6 +90,8 @@ def _label(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     if data["severs"]:
         more = f" +{len(data['severs']) - 2}" if len(data["severs"]) > 2 else ""
         told.append(f"no gradient for {one_line(', '.join(data['severs'][:2]))}{more}")
+    if words := labels.cut_words(data):
+        told.append(words)
     if data["writes"]:
         told.append(f"writes {one_line(', '.join(data['writes'][:3]))}")
     told += [f"{style.LOOKS[style.look_of(row)].sign} {one_line(row['label'])}" for row in rows[:ROWS]]

@@ -48,11 +48,21 @@ def svg(view: View) -> str:
 
 
 def _fitted(view: View) -> str:
-    """The picture as DOT text, a long one in columns."""
+    """The picture as DOT text, a long one in columns, or with less room between its boxes and less told in them."""
     drawing = _Drawing(view)
     text = drawing.source()
     if view.level == "op":
         return text
+    found = _in_columns(view, drawing, text) or text
+    if extent(found)[1] > SCREEN[1]:
+        tight = _Drawing(view, tight=True).source()
+        if extent(tight)[1] <= SCREEN[1] or found is text:
+            return tight
+    return found
+
+
+def _in_columns(view: View, drawing: _Drawing, text: str) -> str | None:
+    """The picture in columns, where it is better seen so."""
     around = {drawing.ids[id]: data["cluster"] for id, data in view.graph.nodes.items()}
     loops = [
         (drawing.ids[tail], drawing.ids[head]) for tail, head, data in view.graph.edges() if data["loop"]
@@ -61,7 +71,7 @@ def _fitted(view: View) -> str:
         beside = _Drawing(view, columns=known).source()
         if in_order(beside, known):
             return beside
-    return text
+    return None
 
 
 def dot_text(view: View) -> str:
@@ -73,6 +83,7 @@ def dot_text(view: View) -> str:
 class _Drawing:
     view: View
     columns: Columns = field(default_factory=Columns)
+    tight: bool = False
     ids: dict[str, str] = field(default_factory=dict)  # node of the graph → box of the picture
     used: set[str] = field(default_factory=set)
     inside: set[tuple[str, str]] = field(default_factory=set)  # leaves that are rows of a box
@@ -82,8 +93,9 @@ class _Drawing:
         graph = self.view.graph
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
-            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.22", ranksep="0.24",
-            pad=str(MARGIN), labelloc="b", labeljust="l", outputorder="edgesfirst",
+            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.22",
+            ranksep="0.14" if self.tight else "0.24", pad=str(MARGIN), labelloc="b", labeljust="l",
+            outputorder="edgesfirst",
             tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
@@ -161,7 +173,9 @@ class _Drawing:
         look = style.look_of(data)
         leaf = data["kind"] in ("parameter", "buffer", "input")
         lines = [] if leaf else self._lines(id, data, look)
-        label = labels.label(lines, labels.rows([data]) if leaf else labels.summary(rows))
+        label = labels.label(
+            lines, labels.rows([data]) if leaf else labels.summary(rows, 1 if self.tight else 3)
+        )
         for row in rows:
             self.used.add(style.look_of(row))
         told_rows = any(row["findings"] for row in rows)
@@ -203,8 +217,8 @@ class _Drawing:
                 f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else ""
             )
             lines.append(labels.small(f"no gradient for {escape.html(escape.one_line(lost))}", style.RED))
-        elif data["cut"] and look == "cut":
-            lines.append(labels.small(f"{escape.html(data['cut'])}: no gradient passes", style.MUTED))
+        elif words := labels.cut_words(data):
+            lines.append(labels.small(escape.html(words), style.MUTED))
         if data["writes"]:
             written = labels.shortened(escape.one_line(", ".join(data["writes"][:3])), MAX_NAMES)
             known = data["writes"] != ["a value without a name"]
@@ -362,12 +376,15 @@ class _Drawing:
         if any(k == "finding" for k, _, _ in kinds):
             extras.append(("⇢", style.RED, "ties a finding to what it is about"))
         if any(data["loop"] for _, _, data in graph.edges()):
-            extras.append(("↑", style.FLOW, "into the next round"))
+            extras.append(("↑", style.FLOW, "into a later round or call"))
         if any(data["count"] > 1 for _, data in graph.nodes.items()):
             extras.append(("×n", style.INK, "that many times"))
-        if any(d["causes"] for _, d in graph.nodes.items()):
+        if any(labels.cut_words(data) and data["kind"] != "cut" for _, data in graph.nodes.items()):
+            extras.append((style.CUT_SIGN, style.MUTED, "cut inside: the gradient goes past it"))
+        groups = self.view.told.values()
+        if any(d["causes"] for _, d in graph.nodes.items()) or any(told.causes for told in groups):
             extras.append((style.CAUSE_SIGN, style.RED, "cause of a finding"))
-        if any(d["effects"] for _, d in graph.nodes.items()):
+        if any(d["effects"] for _, d in graph.nodes.items()) or any(told.effects for told in groups):
             extras.append((style.EFFECT_SIGN, style.RED, "what it is about"))
         title = [f"{self.view.title} · {self.view.level} level", *self.view.notes]
         return style.legend(list(self.used), extras, [escape.html(escape.one_line(t)) for t in title])
@@ -389,7 +406,7 @@ class _Tree:
             above, path = path, (*path, (kind, id))
             if path not in self._open:
                 graph = graphviz.Digraph(f"cluster_{len(self._open)}")
-                graph.attr(**(_module_look(self._view.clusters.get(id, "")) if kind == "module"
+                graph.attr(**(_module_look(self._view, id) if kind == "module"
                               else _region_look(self._view.regions[id], self._view.cwd)))  # fmt: skip
                 self._open[path] = (graph, above)
                 self._order.append(path)
@@ -423,11 +440,17 @@ class _Tree:
             self._open[above][0].subgraph(graph)
 
 
-def _module_look(title: str) -> dict[str, str]:
-    shown = escape.html(labels.shortened(escape.one_line(title), MAX_TITLE))
+def _module_look(view: View, id: int) -> dict[str, str]:
+    """A group of boxes, with what findings say of the call that it stands for."""
+    title = view.clusters.get(id, "")
+    label = labels.small(escape.html(labels.shortened(escape.one_line(title), MAX_TITLE)), style.MUTED)
+    told = labels.group_marks(view, id)
+    if told:
+        label += f"&#160;&#160;<B>{labels.small('&#160; '.join(map(escape.html, told)), style.RED)}</B>"
     return {
-        "label": f"<{labels.small(shown, style.MUTED)}>", "style": "rounded,filled",
-        "color": style.SHADOW, "fillcolor": style.MODULE_FILL, "labeljust": "l", "labelloc": "t", "margin": "9",
+        "label": f"<{label}>", "style": "rounded,filled", "penwidth": "2" if told else "1",
+        "color": style.RED if told else style.SHADOW, "fillcolor": style.MODULE_FILL,
+        "labeljust": "l", "labelloc": "t", "margin": "9",
         "tooltip": labels.attr(title),
     }  # fmt: skip
 
@@ -454,5 +477,6 @@ def _add_row(rows: list[dict[str, Any]], leaf: dict[str, Any]) -> None:
             row["called"].append(leaf["label"])
             row["label"] = joined_name(row["called"])
             row["count"] += leaf["count"]
+            row["numel"] += leaf["numel"]
             return
     rows.append({**leaf, "called": [leaf["label"]]})

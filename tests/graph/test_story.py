@@ -9,8 +9,11 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope.analysis.names import place
 from gradscope.api import picture
-from gradscope.graph import view
+from gradscope.graph import size, view
+from gradscope.render.mermaid import mermaid
+from gradscope.render.picture import dot_text, screens
 
 LEVELS = ["op", "line", "module"]
 
@@ -239,8 +242,8 @@ def test_a_picture_a_little_too_large_is_better_than_one_box() -> None:
     with gradscope.watch() as scope:
         loss = model(torch.ones(2, 4)).sum()
         loss.backward()
-    for screens, level, depth in ((1.1, "line", 1), (1.5, "module", 0)):
-        shown = view(scope.trace, extent=lambda shown, large=screens: large)
+    for high, level, depth in ((1.1, "line", 1), (1.5, "module", 0)):
+        shown = view(scope.trace, extent=lambda shown, large=high: large)
         assert (shown.level, shown.depth) == (level, depth)
 
 
@@ -292,8 +295,18 @@ def test_what_takes_the_result_of_a_called_model_is_not_blamed(level: str) -> No
             loss.backward()
             optimizer.step()
     assert "GS405" in [finding.code for finding in scope.trace.findings]
-    blamed = [data for data in nodes(picture(scope.trace, level).graph) if "GS405" in data["causes"]]
-    assert blamed and not any(data["label"].endswith("cross_entropy") for data in blamed)
+    shown = picture(scope.trace, level)
+    blamed = [data for data in nodes(shown.graph) if "GS405" in data["causes"]]
+    groups = [group for group, codes in shown.view.told.items() if "GS405" in codes.causes]
+    assert len(blamed) + len(groups) == 1
+    assert not any(data["label"].endswith("cross_entropy") for data in blamed)
+    if level == "op":  # there is no box around all that a call did
+        ties = [
+            shown.graph.nodes[b]["label"]
+            for _, b, d in shown.graph.edges(data=True)
+            if d["kind"] == "finding"
+        ]
+        assert blamed[0]["kind"] == "place" and ties == ["linear"]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -343,3 +356,247 @@ def test_what_is_summed_up_when_a_run_ends_is_no_step_to_be_drawn() -> None:
     shown = picture(scope.trace)
     assert "after the last step" not in shown.view.title
     assert any(data["kind"] == "backward" for data in nodes(shown.graph))
+
+
+@pytest.mark.parametrize("level", ["line", "module"])
+def test_a_finding_about_a_call_stands_in_the_box_around_it(level: str) -> None:
+    """An evaluation with gradients on, before the last step and after it."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.norm, self.head = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = torch.relu(self.norm(self.body(x)))
+            return self.head(x)
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def evaluate() -> float:
+        model.eval()
+        out = model(torch.randn(4, 4))
+        model.train()
+        return out.argmax(1).float().mean().item()
+
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 4)).pow(2).mean().backward()
+            optimizer.step()
+            evaluate()
+    (finding,) = [f for f in scope.trace.findings if f.code == "GS402"]
+    shown = picture(scope.trace, level)
+    assert not any(data["kind"] == "place" for data in nodes(shown.graph))
+    ((group, codes),) = shown.view.told.items()
+    assert (
+        finding.cause
+        and group.site.location() == finding.cause.location()
+        and list(codes.causes) == ["GS402"]
+    )
+    drawn = dot_text(shown.view)
+    where = f" at {place(finding.cause.user)}" if level == "module" else ""
+    assert f"▲ GS402{where}" in drawn and "cause of a finding" in drawn
+
+
+@pytest.mark.parametrize("level", ["line", "module"])
+def test_what_a_run_without_optimizer_did_is_counted(level: str) -> None:
+    """Its graphs repeat, and each is stored once."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    with gradscope.watch() as scope:
+        for _ in range(10):
+            x = torch.randn(5, 4, requires_grad=True)
+            y = net(x).sum()
+            y.backward()
+    graph = picture(scope.trace, level).graph
+    kinds = ("line", "module", "op", "input")
+    counts = {data["label"]: data["count"] for data in nodes(graph) if data["kind"] in kinds}
+    assert counts and set(counts.values()) == {10}
+    (made,) = [id for id, data in graph.nodes.items() if "randn" in data["label"] or data["label"] == "x"]
+    assert [data["count"] for _, _, data in graph.out_edges(made, data=True)] == [10]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_mode_that_changes_nothing_has_no_frame(level: str) -> None:
+    """torch's distributions switch gradients on for what they work out late."""
+    net = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            dist = torch.distributions.Categorical(logits=net(torch.randn(5, 4)))
+            loss = -(dist.log_prob(dist.sample()) + dist.entropy()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert any(region.kind == "enable_grad" for region in scope.trace.regions.values())
+    assert not any(data["region"] is not None for data in nodes(picture(scope.trace, level).graph))
+
+
+def test_what_was_made_for_a_second_call_is_no_round_of_a_loop() -> None:
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    with gradscope.watch() as scope:
+        one = net(torch.randn(5, 4) * 2)
+        other = net(torch.randn(5, 4) * 2)
+        (one - other).pow(2).sum().backward()
+    graph = picture(scope.trace, "module").graph
+    assert [data["count"] for data in nodes(graph) if data["detail"] == "Linear"] == [2, 2]
+    assert not any(data["loop"] for _, _, data in graph.edges(data=True))
+
+
+def test_data_that_is_filled_in_place_has_no_arrow_to_itself() -> None:
+    net = nn.Embedding(9, 3)
+    with gradscope.watch() as scope:
+        net.weight.sum().backward()
+        tokens = torch.zeros(4, 6, dtype=torch.long)
+        for row in range(4):
+            tokens[row, : row + 1] = torch.randint(1, 9, (row + 1,))
+        net(tokens).sum().backward()
+    graph = picture(scope.trace, "module").graph
+    assert any(data["kind"] == "input" for data in nodes(graph))
+    assert not any(a == b for a, b in graph.edges())
+
+
+@pytest.mark.parametrize("level", ["line", "module"])
+def test_a_cut_that_the_gradient_goes_past_is_told_inside_its_box(level: str) -> None:
+    class Straight(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return x + (x.round() - x).detach()
+
+    net = nn.Sequential(nn.Linear(4, 4), Straight(), nn.Linear(4, 2))
+    with gradscope.watch() as scope:
+        net(torch.randn(5, 4)).sum().backward()
+    shown = picture(scope.trace, level)
+    (data,) = [data for data in nodes(shown.graph) if data["cut"]]
+    assert data["kind"] == level
+    drawn = dot_text(shown.view)
+    assert "✂ detach inside" in drawn and "no gradient passes" not in drawn and "gradient goes past" in drawn
+    assert "✂ detach inside" in mermaid(shown.view)
+
+
+def test_what_is_read_for_its_shape_alone_is_no_cut() -> None:
+    net = nn.Linear(4, 4)
+    with gradscope.watch() as scope:
+        x = net(torch.randn(6, 4))
+        rows = torch.arange(6)[:, None].expand_as(x) // 2
+        torch.zeros(3, 4).scatter_add(0, rows, x).sum().backward()
+    assert not any(data["cut"] for data in nodes(picture(scope.trace, "op").graph))
+
+
+@pytest.mark.parametrize("level", ["line", "module"])
+def test_lines_of_a_finding_are_tied_to_its_parameters(level: str) -> None:
+    """Nothing else in the picture stands for the line that froze them, or for the one that made the optimizer."""
+    net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    with gradscope.watch() as scope:
+        for parameter in net[0].parameters():
+            parameter.requires_grad_(False)
+        optimizer = torch.optim.SGD(
+            [{"params": net[0].parameters()}, {"params": net[2].parameters(), "lr": 0.1}], 0.2
+        )
+        for _ in range(3):
+            optimizer.zero_grad()
+            hidden = torch.tanh(net[0](torch.randn(5, 4)))
+            net[2](hidden).pow(2).sum().backward()
+            optimizer.step()
+    assert [finding.code for finding in scope.trace.findings] == ["GS208"]
+    graph = picture(scope.trace, level).graph
+    places = [id for id, data in graph.nodes.items() if data["kind"] == "place"]
+    ends = [b for a in places for _, b, data in graph.out_edges(a, data=True) if b not in places]
+    users = {b for a, b in graph.edges() if graph.nodes[a]["label"] in ("0.weight", "0.bias")}
+    assert places and set(ends) == users and len(users) == 1
+
+
+def test_buffers_have_the_names_of_their_modules() -> None:
+    class Shift(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("offset", torch.ones(4))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return x - self.offset
+
+    net = nn.Sequential(Shift(), nn.Linear(4, 4), Shift())
+    with gradscope.watch() as scope:
+        net(torch.randn(5, 4)).sum().backward()
+    graph = picture(scope.trace, "op").graph
+    assert {data["label"] for data in nodes(graph) if data["kind"] == "buffer"} == {"0.offset", "2.offset"}
+
+
+def test_equal_blocks_feed_each_other_once_a_block() -> None:
+    """What a block does several times within itself is no way from one to the next."""
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(8, 24)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            one, two, three = (part.view(2, 2, 4).tanh() for part in self.inner(x).chunk(3, 1))
+            return x + (one * two * three).view(2, 8)
+
+    net = nn.Sequential(*[Block() for _ in range(6)])
+    with gradscope.watch() as scope:
+        net(torch.randn(2, 8)).sum().backward()
+    graph = picture(scope.trace, "module", depth=1).graph
+    (block,) = [id for id, data in graph.nodes.items() if data["detail"] == "Block"]
+    assert graph.nodes[block]["count"] == 6
+    assert [data["count"] for a, b, data in graph.edges(data=True) if a == b] == [5]
+
+
+def test_a_level_that_is_asked_for_opens_as_far_as_fits() -> None:
+    class Block(nn.Module):
+        def __init__(self, width: int, after: int) -> None:
+            super().__init__()
+            self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 16), nn.Linear(16, after)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.down(torch.relu(self.up(self.norm(x))))
+
+    net = nn.Sequential(*[Block(4 + n, 5 + n) for n in range(11)])
+    with gradscope.watch() as scope:
+        net(torch.randn(3, 4)).sum().backward()
+    whole = view(scope.trace, "module")
+    assert screens(whole) > 1
+    fitting = view(scope.trace, "module", extent=screens)
+    assert screens(fitting) <= 1 and fitting.level == "module" and size(fitting.graph) > 10
+    assert any("opens more" in note for note in fitting.notes)
+    assert len(view(scope.trace, "module", extent=screens, depth=2).graph) == len(whole.graph)
+
+
+def test_what_was_evaluated_after_the_last_step_is_one_box_a_line() -> None:
+    """Data of the first round was made before what is shown begins, and the last round is followed by nothing."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.randn(5, 4)).sum().backward()
+            optimizer.step()
+        net.eval()
+        right = 0.0
+        for _ in range(4):
+            x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+            out = net(x)
+            right += (out.argmax(1) == y).sum().item()
+    assert [finding.code for finding in scope.trace.findings] == ["GS402"]
+    graph = picture(scope.trace, "module").graph
+    counts = [data["count"] for data in nodes(graph) if data["kind"] in ("op", "cut", "module", "input")]
+    assert len(counts) == 6 and set(counts) == {4}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_derivative_without_graph_is_marked_where_it_cuts(level: str) -> None:
+    """Its call begins a pass too, which is not to blame."""
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            real = torch.randn(6, 4, requires_grad=True)
+            (slope,) = torch.autograd.grad(critic(real).sum(), real)
+            loss = critic(torch.randn(6, 4)).mean() + 10 * (slope.norm(2, 1) - 1).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert [finding.code for finding in scope.trace.findings] == ["GS305"]
+    blamed = [data for data in nodes(picture(scope.trace, level).graph) if "GS305" in data["causes"]]
+    assert [data["cut"] for data in blamed] == ["grad without create_graph"]

@@ -17,6 +17,7 @@ from gradscope.graph import view
 from gradscope.graph._counts import Counts
 from gradscope.graph._marks import marks
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes
+from gradscope.graph._places import Key
 from gradscope.graph._shown import shown as shown_of
 
 
@@ -42,6 +43,16 @@ class Stages(nn.Module):
         for stage in self.stages:
             x = stage(x)
         return x
+
+
+class Straight(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        x = self.inner(x)
+        return x + (x.round() - x).detach()
 
 
 def layers(count: int, *sizes: int) -> list[nn.Linear]:
@@ -141,12 +152,68 @@ PROGRAMS = {
     "branches": lambda: sum(
         (layer(data()) if n % 2 else layer(data()).tanh()) for n, layer in enumerate(layers(5))
     ),
+    "a cut beside": lambda: (lambda x: x + (x.round() - x).detach())(layers(1)[0](data())),
+    "cuts beside": lambda: Stages(False)(nn.Sequential(*[Straight() for _ in range(3)])(data())),
     "no_grad inside": lambda: layers(1)[0](torch.no_grad()(looped)(layers(3), data())),
 }
 
 
+def let_out(flow: Flow, ops: list[int]) -> set[int]:
+    """The values with a graph that leave a box."""
+    own = set(ops)
+    made = {value for op in ops for value in flow.outputs[op] if flow.values[value].requires_grad}
+    return {v for v in made if v in flow.roots or not own.issuperset(flow.consumers.get(v, ()))}
+
+
+def kept_back(flow: Flow, ops: list[int]) -> set[int]:
+    """What comes into a box, reaches a cut in it, and no value with a graph that leaves it."""
+    known = marks(flow)
+    own = set(ops)
+
+    def after(value: int) -> set[int]:
+        """The ops that it goes to, and what these give: on ways with a graph, cuts included."""
+        found: set[int] = set()
+        todo = [value]
+        while todo:
+            for op in own.intersection(flow.consumers.get(todo.pop(), ())) - found:
+                found.add(op)
+                if op not in known:
+                    todo += [v for v in flow.outputs[op] if flow.values[v].requires_grad]
+        return found
+
+    out = let_out(flow, ops)
+    kept = set()
+    for value in {v for op in ops for v in flow.inputs[op]}:
+        if flow.maker[value] in own or not flow.values[value].requires_grad:
+            continue
+        reached = after(value)
+        made = {v for op in reached if op not in known for v in flow.outputs[op]}
+        if reached & known.keys() and not made & out:
+            kept.add(value)
+    return kept
+
+
 def boxed(flow: Flow, level: str, depth: int | None) -> Boxes:
     return line_boxes(flow, depth) if level == "line" else module_boxes(flow, depth)
+
+
+def made_by(flow: Flow, boxes: Boxes) -> list[Key | None]:
+    """Of each value the box that made it; of data that was made before, the one of the same call's other rounds."""
+    data: dict[Key, bool] = {}
+    for op, key in zip(flow.ops, boxes.keys, strict=True):
+        data[key] = data.get(key, True) and not op.nodes
+    calls: dict[Any, set[Key]] = {}
+    for at, (op, key) in enumerate(zip(flow.ops, boxes.keys, strict=True)):
+        for value in flow.outputs[at] if data[key] else ():
+            calls.setdefault((op.site.id, flow.values[value].shape), set()).add(key)
+    found: list[Key | None] = []
+    for value, maker in zip(flow.values, flow.maker, strict=True):
+        at = value.site.id if value.kind == "input" and value.site is not None else -1
+        others = calls.get((at, value.shape), set())
+        found.append(
+            boxes.keys[maker] if maker is not None else next(iter(others)) if len(others) == 1 else None
+        )
+    return found
 
 
 @pytest.mark.parametrize("level", ["line", "module"])
@@ -164,10 +231,11 @@ def test_folded_pictures_are_true(name: str, level: str, depth: int | None) -> N
     assert set(name_of) <= set(shown)
     # Arrows: there is one from box to box exactly where an op of one reads what an op of the other made.
     between: dict[tuple[str, str], set[int]] = {}
+    makers = made_by(flow, boxes)
     for op, inputs in enumerate(flow.inputs):
         for value in inputs:
-            if (maker := flow.maker[value]) is not None and name_of[maker] != name_of[op]:
-                between.setdefault((name_of[maker], name_of[op]), set()).add(value)
+            if (maker := makers[value]) is not None and maker != boxes.keys[op]:
+                between.setdefault((":".join(map(str, maker)), name_of[op]), set()).add(value)
     drawn: Counter[tuple[str, str]] = Counter()
     for a, b, data in shown.edges():
         if data["kind"] == "flow" and a != b and {a, b} <= set(name_of):
@@ -177,9 +245,14 @@ def test_folded_pictures_are_true(name: str, level: str, depth: int | None) -> N
     for a, b, data in shown.edges():
         if data["kind"] == "flow" and a == b:
             assert data["loop"] and shown.nodes[a]["count"] > 1
-    # Cuts stand at the boxes whose ops are cut, and nowhere else.
+    # Cuts stand at the boxes whose ops are cut, and nowhere else. Drawn as cut is what lets no gradient through.
     cut = {name_of[op] for op in marks(flow)}
-    assert {id for id, data in shown.nodes.items() if data["kind"] == "cut"} == cut
+    assert {id for id, data in shown.nodes.items() if data["cut"]} == cut
+    for id in cut:
+        inside = [op for op, name in enumerate(name_of) if name == id]
+        assert (shown.nodes[id]["kind"] == "cut") == bool(
+            kept_back(flow, inside) or not let_out(flow, inside)
+        )
     # Nothing is merged that differs in its kinds of modules or in the parameters' shapes.
     if level == "line" and depth is None:
         modules = trace.modules

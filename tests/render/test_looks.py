@@ -190,3 +190,31 @@ def test_red_and_green_are_told_apart_by_more_than_their_hue() -> None:
 def test_ops_and_lines_do_not_look_alike_in_the_legend() -> None:
     op, line = style.LOOKS["op"], style.LOOKS["line"]
     assert op.sample != line.sample and ("rounded" in op.style) != ("rounded" in line.style)
+
+
+def test_signs_of_a_png_say_one_thing_each() -> None:
+    """Its fonts have fewer."""
+    signs = [style.CAUSE_SIGN, style.EFFECT_SIGN, style.LOOKS["place"].sign]
+    shown = [sign.translate(style.SIGNS_PNG) for sign in signs]
+    assert len(set(shown)) == len(signs)
+
+
+def test_titles_of_groups_are_above_the_arrows() -> None:
+    net = nn.Sequential(nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.Linear(3, 1))
+    with gradscope.watch() as scope:
+        net(torch.randn(2, 3)).sum().backward()
+    drawn = svg(picture(scope.trace, "module").view)
+    root = ET.fromstring(drawn)
+    groups = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class")]
+    assert groups[-1].get("class") == "titles" and any(g.get("class") == "edge" for g in groups)
+    assert [t.text for t in groups[-1].iter("{http://www.w3.org/2000/svg}text")] == ["net", "0"]
+    clusters = [g for g in groups if g.get("class") == "cluster"]
+    assert clusters and not any(list(g.iter("{http://www.w3.org/2000/svg}text")) for g in clusters)
+
+
+def test_elements_of_parameters_in_one_row_are_added_up() -> None:
+    net = nn.Sequential(nn.Conv1d(1, 8, 3), nn.BatchNorm1d(8), nn.Conv1d(8, 8, 3), nn.BatchNorm1d(8))
+    with gradscope.watch() as scope:
+        net(torch.randn(2, 1, 9)).sum().backward()
+    count = sum(p.numel() for p in net.parameters())
+    assert f"8 parameters, {count} elements" in svg(picture(scope.trace, "module", depth=0).view)

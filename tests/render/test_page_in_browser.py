@@ -300,3 +300,36 @@ def test_names_of_the_program_stay_text(page: Browser) -> None:
     page.keys("/", *"onerror")
     assert any("</script><img" in text for text in texts(page, "#hits li"))
     assert page.run("document.images.length") == 0
+
+
+def test_a_finding_about_a_call_stands_in_the_box_around_it(tmp_path: Path) -> None:
+    """Whether that box is open or not."""
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    step = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            step.zero_grad()
+            net(torch.randn(4, 4)).pow(2).mean().backward()
+            step.step()
+            net.eval()
+            net(torch.randn(4, 4)).argmax(1)
+            net.train()
+    assert [finding.code for finding in scope.trace.findings] == ["GS402"]
+    path = tmp_path / "page.html"
+    path.write_text(render(examine(scope.trace)))
+    browser = Browser()
+    try:
+        browser.open(path)
+        browser.click("document.querySelector('[data-way=module]')")
+        signs = "[...document.querySelectorAll('#world .red')].map(e => e.textContent.trim())"
+        for button in ("open", "shut"):
+            browser.click(f"document.querySelector('[data-do={button}]')")
+            browser.settle()
+            assert browser.run(signs) == ["▲ GS402"]
+            assert (
+                browser.run("document.querySelectorAll('#world .o-place, #world .edge.finding').length") == 0
+            )
+            assert browser.run("document.querySelector('[data-mark=\"▲\"]').hidden") is False
+        assert not browser.faults
+    finally:
+        browser.close()

@@ -79,6 +79,30 @@ def test_parameters_are_sorted_filtered_and_explained(trace: Path) -> None:
     drive(trace, steps, size=(110, 36))
 
 
+def test_escape_leaves_the_filter_as_it_was(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4", "f", *"bias", "enter", "f", "question_mark")
+        await settled(pilot)
+        assert "no parameter has that in its row" in screen(app)
+        await pilot.press("escape")
+        await settled(pilot)
+        shown = screen(app)
+        assert "only rows with `bias`" in shown and "first.bias" in shown and "first.weight" not in shown
+
+    drive(trace, steps, size=(110, 36))
+
+
+def test_the_column_that_rows_are_sorted_by_is_marked(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        for column in ("parameter", "shape", "grad?", "optimizer", "gradient", "norm", "over the run"):
+            await pilot.press("s")
+            await settled(pilot)
+            assert f"{column}▲" in screen(app)
+
+    drive(trace, steps, size=(110, 36))
+
+
 CLEARED_LAST = """\
 import torch
 a = torch.ones(1, requires_grad=True)

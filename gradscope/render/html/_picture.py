@@ -23,6 +23,8 @@ def picture_data(report: Report, files: Mapping[str, int], step: int | None = No
     numbers = {id: at for at, id in enumerate(made.graph)}
     teller = _Teller(made, files)
     nodes = [teller.told(data, id) for id, data in made.graph.nodes.items()]
+    for place, called in made.called.items():
+        nodes[numbers[place]]["calls"] = [numbers[id] for id in called]
     return {
         "title": one_line(made.view.title),
         "notes": [one_line(note) for note in made.notes],

@@ -57,17 +57,21 @@ const drawing = (() => {
       if (data.severs) {
         const more = data.severs.length > 2 ? ` +${data.severs.length - 2}` : "";
         rows.push([`no gradient for ${data.severs.slice(0, 2).map((n) => short(n, 34)).join(", ")}${more}`, "red", 10.5, true]);
-      } else if (data.cut && data.k === "cut") rows.push([`${data.cut}: no gradient passes`, "fine", 10.5]);
+      } else if (data.cut) rows.push([data.k === "cut" ? `${data.cut}: no gradient passes` : `✂ ${data.cut} inside`, "fine", 10.5]);
       if (data.writes) {
         const known = data.writes.join() !== "a value without a name";
         rows.push([known ? `writes ${short(data.writes.slice(0, 3).join(", "), 48)}` : "in place", "amber", 10.5]);
       }
       if (data.r && !data.r.startsWith("checkpoint")) rows.push([short(data.r, 48), "fine", 10.5]);
-      const told = [...(data.causes || []).map((code) => `▲ ${code}`), ...(data.effects || []).map((code) => `▽ ${code}`)];
-      if (told.length) rows.push([told.join("  "), "red", 10.5, true]);
+      const told = signsOf(box.told);
+      if (told) rows.push([told, "red", 10.5, true]);
     }
     return [...rows, ...leafRows(box)];
   }
+
+  /** What findings say of a box. */
+  const signsOf = ({ causes, effects }) => [...causes.map((code) => `▲ ${code}`),
+    ...effects.map((code) => `▽ ${code}`)].join("  ");
 
   function leafRows(box) {
     const said = (node) => {
@@ -145,7 +149,7 @@ const drawing = (() => {
     inside.push(...view.clusters.filter((other) => other.up === cluster.id));
     const [left, top] = [Math.min(...inside.map((b) => b.x)), Math.min(...inside.map((b) => b.y))];
     const [right, low] = [Math.max(...inside.map((b) => b.x + b.w)), Math.max(...inside.map((b) => b.y + b.h))];
-    const title = width(titleOf(cluster), 11.5, true) + 40;
+    const title = width(`${titleOf(cluster)}  ${signsOf(cluster.told)}`, 11.5, true) + 40;
     const w = Math.max(right - left + 16, Math.min(title, right - left + 160));
     Object.assign(cluster, { x: left - 8, y: top - TITLE - 4, w, h: low - top + TITLE + 12 });
   }
@@ -182,13 +186,16 @@ const drawing = (() => {
 
   function drawCluster(cluster) {
     const depth = depthOf(cluster);
-    const group = make("g", { class: `cluster${depth % 2 ? " even" : ""}`, "data-cluster": cluster.id }, world);
+    const flagged = signsOf(cluster.told) ? " flagged" : "";
+    const group = make("g", { class: `cluster${depth % 2 ? " even" : ""}${flagged}`, "data-cluster": cluster.id }, world);
     make("rect", { x: cluster.x, y: cluster.y, width: cluster.w, height: cluster.h, rx: 7 }, group);
     make("title", {}, group, `${cluster.l}\n${cluster.d || ""}\nEnter or a double click closes it`);
   }
   function drawTitle(cluster) {
     const group = make("g", { class: "title", "data-cluster": cluster.id }, world);
-    make("text", { x: cluster.x + 26, y: cluster.y + 15 }, group, titleOf(cluster));
+    const text = make("text", { x: cluster.x + 26, y: cluster.y + 15 }, group, titleOf(cluster));
+    const told = signsOf(cluster.told);
+    if (told) make("tspan", { class: "red" }, text, `\u00a0\u00a0${told}`);
     sign(group, cluster.x + 13, cluster.y + 11, "−");
     make("title", {}, group, `${cluster.l}\n${cluster.d || ""}`);
   }
@@ -220,7 +227,7 @@ const drawing = (() => {
   function drawBox(box) {
     const { data } = box;
     const opens = Boolean(data.kids && data.kids.length);
-    const flagged = data.causes || data.effects || box.rows.some((node) => model.nodes[node].effects);
+    const flagged = signsOf(box.told) || box.rows.some((node) => model.nodes[node].effects);
     const mono = data.k === "line" || data.k === "place" || data.k === "backward";
     const group = make("g", { class: `box o-${data.look}${flagged ? " flagged" : ""}${mono ? " mono" : ""}${opens ? " shut" : ""}`,
       "data-box": box.id }, world);

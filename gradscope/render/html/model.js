@@ -31,6 +31,21 @@ const model = (() => {
     return `b${seen}`;
   }
 
+  /** Whether a box around all that the line of a finding called says so itself, open or not. */
+  function toldAround(way, node) {
+    const { boxes, owner } = ways[way];
+    const { calls, causes = [], effects = [] } = nodes[node];
+    if (!calls || !calls.every((one) => owner.has(one))) return false;
+    const chains = calls.map((one) => {
+      const chain = [];
+      for (let at = owner.get(one); at !== undefined; at = boxes[at].up) chain.push(at);
+      return chain;
+    });
+    const says = (box, codes, key) => codes.every((code) => (box[key] || []).includes(code));
+    return chains[0].some((at) => chains.every((chain) => chain.includes(at))
+      && says(boxes[at], causes, "causes") && says(boxes[at], effects, "effects"));
+  }
+
   function order(node) {
     const { k, earlier } = nodes[node];
     if (k === "backward") return nodes.length + 1;
@@ -40,7 +55,7 @@ const model = (() => {
   /** The boxes and arrows that are drawn now. */
   function visible(way) {
     const { boxes } = ways[way];
-    const seen = nodes.map((_, node) => seenAt(way, node));
+    const seen = nodes.map((data, node) => seenAt(way, toldAround(way, node) ? data.calls[0] : node));
     const shown = new Map();
     const put = (id, node, data) => {
       if (!shown.has(id)) shown.set(id, { id, data, nodes: [], rows: [], order: Infinity, up: data.up });
@@ -50,6 +65,7 @@ const model = (() => {
     };
     const leaves = [];
     nodes.forEach((data, node) => {
+      if (data.k === "place" && seen[node][0] === "b") return;
       if (LEAVES.has(data.k)) leaves.push(node);
       else put(seen[node], node, seen[node][0] === "b" ? boxes[seen[node].slice(1)] : data);
     });
@@ -75,7 +91,9 @@ const model = (() => {
       put(seen[node], node, nodes[first]);
       shown.get(seen[node]).rows.push(node);
     }
-    return { shown, arrows: arrows(seen, shown), seen, clusters: clusters(way, shown) };
+    const around = clusters(way, shown);
+    for (const key of ["causes", "effects"]) tellOnce(way, shown, around, key);
+    return { shown, arrows: arrows(seen, shown), seen, clusters: around };
   }
 
   function arrows(seen, shown) {
@@ -83,6 +101,7 @@ const model = (() => {
     edges.forEach(([tail, head, kind, label, count, flags], number) => {
       if (kind === "grad" || kind === "made") return;
       const [a, b] = [seen[tail], seen[head]];
+      if (nodes[tail].calls && a[0] === "b" && nodes[tail].calls.includes(head)) return;
       if (a === b) {
         if (flags.includes("l")) shown.get(a).loops = true;
         return;
@@ -107,6 +126,31 @@ const model = (() => {
       for (let at = box.up; at !== undefined; at = boxes[at].up) found.add(at);
     }
     return [...found].sort((a, b) => a - b).map((id) => boxes[id]);
+  }
+
+  /** Which codes of findings an opened box says, and which are left to those in it: a call is told around all that it
+   * did, the cause of a finding in it where it is. `told` of both holds them. */
+  function tellOnce(way, shown, around, key) {
+    const { boxes } = ways[way];
+    const above = (box) => {
+      const found = [];
+      for (let at = box.up; at !== undefined; at = boxes[at].up) found.push(boxes[at]);
+      return found;
+    };
+    const share = (box, code) => box.atoms.filter((node) => (nodes[node][key] || []).includes(code)).length / box.atoms.length;
+    for (const cluster of around) {  // outer ones first
+      const own = (cluster[key] || []).filter((code) => [0, 1].includes(share(cluster, code)));
+      cluster.told = { ...cluster.told, [key]: own };
+      for (const outer of above(cluster)) {
+        const told = outer.told[key];
+        cluster.told[key] = cluster.told[key].filter((code) => !(told.includes(code) && share(outer, code) === 1));
+        outer.told[key] = told.filter((code) => !cluster.told[key].includes(code));
+      }
+    }
+    for (const box of shown.values()) {
+      const said = above(box.data).flatMap((cluster) => cluster.told[key]);
+      box.told = { ...box.told, [key]: (box.data[key] || []).filter((code) => !said.includes(code)) };
+    }
   }
 
   // -- ways of gradients ----------------------------------------------------------------

@@ -61,8 +61,9 @@ const page = (() => {
     drawing.draw(state.view);
     const looks = new Set([...state.view.shown.values()].flatMap((box) => [box.data.look, ...box.rows.map((node) => model.nodes[node].look)]));
     document.querySelectorAll("#legend [data-look]").forEach((item) => { item.hidden = !looks.has(item.dataset.look); });
-    const held = [...state.view.shown.values()].flatMap((box) => [box.data, ...box.rows.map((node) => model.nodes[node])]);
-    const marks = { "▲": held.some((data) => data.causes), "▽": held.some((data) => data.effects), "×n": held.some((data) => data.c) };
+    const boxes = [...state.view.shown.values()];
+    const held = boxes.flatMap((box) => [box.data, ...box.rows.map((node) => model.nodes[node])]).concat(state.view.clusters);
+    const marks = { "✂": boxes.some(({ data }) => data.cut && data.k !== "cut"), "▲": held.some((data) => data.causes), "▽": held.some((data) => data.effects), "×n": held.some((data) => data.c) };
     document.querySelectorAll("#legend [data-mark]").forEach((item) => { item.hidden = !marks[item.dataset.mark]; });
     const arrows = new Set(state.view.arrows.map((arrow) => arrow.look));
     document.querySelectorAll("#legend [data-arrow]").forEach((item) => { item.hidden = !arrows.has(item.dataset.arrow); });

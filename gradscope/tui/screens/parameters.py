@@ -24,8 +24,8 @@ from gradscope.tui.widgets.table import Column, Table
 
 _SPARK = 16
 _TITLES = (
-    Column("parameter", 18, wide=True), Column("shape", 11), Column("grad?", 6), Column("optimizer", 9),
-    Column("gradient", 8, right=True), Column("norm", 8, right=True), Column("over the run", _SPARK),
+    Column("parameter", 18, wide=True), Column("shape", 11), Column("grad?", 6), Column("optimizer", 10),
+    Column("gradient", 9, right=True), Column("norm", 8, right=True), Column("over the run", _SPARK),
 )  # fmt: skip
 _FILTER = "only rows with:"
 Key = Callable[[Parameter], Any]
@@ -61,7 +61,7 @@ class ParametersPage(Page):
         self._cells: dict[int, list[Text]] = {}
         self._sorted = -1  # a column; -1: as the model has them
         self._back = False
-        self._filter = ""
+        self._filter = self._filtered = ""
 
     def body(self) -> ComposeResult:
         yield Static(id="how", classes="title", markup=False)
@@ -182,11 +182,18 @@ class ParametersPage(Page):
 
     def action_filter(self) -> None:
         """Asks for the text."""
+        self._filtered = self._filter
         self.query_one(AskLine).ask(_FILTER, self._filter)
 
     def on_ask_line_typed(self, event: AskLine.Typed) -> None:
         if event.purpose == _FILTER:
             self._filter = event.text
+            self._arrange()
+
+    def on_ask_line_done(self, event: AskLine.Done) -> None:
+        super().on_ask_line_done(event)
+        if event.purpose == _FILTER and event.text is None:  # Escape: as before it was asked
+            self._filter = self._filtered
             self._arrange()
 
     def asked_about(self) -> str:

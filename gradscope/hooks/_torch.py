@@ -131,6 +131,11 @@ def small_step() -> None:
     optimizer.step()
 
 
+def hand_to_numpy() -> None:
+    """Raises RuntimeError where this torch was built for another NumPy than there is."""
+    torch.ones(1).numpy()
+
+
 VERSION = tuple(int(n) for n in str(torch.__version__).split(".")[:2])
 
 

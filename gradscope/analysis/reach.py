@@ -320,9 +320,9 @@ class Paths:
         return self.parameters_in(self.flow(keys).order)
 
     def all_seen(self, *keys: Key) -> bool:
-        """Whether all that these values were computed from was seen. Torch 2.2 does not show `x[…]`: what it gave
-        looks like data there."""
-        if not str(self.trace.program.get("torch")).startswith("2.2."):
+        """Whether all that these values were computed from was seen. Torch 2.2 and 2.3 do not show `x[…]`: what it
+        gave looks like data there."""
+        if not str(self.trace.program.get("torch")).startswith(("2.2.", "2.3.")):
             return True
         ends = [key for key in self.flow(keys).order if self.sources(key) == ([], None)]
         values = (self.graph(graph).values[index] for graph, index in ends)

@@ -106,8 +106,8 @@ FEATURES = {
         Feature(
             "x[…]",
             "2.4",
-            "indexing is not seen (function modes are not shown it, and to stand in for it would make a sequence of each "
-            "tensor): what it gave looks like data, and findings that hang on it are missing",
+            "indexing is not seen (function modes are not shown it, and to stand in for it would make a sequence of "
+            "each tensor): what it gave looks like data, and findings that hang on it are missing",
         ),
         Feature("torch.autograd.graph._engine_run_backward", "2.3"),
         Feature("torch.amp.GradScaler", "2.3"),

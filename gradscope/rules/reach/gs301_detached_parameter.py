@@ -89,7 +89,7 @@ def good_frozen_trunk() -> None:
         opt.step()
 
 
-@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402"))
+@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402", "GS605"))
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told = [cut for cut in cuts(trace) if cut.kind not in ("nondifferentiable", "rewrap", "leaf", "item")]
@@ -135,7 +135,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             count=cut.count,
             edits=edits if not _resting(trace, cut) else (),
             severity=severity,
-            subjects=parameter_subjects(ids),
+            subjects=parameter_subjects(ids) | ({("pass", effect.location())} if shared is not None else set()),
             since=cut.since,
         )
 

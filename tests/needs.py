@@ -33,7 +33,8 @@ def _source(program: Callable[..., Any]) -> str:
 
 @contextmanager
 def indexing_seen(program: Callable[..., Any]) -> Iterator[None]:
-    """A wrong program that indexes may be missed, or told at another line, where this torch does not show that."""
+    """Where this torch does not show indexing: a wrong program that indexes may be missed, or told at another line,
+    and the graph of any ends there."""
     try:
         yield
     except AssertionError:

@@ -135,7 +135,8 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             count=cut.count,
             edits=edits if not _resting(trace, cut) else (),
             severity=severity,
-            subjects=parameter_subjects(ids) | ({("pass", effect.location())} if shared is not None else set()),
+            subjects=parameter_subjects(ids)
+            | ({("pass", effect.location())} if shared is not None else set()),
             since=cut.since,
         )
 

@@ -25,16 +25,39 @@ def seconds_to_import(name: str) -> float:
     return perf_counter() - began
 
 
+def broken(name: str) -> str:
+    """How the import of an installed module fails, in a line; "" where it works, or there is none."""
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            return ""
+        return told(error)
+    return ""
+
+
+def told(error: Exception) -> str:
+    """An exception in a line: of a text of many lines the last, where NumPy says what it was."""
+    lines = [line for line in map(str.strip, str(error).splitlines()) if line]
+    return ": ".join([type(error).__name__, *lines[-1:]])
+
+
 @contextmanager
 def torch_needed(by: str) -> Iterator[None]:
     """A block that imports torch: raises GradscopeError where it is not installed, with who needs it (`by`), or
     cannot be loaded."""
     try:
         yield
-    except (ImportError, OSError) as error:
+    except GradscopeError:
+        raise
+    except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise GradscopeError(f"torch is not installed here: {by}") from None
-        raise GradscopeError(f"torch cannot be used here: {error}") from None
+        if "torch" in sys.modules and not isinstance(error, (ImportError, OSError)):
+            raise  # of what came after it
+        why = broken("numpy")
+        said = f"numpy, which it loads, does not work: {why}" if why else str(error)
+        raise GradscopeError(f"torch cannot be used here: {said}") from None
 
 
 def need_torch(what: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gradscope.analysis.cuts import cut_kind, cuts, nearest
+from gradscope.analysis.cuts import cut_kind, cuts, differentiates, nearest
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import entered, real, taken_out, without_past
@@ -19,7 +19,7 @@ from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 from gradscope.source import SourceFile, names_in
 
-KINDS = ("detach", "no_grad", "inference_mode")
+KINDS = ("detach", "no_grad", "inference_mode", "grad")
 MAX_DEEP = 60  # sums that are followed from a loss back to its terms
 
 
@@ -28,7 +28,7 @@ class Constant:
     """A term that was cut from parameters which the other terms of its loss train."""
 
     cut: Op
-    kind: str  # as `Cut.kind`; "number": a plain number is added; "numpy": of an array
+    kind: str  # as `Cut.kind`; "grad": without `create_graph`; "number": one is added; "numpy": of an array
     site: Site  # the cut, or the block that makes it
     added: Site  # where it is added
     loss: Backward
@@ -87,20 +87,22 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
             continue
         reached = known.reach([part]).parameters
         found = [
-            (cut, output, cut_kind(known.trace, known, cut, output))
+            (cut, output, "grad" if differentiates(cut) else cut_kind(known.trace, known, cut, output))
             for cut, output in nearest(known, part, partial(_ends, known))
         ]
         if any(kind not in KINDS for _, _, kind in found) or _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
         for cut, output, kind in found:
-            if _by(known, cut, kind).kind == "torch":
+            if _by(known, cut, kind).kind == "torch" and kind != "grad":
                 continue
             before = list(known.flow((output[0], i) for i in cut.inputs).order)
             behind = known.parameters_in(before)
             lost = (behind & trained) - reached
             if not lost or (reached & trained) - behind or not set(parts).isdisjoint(before):
                 continue
-            if _added_back(known, output, before) or any(_learned(known, (output[0], i)) for i in cut.inputs):
+            if _added_back(known, output, before):
+                continue
+            if kind != "grad" and any(_learned(known, (output[0], i)) for i in cut.inputs):
                 continue
             idle = frozenset(reached - trained)
             if not reached or (idle and idle & _between(known, output, part)):
@@ -206,7 +208,9 @@ def _site(known: Paths, cut: Op, kind: str) -> Site:
 
 def _by(known: Paths, cut: Op, kind: str) -> Site:
     """The call that cuts, or that of the block in which nothing has a graph."""
-    region = known.trace.regions.get(cut.region) if kind != "detach" and cut.region is not None else None
+    if kind in ("detach", "grad") or cut.region is None:
+        return cut.site
+    region = known.trace.regions.get(cut.region)
     return region.site if region is not None else cut.site
 
 

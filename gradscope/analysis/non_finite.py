@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gradscope.analysis.ops import CASTS, LOGARITHMS, QUOTIENTS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
+from gradscope.analysis.words import parameter_subjects
 from gradscope.events import NonFinite
 from gradscope.model import Graph, Op, Site
 from gradscope.store import Trace
@@ -40,6 +41,21 @@ class InfiniteDividend(NamedTuple):
 
     entries: object  # how many are not finite
     fill: Op | None  # the one call that put them in
+
+
+def subjects_of(event: NonFinite) -> frozenset[object]:
+    """What a finding of it is about: the parameters; of a loss that is not finite by itself, its line."""
+    loss = ("loss", event.site.user.location())
+    return parameter_subjects(event.parameters) if event.parameters else frozenset({loss})
+
+
+def begun_at(trace: Trace, site: Site) -> NonFinite | None:
+    """The first of them that began with what the call at `site` gave."""
+    for event in trace.of(NonFinite):
+        origin = trace.site(event.origin)
+        if event.where == "forward" and origin is not None and origin.user.location() == site.location():
+            return event
+    return None
 
 
 def logarithm_of(trace: Trace, event: NonFinite, origin: Site | None) -> LogOfSoftmax | LogOfSum | None:

@@ -319,6 +319,15 @@ class Paths:
         """The leaves that these values were computed from, with a graph or without, by id."""
         return self.parameters_in(self.flow(keys).order)
 
+    def all_seen(self, *keys: Key) -> bool:
+        """Whether all that these values were computed from was seen. Torch 2.2 and 2.3 do not show `x[…]`: what it
+        gave looks like data there."""
+        if not str(self.trace.program.get("torch")).startswith(("2.2.", "2.3.")):
+            return True
+        ends = [key for key in self.flow(keys).order if self.sources(key) == ([], None)]
+        values = (self.graph(graph).values[index] for graph, index in ends)
+        return all(value.parameter is not None or (value.is_leaf and value.requires_grad) for value in values)
+
     def behind(self, key: Key) -> frozenset[int]:
         """The parameters that a value was computed from with a graph, by id."""
         return self.reach([key]).parameters

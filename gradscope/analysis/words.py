@@ -63,8 +63,12 @@ def owner(text: str, attribute: str) -> str:
 
 
 def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
-    """Their names as a sentence takes them: "`fc.weight`, `fc.bias` and 3 more"."""
+    """Their names as a sentence takes them: "`fc.weight`, `fc.bias` and 3 more"; "the 2 parameters of `fc`" where
+    nothing but the variable is known that they were made for (a layer that was never called)."""
     kept = list(dict.fromkeys(ids))
+    loose = len(kept) > 1 and all(trace.parameter(id).module is None for id in kept)
+    if loose and len({parameter_name(trace, id) for id in kept}) == 1:
+        return f"the {len(kept)} parameters of `{parameter_name(trace, kept[0])}`"
     shown = list(dict.fromkeys(f"`{parameter_name(trace, id)}`" for id in kept[:limit]))
     return listed(shown + [""] * (len(kept) - len(shown)), len(shown))
 

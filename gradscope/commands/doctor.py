@@ -17,6 +17,7 @@ import gradscope
 from gradscope.commands import INSTALL, printing
 from gradscope.escape import one_line
 from gradscope.events import Backward
+from gradscope.imports import broken, told
 from gradscope.model import GradscopeError
 from gradscope.places import standing
 from gradscope.render.terminal import print_rows
@@ -76,6 +77,26 @@ def _torch() -> Iterator[str]:
         yield from about()
 
 
+def _numpy() -> Iterator[str]:
+    """Whether it can be loaded, and whether torch can hand it tensors."""
+    version = _version("numpy")
+    if why := broken("numpy"):
+        yield f"{version} does not work here: {why}; torch may not either"
+        return
+    if "numpy" not in sys.modules:
+        yield "not installed: torch does without, all but `.numpy()` and `from_numpy`"
+        return
+    yield version
+    try:
+        from gradscope.hooks._torch import hand_to_numpy
+    except Exception:
+        return
+    try:
+        hand_to_numpy()
+    except Exception as error:
+        yield f"torch cannot hand it tensors: {told(error)} (torch before 2.3 needs `numpy<2`)"
+
+
 def _watching() -> Iterator[str]:
     """What a small step of training under watch gives."""
     try:
@@ -107,7 +128,7 @@ def _switched_off() -> Iterator[str]:
 
 
 def _libraries() -> Iterator[str]:
-    versions = {name: _version(name) for name in ("numpy", *LIBRARIES)}
+    versions = {name: _version(name) for name in LIBRARIES}
     yield ", ".join(f"{name} {version}" for name, version in versions.items())
     missing = [name for name in LIBRARIES if versions[name] == MISSING]
     if missing:
@@ -164,13 +185,15 @@ def _traces() -> Iterator[str]:
 
 
 def _broken(what: str, error: Exception) -> str:
-    return f"{what} does not work here: {type(error).__name__}: {one_line(str(error))}"
+    text = one_line(str(error))
+    return f"{what} does not work here: {type(error).__name__}: {text if len(text) < 300 else told(error)}"
 
 
 SECTIONS = (
     ("gradscope", _gradscope),
     ("python", _python),
     ("torch", _torch),
+    ("numpy", _numpy),
     ("off", _switched_off),
     ("watching", _watching),
     ("libraries", _libraries),

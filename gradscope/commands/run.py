@@ -234,8 +234,9 @@ def _timers_stopped() -> Iterator[None]:
 
 def _view(target: Program, trace_path: Path | None) -> int:
     """The same run in a process of its own, with the terminal UI here."""
-    from gradscope.tui import view
+    from gradscope.tui import need_screen, view
 
+    need_screen()  # before an older trace makes way
     given: list[str] = list(click.get_current_context().meta["given"])
     given.remove("--view")
     path = trace_path or new_trace_path(target.argv[0], standing())

@@ -419,9 +419,12 @@ def in_place_of(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
     return here.replace(found[0], new) if new in names_in(here.before_line(node), ast.Store) else ()
 
 
-def also_given(trace: Trace, made: Site | None, missing: list[str], *, single: bool = False) -> Edits:
+def also_given(
+    trace: Trace, made: Site | None, missing: list[str], *, single: bool = False, instead: bool = False
+) -> Edits:
     """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made;
-    `[*trunk.parameters(), weight]` where what is missing are `single` parameters."""
+    `[*trunk.parameters(), weight]` where what is missing are `single` parameters; `instead` of what stands there,
+    one thing that is missing alone."""
     site = made.user if made is not None else None
     here = Source(trace, site.path) if site is not None else None
     node = here.file.at(site) if here is not None and site is not None else None
@@ -434,6 +437,8 @@ def also_given(trace: Trace, made: Site | None, missing: list[str], *, single: b
     names = names_in(here.before_line(node), ast.Store)
     if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
         return ()
+    if instead:
+        return here.replace(given, f"{missing[0]}.parameters()") if len(missing) == 1 else ()
     more = missing if single else [f"*{name}.parameters()" for name in missing]
     return here.replace(given, f"[{', '.join([f'*{here.file.text(given)}', *more])}]")
 

@@ -60,10 +60,13 @@ except (AttributeError, KeyError) as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
 
 
+VERSION = tuple(int(n) for n in str(torch.__version__).split(".")[:2])
+
+
 @dataclass(frozen=True)
 class Feature:
-    """A name that not every torch has: from which on it does, and what gradscope lacks without it
-    (nothing, where it is only one thing more to be watched)."""
+    """A name that not every torch has, or what not every one does: from which on, and what gradscope lacks without
+    it (nothing, where it is only one thing more to be watched)."""
 
     name: str
     since: str
@@ -71,7 +74,9 @@ class Feature:
 
     @property
     def here(self) -> bool:
-        return _found(self.name) is not None
+        if self.name.startswith("torch."):
+            return _found(self.name) is not None
+        return tuple(map(int, self.since.split("."))) <= VERSION
 
 
 def _found(name: str) -> Any:
@@ -99,11 +104,12 @@ FEATURES = {
         ),
         Feature("torch.utils.swap_tensors", "2.3"),
         Feature(
-            "torch.autograd.graph._engine_run_backward",
-            "2.3",
-            "`x[…]` is not seen: torch 2.2 does not show it to function modes, and to stand in for it would make "
-            "a sequence of each tensor",
+            "x[…]",
+            "2.4",
+            "indexing is not seen (function modes are not shown it, and to stand in for it would make a sequence of "
+            "each tensor): what it gave looks like data, and findings that hang on it are missing",
         ),
+        Feature("torch.autograd.graph._engine_run_backward", "2.3"),
         Feature("torch.amp.GradScaler", "2.3"),
         Feature("torch.utils.checkpoint.CheckpointPolicy", "2.4"),
         Feature("torch.optim.Adafactor", "2.5"),
@@ -131,7 +137,9 @@ def small_step() -> None:
     optimizer.step()
 
 
-VERSION = tuple(int(n) for n in str(torch.__version__).split(".")[:2])
+def hand_to_numpy() -> None:
+    """Raises RuntimeError where this torch was built for another NumPy than there is."""
+    torch.ones(1).numpy()
 
 
 class _FixedRef(weakref.ref[Any]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -43,7 +44,7 @@ def _brought_by_wheel() -> list[Path]:
     found = []
     try:
         files = metadata.files("graphviz-pure") or []
-        found = [Path(str(file.locate())) for file in files if file.name == name]
+        found = [Path(os.path.normpath(str(file.locate()))) for file in files if file.name == name]
     except metadata.PackageNotFoundError:
         pass
     found += [Path(sysconfig.get_path("scripts")) / name, Path(sys.executable).parent / name]

@@ -24,13 +24,7 @@ def view(path: Path, command: list[str] | None = None, folder: Path | None = Non
     beside the UI; then its exit code is given back. folder: of a run of several processes, of which it is one.
     Raises GradscopeError for a file that is
     no trace, and where there is no terminal or no Textual."""
-    # Textual draws on stderr: stdout may be redirected.
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise GradscopeError("the terminal UI needs a terminal: `gradscope check` prints the same findings")
-    if os.environ.get("TERM") == "dumb":
-        raise GradscopeError(
-            "the terminal UI cannot draw on a terminal of TERM=dumb: `gradscope check` prints the same findings"
-        )
+    need_screen()
     if command is None:
         Trace(path).close()  # a bad file is told before the screen is taken
     app = inspector(path, command, folder)
@@ -47,6 +41,17 @@ def view(path: Path, command: list[str] | None = None, folder: Path | None = Non
     _tell("nothing can be typed for it any more: what it reads has ended")
     _tell(f"meanwhile `{check}` says what is wrong so far, `kill -INT {child.process_id}` interrupts it")
     return 0
+
+
+def need_screen() -> None:
+    """Raises GradscopeError where there is no terminal, or none that can be drawn on."""
+    # Textual draws on stderr: stdout may be redirected.
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise GradscopeError("the terminal UI needs a terminal: `gradscope check` prints the same findings")
+    if os.environ.get("TERM") == "dumb":
+        raise GradscopeError(
+            "the terminal UI cannot draw on a terminal of TERM=dumb: `gradscope check` prints the same findings"
+        )
 
 
 def _tell(text: str) -> None:

@@ -580,7 +580,8 @@ def layer_norm_of_others() -> None:
 
 
 def sequence_of_others() -> None:
-    nn.LSTM(3, 2)(torch.ones(1, 1, 4))  # effect: width-of-a-recurrent-input
+    state = torch.zeros(1, 1, 2)  # torch before 2.4 looks at the width only where it is given one
+    nn.LSTM(3, 2)(torch.ones(1, 1, 4), (state, state))  # effect: width-of-a-recurrent-input
 
 
 def targets_in_a_row() -> None:

@@ -21,3 +21,23 @@ def test_what_data_is_taken_of_is_named_in_the_fix_also_where_it_is_a_call() -> 
         "error",
     )  # as of `detach()`: the optimizer steps what is cut
     assert found.fix.startswith("use `first(torch.randn(4, 3))` itself")
+
+
+def test_an_optimizer_of_what_another_one_steps_is_given_the_forgotten_model_in_place_of_that() -> None:
+    with gradscope.watch() as scope:
+        generator, judge = nn.Linear(4, 2), nn.Linear(2, 1)
+        opt_g = torch.optim.Adam(judge.parameters())
+        opt_j = torch.optim.Adam(judge.parameters())
+        for _ in range(3):
+            fake = generator(torch.randn(16, 4))
+            opt_j.zero_grad()
+            judge(fake.detach()).exp().mean().backward()
+            opt_j.step()
+            opt_g.zero_grad()
+            judge(fake).mean().neg().backward()
+            opt_g.step()
+    (found,) = scope.findings
+    assert found.code == "GS206"
+    assert found.fix.startswith("give `generator` to `opt_g` (")
+    assert found.fix.endswith(", in place of what `opt_j` holds as well")
+    assert [edit.text for edit in found.edits] == ["generator.parameters()"]

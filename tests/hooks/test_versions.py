@@ -136,6 +136,53 @@ def test_a_library_that_is_missing(missing: str, command: str, said: str, tmp_pa
     assert said in " ".join((done.stdout + done.stderr).split()) and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "torch_says", "numpy_says"),
+    [
+        ("raise RuntimeError('another ABI')\n", "does not work", "does not work here: RuntimeError: another ABI"),
+        ("raise ImportError('read this\\n\\nOriginal error: no umath')\n", "does not work", "Original error: no umath"),
+        ("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n", torch.__version__, "not installed"),
+    ],
+)  # fmt: skip
+def test_a_broken_numpy_is_told_by_name(text: str, torch_says: str, numpy_says: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "numpy").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "numpy" / "__init__.py").write_text(text)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    path = os.pathsep.join([str(tmp_path / "elsewhere"), str(ROOT)])
+    doctor, run = (
+        subprocess.run(
+            [sys.executable, "-m", "gradscope", *args], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        )
+        for args in (["doctor"], ["run", "program.py"])
+    )  # fmt: skip
+    told = " ".join(doctor.stdout.split())
+    assert doctor.returncode == 0
+    assert torch_says in told.partition(" torch: ")[2] and numpy_says in told.partition(" numpy: ")[2]
+    if torch_says == "does not work":
+        assert run.returncode == 2
+        assert run.stderr.startswith(
+            "gradscope: torch cannot be used here: numpy, which it loads, does not work: "
+        )
+    else:
+        assert (run.returncode, run.stdout) == (0, "ran\n")
+
+
+def test_run_with_a_view_and_no_terminal_leaves_the_traces_as_they_are(tmp_path: Path) -> None:
+    with gradscope.watch(path=tmp_path / "kept.gradscope"):
+        pass
+    (tmp_path / "program.py").write_text(PROGRAM)
+    for given in ([], ["--trace", "kept.gradscope"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "gradscope", "run", "--view", *given, "program.py"], cwd=tmp_path, text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 2 and "needs a terminal" in done.stderr
+    assert gradscope.open(tmp_path / "kept.gradscope").findings == []
+    assert not list(tmp_path.glob(".gradscope/*"))
+
+
 def test_doctor_where_the_folder_is_gone_and_the_engine_fails(tmp_path: Path) -> None:
     (tmp_path / "dot").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "dot").chmod(0o755)

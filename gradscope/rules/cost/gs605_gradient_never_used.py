@@ -163,7 +163,8 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         severity="note",
         related=tuple((site, "`.data` of such a result: `.detach()` is safe") for site in reads),
         why=WHY_CLEARED,
-        subjects=parameter_subjects(p.id for p in waste.parameters),
+        subjects=parameter_subjects(p.id for p in waste.parameters)
+        | {("pass", waste.event.site.user.location())},
     )
 
 

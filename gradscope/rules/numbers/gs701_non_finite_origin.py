@@ -30,6 +30,7 @@ from gradscope.analysis.non_finite import (
     filled_with_infinity,
     late_mask,
     roots_before,
+    subjects_of,
 )
 from gradscope.analysis.ops import QUOTIENTS
 from gradscope.analysis.since import since_segment
@@ -40,7 +41,6 @@ from gradscope.analysis.words import (
     numbers,
     optimizer_name,
     parameter_names,
-    parameter_subjects,
     plural,
     user,
 )
@@ -212,15 +212,9 @@ def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
         fix=text,
         edits=edits,
         count=event.count,
-        subjects=_subjects(event),
+        subjects=subjects_of(event),
         since=since_segment(trace, event.segment),
     )
-
-
-def _subjects(event: NonFinite) -> frozenset[object]:
-    """The parameters; of a loss that is not finite by itself, its line."""
-    loss = ("loss", event.site.user.location())
-    return parameter_subjects(event.parameters) if event.parameters else frozenset({loss})
 
 
 def _roots(trace: Trace, event: NonFinite, made: Made) -> list[Site]:
@@ -260,7 +254,7 @@ def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site) 
         fix=f"mask the scores: {located(trace, fill, '`masked_fill`')} belongs before the softmax of "
         f"{located(trace, softmax, '`softmax`')}, which makes weights of 0 of them",
         count=event.count,
-        subjects=_subjects(event),
+        subjects=subjects_of(event),
         since=since_segment(trace, event.segment),
     )
 
@@ -283,7 +277,7 @@ def _of_wrong_fill(trace: Trace, event: NonFinite, fill: WrongFill, reader: Site
         fix=f"fill with `float('-inf')` in place of {value}: a score of -infinity is a weight of 0",
         edits=here.replace(node, "float('-inf')") if isinstance(node, ast.expr) else (),
         count=event.count,
-        subjects=_subjects(event),
+        subjects=subjects_of(event),
         since=since_segment(trace, event.segment),
     )
 
@@ -310,7 +304,7 @@ def _of_step(trace: Trace, event: NonFinite) -> Finding:
         " float32 and let `torch.autocast` compute in half precision",
         edits=_with_eps(trace, made),
         count=event.count,
-        subjects=_subjects(event),
+        subjects=subjects_of(event),
         since=since_segment(trace, event.segment),
     )
 

@@ -12,6 +12,7 @@ attend to itself, too.
 
 from collections.abc import Iterator
 
+from gradscope.analysis.non_finite import begun_at, subjects_of
 from gradscope.analysis.words import code, located
 from gradscope.events import LaterOnly
 from gradscope.model import Finding
@@ -52,7 +53,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS737", name="attends-to-later-only", severity="warning")
+@rule("GS737", name="attends-to-later-only", severity="warning", over=("GS701",))
 def attends_to_later_only(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(LaterOnly):
@@ -60,6 +61,7 @@ def attends_to_later_only(trace: Trace) -> Iterator[Finding]:
         if site.location() in told:
             continue
         told.add(site.location())
+        broken = begun_at(trace, site)  # torch before 2.5 makes NaN of a row that attends to nothing
         given, edits = turned(trace, "scaled_dot_product_attention", site)
         yield Finding(
             message=f"the mask of {code(trace, site, '`scaled_dot_product_attention`')} lets each place attend to later"
@@ -69,8 +71,11 @@ def attends_to_later_only(trace: Trace) -> Iterator[Finding]:
             seen=(
                 f"the boolean mask was True just above its diagonal, in all of its {event.places} rows: place 1 of"
                 f" {event.places} attends to all others but itself, the last one to nothing",
+                *(("its result is NaN there, and so are the gradients",) if broken is not None else ()),
             ),
             fix=f"turn the mask round in {located(trace, site)}{f': `{given}`' if given else ''}, or give"
             " `is_causal=True` in its place",
             edits=edits,
+            severity="error" if broken is not None else "",
+            subjects=subjects_of(broken) if broken is not None else frozenset(),
         )

@@ -177,10 +177,9 @@ def _ways(
     ]
     for number, (key, sign, at, label) in enumerate(todo):  # grows while it is walked
         call = outputs.get(key)
-        if call is not None and at is not None:
+        if call is not None and at is not None and paths.all_seen(*_inputs(call)):
             own = {p.id for p in known.parameters(call.event)}
-            inputs = [(call.event.graph, i) for i in call.event.inputs]
-            before = paths.fed_by(*inputs) - own
+            before = paths.fed_by(*_inputs(call)) - own
             yield Score(call, sign, frozenset(before), at, label, event), key
             continue
         sources, op = paths.sources(key)
@@ -197,6 +196,10 @@ def _ways(
             ]
         else:
             yield None, key
+
+
+def _inputs(call: Call) -> list[Key]:
+    return [(call.event.graph, i) for i in call.event.inputs]
 
 
 def _label(known: Calls, op: Op) -> Op | None:

@@ -19,8 +19,10 @@ its own or under a block without gradients.
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import Cut, cut_words, cuts, resting_cuts
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.loop import settled
 from gradscope.analysis.names import names_of
 from gradscope.analysis.own_writes import kept_up
@@ -40,6 +42,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
+from gradscope.events import Backward, Step
 from gradscope.fixes.calls import receiver_in_place_of
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Parameter, Site
@@ -86,7 +89,7 @@ def good_frozen_trunk() -> None:
         opt.step()
 
 
-@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402"))
+@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402", "GS605"))
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told = [cut for cut in cuts(trace) if cut.kind not in ("nondifferentiable", "rewrap", "leaf", "item")]
@@ -100,20 +103,27 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
         ids = [p.id for p in cut.parameters]
         names = parameter_names(trace, ids)
         stands = stand_ins(trace).get((cut.op.graph, cut.op.index))
+        shared = _shared(trace, known, cut) if stands is None else None
         fix, edits = (
             _moved_by(trace, known, stands, names)
             if stands is not None
             else (_fix(trace, cut, names), _without(trace, cut))
         )
+        if shared is not None:
+            fix, edits = (
+                f"{fix.partition('; if ')[0]}, {shared.fix}",
+                (*edits, *shared.edits) if edits else (),
+            )
+        effect = shared.own.site.user if shared is not None else cut.loss.site.user
         times = known.passes_beside(cut.parameters)
         verb, more = "feeds" if len(ids) == 1 else "feed", " any more" if cut.known.stop else ""
-        loss = code(trace, cut.loss.site.user, "the backward pass")
+        loss = code(trace, effect, "the backward pass")
         words = _words(trace, cut)
         yield Finding(
             message=f"{names} {verb} the loss, but {words} cuts the graph on the way: no gradient arrives{more}",
             cause=cut.site,
             cause_label="the graph is cut here",
-            effect=cut.loss.site.user,
+            effect=effect,
             effect_label="this pass cannot reach past the cut",
             related=(*_related(known, cut), *_misses(stands)),
             seen=(
@@ -125,9 +135,59 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             count=cut.count,
             edits=edits if not _resting(trace, cut) else (),
             severity=severity,
-            subjects=parameter_subjects(ids),
+            subjects=parameter_subjects(ids)
+            | ({("pass", effect.location())} if shared is not None else set()),
             since=cut.since,
         )
+
+
+class Shared(NamedTuple):
+    """Two losses of the cut value: one that is to train what is behind it, one of another optimizer's."""
+
+    own: Backward
+    fix: str
+    edits: Edits
+
+
+def _shared(trace: Trace, known: Paths, cut: Cut) -> Shared | None:
+    """Where another optimizer's pass goes through the cut value too, as that of a discriminator: the graph is to end
+    there for that pass alone, else it would free what the other one needs."""
+    held = {number for p in cut.parameters for number in p.optimizers}
+    uses: dict[tuple[int, tuple[int, ...]], set[int | None]] = {}
+    for fill in gradients(trace).fills:
+        users = uses.setdefault((fill.event.graph, fill.event.roots), set())
+        users.update(use.optimizer for use, _ in fill.uses if isinstance(use, Step))
+    own: Backward | None = None
+    theirs: list[Site] = []
+    readers = known.graph(cut.output[0]).consumers.get(cut.output[1], ())
+    for (graph, index), events in known.roots.items():
+        users = uses.get((graph, (index,)), set())
+        ways = known.flow([(graph, index)]).order
+        if cut.output not in ways or users & held or events[0].call != "backward":
+            continue
+        if not users:
+            own = own or events[0]
+            continue
+        theirs += [op.site.entry for op in readers if any((op.graph, i) in ways for i in op.outputs)]
+    name = names_of(trace).name(known.graph(cut.output[0]), cut.output[1])
+    if own is None or not theirs or not name:
+        return None
+    sites = list({site.location(): site for site in theirs}.values())
+    given = [_named_in(trace, site, name) for site in sites]
+    return Shared(
+        own,
+        f"and give `{name}.detach()` to {listed([located(trace, site) for site in sites])}",
+        tuple(edit for edits in given for edit in edits) if all(given) else (),
+    )
+
+
+def _named_in(trace: Trace, site: Site, name: str) -> Edits:
+    """`.detach()` behind the one argument of the call at `site` that is this variable."""
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    given = call.args if isinstance(call, ast.Call) else []
+    named = [arg for arg in given if isinstance(arg, ast.Name) and arg.id == name]
+    return here.append(named[0], ".detach()") if len(named) == 1 else ()
 
 
 def _misses(stands: StandIn | None) -> tuple[tuple[Site, str], ...]:

@@ -172,13 +172,16 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
     held = _held(trace, known, parameters)
+    loose = dict.fromkeys(user(p.site) for p in parameters if p.module is None and p.site) if not made else ()
     return Finding(
         message=_message(names, ids),
         cause=made or held or user(parameters[0].site),
         cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
         effect=_last_pass(known),
         effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
-        related=((held, "handed to the optimizer here"),) if made and held else (),
+        related=((held, "handed to the optimizer here"),)
+        if made and held
+        else tuple((site, "made here") for site in loose if site and held),
         seen=(f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",),
         fix=_fix(trace, made, held, names),
         subjects=parameter_subjects(ids),

@@ -10,6 +10,7 @@ graph with `retain_graph=True` where two passes over it are meant.
 Silent on: a first pass with `retain_graph=True`.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,6 +29,7 @@ from gradscope.analysis.carried import (
     state_of,
     times_taken,
 )
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import name_of, names_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_segment
@@ -44,7 +46,7 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, ErrorRaised, Step
 from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.carried import cut_where_filled, cut_where_read, in_each_step, state_cut, without_graph
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -85,11 +87,13 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     related = list(over.related if over is not None else ())
     shared = _shared(known, event)
     part = _part(known, event, shared) if over is None and shared is not None else None
+    unused = _filled_for_nothing(known, shared) if over is None and shared is not None else None
     saved = shared.site if shared is not None else user(trace.site(event.saved_site))
     told = {site.location() for site, _ in related} | {cause.location(), effect.location()}
     if saved is not None and saved.location() not in told:
         related.append((saved, "its saved values were freed"))
     carried = named(over.names) if over is not None else ""
+    repair = over or unused
     return Finding(
         message="backward went a second time through a graph that was already freed"
         + (f": {carried} carried it over from an earlier step" if carried else ""),
@@ -101,10 +105,11 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
         seen=(
             *_gone(trace, event, shared),
             *(over.seen if over is not None else ()),
+            *((unused.seen,) if unused is not None else ()),
         ),
-        fix=over.fix if over is not None else part if part is not None else _fix(trace, first, effect),
+        fix=repair.fix if repair is not None else part or _fix(trace, first, effect),
         count=event.count,
-        edits=over.edits if over is not None else (),
+        edits=repair.edits if repair is not None else (),
         subjects=frozenset(_subjects(known, event))
         | {("leaf", site.location()) for site in (over.leaves if over is not None else ())},
     )
@@ -115,6 +120,7 @@ class Shared(NamedTuple):
 
     first: Backward  # the pass that freed it
     site: Site  # the user's call that made the node of it that is nearest to the second loss
+    values: tuple[Key, ...]  # what that call gave
 
 
 def _shared(known: Paths, event: ErrorRaised) -> Shared | None:
@@ -129,7 +135,8 @@ def _shared(known: Paths, event: ErrorRaised) -> Shared | None:
     if not made:
         return None
     number, op = max(made)
-    return Shared(freed[-1], known.graph(number).ops[op].site.entry)
+    call = known.graph(number).ops[op]
+    return Shared(freed[-1], call.site.entry, tuple((number, index) for index in call.outputs))
 
 
 def _gone(trace: Trace, event: ErrorRaised, shared: Shared | None) -> tuple[str, ...]:
@@ -165,6 +172,41 @@ def _part(known: Paths, event: ErrorRaised, shared: Shared) -> str | None:
         f" {whose} trains only what comes after `{name}`. `retain_graph=True` would not do:"
         f" {code(trace, steps[0].site.user, 'the step')} has changed the weights of that graph"
     )
+
+
+class Unused(NamedTuple):
+    """A first pass through a graph that was not its own, with the repair."""
+
+    seen: str
+    fix: str
+    edits: Edits
+
+
+def _filled_for_nothing(known: Paths, shared: Shared) -> Unused | None:
+    """Where all that the first pass gave the parameters behind the shared graph was cleared unused, and a step has
+    used the rest: the discriminator's pass through what the generator made."""
+    trace = known.trace
+    fills = [f for f in gradients(trace).fills if f.event.segment == shared.first.segment]
+    fill = next((f for f in fills if f.line == shared.first.site.user.location()), None)
+    behind = known.reach(shared.values).parameters
+    if fill is None or not fill.used or not behind or not behind <= fill.cleared:
+        return None
+    for number, index in shared.values:
+        name = names_of(trace).name(known.graph(number), index)
+        readers = known.graph(number).consumers.get(index, ())
+        if name is None or not readers or number != shared.first.graph:
+            continue
+        taken = readers[0].site.entry
+        here = Source(trace, taken.path)
+        call = here.file.at(taken)
+        given = [arg for arg in call.args if isinstance(arg, ast.Name)] if isinstance(call, ast.Call) else []
+        given = [arg for arg in given if arg.id == name]
+        return Unused(
+            f"what the first gave {parameter_names(trace, sorted(behind))} was cleared, and no step has used it",
+            f"give `{name}.detach()` to {located(trace, taken)}: the first pass is to train what comes after `{name}`",
+            here.append(given[0], ".detach()") if len(given) == 1 else (),
+        )
+    return None
 
 
 def _taken_in(known: Paths, event: ErrorRaised, held: set[int], rest: set[int]) -> Iterator[Key]:

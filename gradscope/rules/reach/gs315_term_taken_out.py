@@ -1,7 +1,8 @@
 """A term of the loss was taken out of the graph: it changes the number, and trains nothing.
 
 Why: `.item()`, `.detach()` and operations under `torch.no_grad()` give the term's number without the way back
-to what it was computed from; so do arrays that a new tensor is made of. The loss is as large as it should be
+to what it was computed from; so do arrays that a new tensor is made of, and gradients that `autograd.grad` gives
+without `create_graph=True` (a gradient penalty). The loss is as large as it should be
 and goes down like any other, by its other terms; this one has no say. The same goes for a term that meets
 only networks which its step does not train.
 
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, listed, located, parameter_names, plural
-from gradscope.fixes.calls import out_of
+from gradscope.fixes.calls import out_of, with_argument
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -101,6 +102,8 @@ def _finding(trace: Trace, term: Constant) -> Finding:
 
 
 def _edits(trace: Trace, term: Constant) -> tuple[Edit, ...]:
+    if term.kind == "grad":
+        return with_argument(trace, term.site, "create_graph", "True")
     if term.kind == "numpy":
         texts = [_of_the_tensor(trace, site) for site in term.back]
         return tuple(edit for _, edits in texts for edit in edits) if all(e for _, e in texts) else ()
@@ -146,7 +149,11 @@ def _how(term: Constant) -> str:
         return f"`{term.cut.name}()`" if term.cut.name != "__array__" else "an array"
     if term.kind == "number":
         return "`float()`" if term.cut.name == "__float__" else "`item()`"
-    return {"detach": "`detach()`", "no_grad": "`torch.no_grad()`"}.get(term.kind, "`torch.inference_mode()`")
+    return {
+        "detach": "`detach()`",
+        "no_grad": "`torch.no_grad()`",
+        "grad": "`autograd.grad` without `create_graph=True`",
+    }.get(term.kind, "`torch.inference_mode()`")
 
 
 def _idle(trace: Trace, term: Constant) -> tuple[str, ...]:
@@ -160,6 +167,8 @@ def _idle(trace: Trace, term: Constant) -> tuple[str, ...]:
 def _fix(trace: Trace, term: Constant) -> str:
     if term.kind == "numpy":
         return _fix_arrays(trace, term)
+    if term.kind == "grad":
+        return f"pass `create_graph=True` to {located(trace, term.site)}"
     text, taken, edits = _as_it_was(trace, term)
     if text:
         fix = f"leave `{taken}` out of {located(trace, term.site, 'this line')}"

@@ -40,7 +40,7 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, Mode
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
-from gradscope.model import Event, Finding, Parameter, Site
+from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -183,6 +183,8 @@ def _finding(
     groups = _groups(trace, parameters, left)
     subject = listed(groups)
     verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
+    other = _holds_the_same(trace, optimizer)
+    name, place = optimizer_name(trace, optimizer.id), where(optimizer.site)
     return Finding(
         message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
         cause=optimizer.site.user if optimizer.site else None,
@@ -194,20 +196,29 @@ def _finding(
             f" {max(p.passes for p in left)} of the run's backward passes",
             *_measured(trace, left),
         ),
-        fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
-        " what is meant to stay (`requires_grad_(False)`)"
-        if any(p.steps for p in stepped) and not made_too_soon(trace, optimizer, left)
-        else f"make {optimizer_name(trace, optimizer.id)} ({where(optimizer.site)}) after {subject}"
-        f" {verbs[1]} put in: all that it holds is frozen",
+        fix=f"make {name} ({place}) after {subject} {verbs[1]} put in: all that it holds is frozen"
+        if not any(p.steps for p in stepped) or made_too_soon(trace, optimizer, left)
+        else f"give {subject} to {name} ({place}), in place of what {optimizer_name(trace, other.id)} holds as well"
+        if other is not None
+        else f"give {subject} to {name} too ({place}); freeze what is meant to stay (`requires_grad_(False)`)",
         edits=(
             ()
             if made_too_soon(trace, optimizer, left)
-            else also_given(trace, optimizer.site, [group.strip("`") for group in groups])
+            else also_given(
+                trace, optimizer.site, [group.strip("`") for group in groups], instead=other is not None
+            )
         )
         or made_of_all(trace, optimizer, backward, left),
         subjects=parameter_subjects(p.id for p in left),
         since=since_pass(trace, (p.id for p in left)),
     )
+
+
+def _holds_the_same(trace: Trace, optimizer: Optimizer) -> Optimizer | None:
+    """Another one that steps all that this one holds: it was meant for something else."""
+    held = [set(p.optimizers) for p in trace.parameters if optimizer.id in p.optimizers]
+    others = set.intersection(*held) - {optimizer.id} if held else set()
+    return trace.optimizers.get(min(others, default=-1))
 
 
 def _measured(trace: Trace, left: list[Parameter]) -> Iterator[str]:

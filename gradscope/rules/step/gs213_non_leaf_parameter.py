@@ -60,14 +60,16 @@ def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
                     yield _finding(trace, known, (event.graph, index), found, event.site.user, "refused here")
         elif event.where == "backward" and "does not require grad" in event.text:
             yield from _rebound(trace, known, event)
+    read_of = set[Key]()  # one finding of a tensor, wherever it was read
     for read in trace.of(GradRead):
-        if read.was_none and not read.is_leaf:
-            key = (read.graph, read.value)
+        key = (read.graph, read.value)
+        if read.was_none and not read.is_leaf and key not in read_of:
             found = _leaf_behind(known, key)
             if found is not None and (
                 (_same_thing(trace, known, key, found) and changed_here(trace, read.site.user))
                 or _read_here(trace, known, found, read.site.user)
             ):
+                read_of.add(key)
                 yield _finding(trace, known, key, found, read.site.user, "its `.grad` is None")
     attributes = list(_attributes(trace))
     yield from attributes

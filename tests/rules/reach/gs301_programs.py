@@ -428,3 +428,20 @@ def bad_stand_in_compared() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS301
         opt.step()
+
+
+def bad_made_samples_detached_for_both_losses() -> None:
+    import torch
+    from torch import nn
+
+    generator, judge = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    first = torch.optim.Adam(generator.parameters())
+    second = torch.optim.Adam(judge.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(5, 3)).detach()  # cause: GS301
+        second.zero_grad()
+        ((judge(torch.randn(5, 3) + 2) - 1).pow(2).mean() + judge(fake).pow(2).mean()).backward()
+        second.step()
+        first.zero_grad()
+        (judge(fake) - 1).pow(2).mean().backward()  # effect: GS301
+        first.step()

@@ -205,3 +205,15 @@ def bad_input_given_out_in_place_of_the_result() -> None:
         opt.zero_grad()
         model(torch.randn(6, 4)).pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def bad_layer_never_called() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    mean, deviation = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*mean.parameters(), *deviation.parameters()], lr=0.1)  # cause: GS302
+    for _ in range(3):
+        opt.zero_grad()
+        mean(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()

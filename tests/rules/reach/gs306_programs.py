@@ -302,6 +302,24 @@ def bad_one_discriminator_pass_for_both_losses() -> None:  # fix: by hand
     second.step()
 
 
+def bad_made_samples_in_the_discriminators_pass() -> None:
+    import torch
+    from torch import nn
+
+    generator, judge = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    first = torch.optim.SGD(generator.parameters(), lr=0.1)
+    second = torch.optim.SGD(judge.parameters(), lr=0.1)
+    for _ in range(3):
+        fake = generator(torch.randn(5, 3))
+        second.zero_grad()
+        loss = (judge(torch.randn(5, 3) + 2) - 1).pow(2).mean() + judge(fake).pow(2).mean()
+        loss.backward()  # cause: GS306
+        second.step()
+        first.zero_grad()
+        (judge(fake) - 1).pow(2).mean().backward()  # effect: GS306
+        first.step()
+
+
 def good_a_discriminator_pass_for_each_loss() -> None:
     import torch
     from torch import nn

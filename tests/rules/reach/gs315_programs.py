@@ -415,3 +415,99 @@ def good_other_half_trained_by_a_pass_of_its_own() -> None:
         loss = F.cross_entropy(head(hidden), target) + like.detach()
         loss.backward()
         opt.step()
+
+
+def bad_gradient_penalty_without_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        real, fake, part = torch.randn(8, 2), torch.randn(8, 2) + 2, torch.rand(8, 1)
+        mixed = (part * real + (1 - part) * fake).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(mixed).sum(), mixed)  # cause: GS315
+        penalty = (slope.norm(2, 1) - 1).pow(2).mean()
+        opt.zero_grad()
+        (critic(fake).mean() - critic(real).mean() + 10 * penalty).backward()  # effect: GS315
+        opt.step()
+
+
+def good_gradient_penalty_with_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        real, fake, part = torch.randn(8, 2), torch.randn(8, 2) + 2, torch.rand(8, 1)
+        mixed = (part * real + (1 - part) * fake).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(mixed).sum(), mixed, create_graph=True)
+        penalty = (slope.norm(2, 1) - 1).pow(2).mean()
+        opt.zero_grad()
+        (critic(fake).mean() - critic(real).mean() + 10 * penalty).backward()
+        opt.step()
+
+
+def good_weight_of_a_term_from_gradients() -> None:
+    """How much the second loss counts is measured by the gradients of both, as a VQGAN does."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    decoder, critic = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.Adam(decoder.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        out = decoder(x)
+        first, second = (out - x).abs().mean(), -critic(out).mean()
+        (one,) = torch.autograd.grad(first, decoder.weight, retain_graph=True)
+        (other,) = torch.autograd.grad(second, decoder.weight, retain_graph=True)
+        weight = (one.norm() / (other.norm() + 1e-4)).clamp(0, 1e4)
+        opt.zero_grad()
+        (first + 0.1 * weight * second).backward()
+        opt.step()
+        opt_c.zero_grad()
+        (critic(out.detach()).relu().mean() - critic(x).mean()).backward()
+        opt_c.step()
+
+
+def good_adversarial_example_beside_the_clean_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(16, 4).requires_grad_(), torch.randint(0, 3, (16,))
+        clean = nn.functional.cross_entropy(net(x), y)
+        (slope,) = torch.autograd.grad(clean, x, retain_graph=True)
+        attacked = nn.functional.cross_entropy(net(x.detach() + 0.1 * slope.sign()), y)
+        opt.zero_grad()
+        (clean + attacked).backward()
+        opt.step()
+
+
+def good_anchored_by_the_fisher_information() -> None:
+    """Weights are held where the first task was sensitive to them (EWC)."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+    known = torch.autograd.grad(nn.functional.cross_entropy(net(x), y), list(net.parameters()))
+    before = [p.detach().clone() for p in net.parameters()]
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        anchored = sum(
+            (g.pow(2) * (p - b).pow(2)).sum() for g, p, b in zip(known, net.parameters(), before, strict=True)
+        )
+        opt.zero_grad()
+        (nn.functional.cross_entropy(net(x), y) + 10 * anchored).backward()
+        opt.step()

@@ -355,3 +355,20 @@ def bad_frozen_once_it_is_trained() -> None:
         last.zero_grad()
         probe(head(torch.relu(trunk(torch.randn(16, 4))))).pow(2).mean().backward()
         last.step()
+
+
+def bad_both_optimizers_of_the_discriminator() -> None:
+    import torch
+    from torch import nn
+
+    generator, judge = nn.Linear(4, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(judge.parameters())  # cause: GS206
+    opt_j = torch.optim.Adam(judge.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(16, 4))
+        opt_j.zero_grad()
+        (judge(fake.detach()).exp().mean() - judge(torch.randn(16, 2)).mean()).backward()
+        opt_j.step()
+        opt_g.zero_grad()
+        judge(fake).mean().neg().backward()  # effect: GS206
+        opt_g.step()

@@ -159,3 +159,15 @@ def good_computed_in_each_forward() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_gradient_read_at_two_lines() -> None:
+    import torch
+
+    w = torch.rand(3, requires_grad=True) * 0.1  # cause: GS213
+    x = torch.linspace(-1, 1, 50)
+    ((w[0] * x * x + w[1] * x + w[2] - 2 * x) ** 2).mean().backward()
+    print(w.grad)  # effect: GS213
+    if w.grad is not None:
+        with torch.no_grad():
+            w -= 0.1 * w.grad

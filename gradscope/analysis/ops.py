@@ -83,7 +83,8 @@ WITH_TWIN = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "index_copy", "index_put", "scatter", "scatter_add",
     "clamp", "clip", "clamp_min", "clamp_max", "add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp", "neg", "abs",
     "sqrt", "rsqrt", "pow", "exp", "log", "relu", "sigmoid", "tanh", "round", "floor", "ceil", "tril", "triu",
-    "nan_to_num", "renorm", "transpose", "swapaxes", "t", "dropout", "leaky_relu", "elu",
+    "nan_to_num", "renorm", "transpose", "swapaxes", "t", "dropout", "leaky_relu", "elu", "silu", "mish", "selu",
+    "celu", "relu6", "hardtanh", "hardswish",
 }  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
 BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
 

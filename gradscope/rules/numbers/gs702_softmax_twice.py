@@ -5,7 +5,8 @@ a sigmoid. Probabilities lie between 0 and 1: squeezed once more they are all ne
 cannot come near zero and the gradients are small.
 
 Fix: give the loss the scores: leave the softmax (sigmoid) out of the model, or take the loss that
-expects probabilities (`nll_loss` of their log, `binary_cross_entropy`).
+expects probabilities (`nll_loss` of their log, `binary_cross_entropy`). The same of `Categorical(logits=…)`:
+what has been through a softmax is `probs=`.
 
 A note where no backward pass depends on it: only the number that an evaluation reports is wrong.
 Probabilities that mix one-hot labels (the attention of a matching network) give probabilities too.
@@ -19,12 +20,12 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import PROBABILITIES
+from gradscope.analysis.ops import DISTRIBUTIONS, PROBABILITIES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.calls import renamed, taken_out
-from gradscope.fixes.source import Edits
-from gradscope.model import Finding, Op
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import (
     evaluated,
@@ -39,7 +40,7 @@ from gradscope.store import Trace
 
 APPLIES = {
     "cross_entropy": "softmax", "log_softmax": "softmax", "binary_cross_entropy_with_logits": "sigmoid",
-    "multilabel_soft_margin_loss": "sigmoid",
+    "multilabel_soft_margin_loss": "sigmoid", "logsumexp": "softmax",
 }  # fmt: skip
 
 
@@ -92,6 +93,8 @@ def _gather(
 ) -> None:
     if op.name == "log_softmax" and not _ends_in_nll(known, op):
         return
+    if op.name == "logsumexp" and not _of_a_distribution(op):
+        return
     for maker in _makers(known, key):
         if maker.name in PROBABILITIES or _exponential(known, maker):
             groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
@@ -107,6 +110,11 @@ def _makers(known: Paths, key: Key) -> Iterator[Op]:
 def _ends_in_nll(known: Paths, op: Op) -> bool:
     readers = known.used.feeds.get((op.graph, op.outputs[0]), [])
     return any(reader is not None and reader.name == "nll_loss" for _, reader in readers)
+
+
+def _of_a_distribution(op: Op) -> bool:
+    """Whether it is what `Categorical(logits=…)` does with its scores."""
+    return op.site.kind == "torch" and f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
 
 
 def _exponential(known: Paths, op: Op) -> bool:
@@ -131,6 +139,8 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     edits: Edits = ()
     if needed:
         edits = _plain(trace, op)
+    elif op.name == "logsumexp":
+        edits = _as_probabilities(trace, op)
     elif maker.name == through and not mixed:
         edits = taken_out(trace, cause, op.site.user)
     layer = layer_site(trace, maker)
@@ -139,7 +149,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     if layer is not None:
         taken = f"layer {located(trace, layer)} out"
     return Finding(
-        message=f"`{op.name}` applies a {applied}, and its input has been through `{through}` already",
+        message=f"`{_called(op)}` applies a {applied}, and its input has been through `{through}` already",
         cause=cause,
         cause_label=f"its result has been through `{through}`",
         effect=op.site.user,
@@ -154,6 +164,26 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
         severity=severity,
         edits=edits,
     )
+
+
+def _called(op: Op) -> str:
+    return "Categorical(logits=…)" if op.name == "logsumexp" else op.name
+
+
+def _as_probabilities(trace: Trace, op: Op) -> Edits:
+    """`probs=` in place of `logits=`."""
+    here = Source(trace, op.site.user.path)
+    call = here.file.at(op.site.user)
+    given = (
+        next((k for k in call.keywords if k.arg == "logits"), None) if isinstance(call, ast.Call) else None
+    )
+    if given is None:
+        return ()
+    line, column, _, _ = here.file.span(given.value)
+    written = here.file.lines[line - 1][: column - 1]
+    if not written.endswith("logits="):
+        return ()
+    return (Edit(here.path, line, column - len("logits="), line, column, "probs="),)
 
 
 def _read_besides(known: Paths, maker: Op) -> bool:
@@ -178,6 +208,9 @@ def _plain(trace: Trace, op: Op) -> Edits:
 
 
 def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:
+    if op.name == "logsumexp":
+        there = located(trace, op.site.user, "the distribution")
+        return f"give them as what they are, `probs=` in place of `logits=` in {there}"
     if mixed:
         return (
             f"the labels mixed by it are probabilities: take their logarithm and `nll_loss` in place of "
@@ -194,6 +227,9 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
         floor = math.log(1 + 1 / math.e)
         best = _best(finite, math.prod(shape), floor, math.log(1 + math.e))
         yield f"{best}given numbers between 0 and 1 as scores it cannot fall below {floor:.4g} (a mean)"
+    if op.name == "logsumexp" and shape:
+        highest = math.e / (math.e + shape[-1] - 1)
+        yield f"given {shape[-1]} numbers between 0 and 1 as scores it gives none a probability above {highest:.3g}"
     if op.name not in ("cross_entropy", "log_softmax") or not shape:
         return
     classes = shape[1] if len(shape) > 1 else shape[0]

@@ -1,9 +1,9 @@
 """A statement looks as if it changed something about gradients, and does nothing.
 
-Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)` and
-all methods whose name does not end with `_`; without parentheses a method is
-named, not called; setting `requires_grad` on a module changes nothing, and Python makes a new attribute of
-whatever name it is given (`p.require_grad = False`).
+Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`, layers
+such as `self.relu(x)`, and all methods whose name does not end with `_`; without parentheses a method is named, not
+called; setting `requires_grad` on a module changes nothing, and Python makes a new attribute of whatever name it is
+given (`p.require_grad = False`).
 
 Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
 freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
@@ -151,7 +151,7 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
             found = targets[key]
             if found is None:
                 kept.add((graph.id, op.name, op.inputs[0]))
-            elif _goes_on(known, graph, op):
+            elif not any(graph.consumers.get(o) for o in op.outputs) and _goes_on(known, graph, op):
                 counts[op.site.user] = counts.get(op.site.user, 0) + max(graph.count, 1)
                 dropped.setdefault(op.site.user, (graph, op, *found))
     for site, (graph, op, call, target) in dropped.items():
@@ -164,11 +164,11 @@ def _dropped_call(trace: Trace, op: Op) -> tuple[ast.Call, ast.expr] | None:
     nothing but give a new tensor to nobody."""
     file = trace.source_file(op.site.user.path)
     call = file.at(op.site.user)
-    if (
-        not isinstance(call, ast.Call)
-        or not isinstance(call.func, ast.Attribute)
-        or call.func.attr != op.name
-    ):
+    if not isinstance(call, ast.Call):
+        return None
+    layer = op.module is not None and op.site.kind == "torch" and len(call.args) == 1 and not call.keywords
+    named = isinstance(call.func, ast.Attribute) and call.func.attr == op.name
+    if not named and not layer:
         return None
     statement = file.parent.get(id(call))
     above = file.parent.get(id(statement))
@@ -180,9 +180,11 @@ def _dropped_call(trace: Trace, op: Op) -> tuple[ast.Call, ast.expr] | None:
         if isinstance(above, ast.Try) or (isinstance(above, ast.With) and not _of_modes(above)):
             return None
         above = file.parent.get(id(above))
-    if file.is_imported(call.func):
+    if layer or file.is_imported(call.func):
         return (call, call.args[0]) if call.args else None
-    return (call, call.func.value) if op.site.kind == "user" else None
+    return (
+        (call, call.func.value) if op.site.kind == "user" and isinstance(call.func, ast.Attribute) else None
+    )
 
 
 def _of_modes(block: ast.With) -> bool:

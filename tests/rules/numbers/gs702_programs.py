@@ -244,3 +244,43 @@ def good_probabilities_needed_for_both_classes() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_probabilities_as_logits_of_a_distribution() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3), nn.Softmax(dim=-1))
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        probabilities = policy(x)  # cause: GS702
+        actions = torch.distributions.Categorical(logits=probabilities)  # effect: GS702
+        taken = actions.sample()
+        reward = (taken == x[:, :3].argmax(1)).float()
+        loss = -(actions.log_prob(taken) * (reward - reward.mean())).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_scores_and_probabilities_of_distributions() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, policy = nn.Linear(4, 16), nn.Linear(16, 3)
+    opt = torch.optim.Adam([*body.parameters(), *policy.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        scores = policy(torch.tanh(body(x)))
+        one = torch.distributions.Categorical(logits=scores)
+        two = torch.distributions.Categorical(probs=scores.softmax(-1))
+        three = torch.distributions.Categorical(logits=scores.log_softmax(-1))
+        taken = one.sample()
+        reward = (taken == x[:, :3].argmax(1)).float()
+        loss = sum(-(d.log_prob(taken) * (reward - reward.mean())).mean() for d in (one, two, three))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -389,3 +389,54 @@ def good_result_that_is_returned() -> None:
         opt.zero_grad()
         (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
         opt.step()
+
+
+def bad_layer_whose_result_is_dropped() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.act, self.last = nn.Linear(4, 8), nn.LeakyReLU(), nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.first(x)
+            self.act(x)  # cause: GS308
+            return self.last(x)
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 3, (16,))).backward()
+        opt.step()
+
+
+def good_layer_in_place_and_layer_that_is_watched() -> None:
+    """One writes to what it is given; the other's result is what its hook keeps."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 3)
+            self.act, self.shown = nn.ReLU(inplace=True), nn.Sigmoid()
+            self.kept: list[torch.Tensor] = []
+            self.shown.register_forward_hook(lambda module, args, out: self.kept.append(out))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.first(x)
+            self.act(x)
+            self.shown(x)
+            return self.last(x) + self.kept.pop().mean()
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 3, (16,))).backward()
+        opt.step()

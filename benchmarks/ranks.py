@@ -76,6 +76,10 @@ def many(source: Path, target: Path, ranks: int, apart: bool) -> None:
             }
             program["process"] = 100_000 + rank
             db.execute("UPDATE meta SET value = ? WHERE key = 'program'", (json.dumps(program),))
+            world = json.dumps(list(range(ranks)))
+            db.execute(
+                "UPDATE event SET data = json_set(data, '$.ranks', json(?)) WHERE kind = 'ddp'", (world,)
+            )
             jitter = 1 + random.Random(rank).random() / 10
             db.execute("UPDATE segment SET started = started * ?, duration = duration * ?", (jitter, jitter))
             for of, number, data in db.execute(
@@ -99,15 +103,16 @@ def many(source: Path, target: Path, ranks: int, apart: bool) -> None:
             db.commit()
 
 
-def check(folder: Path) -> tuple[float, float, str]:
-    """(seconds, peak memory in MB, what was found)."""
+def check(folder: Path) -> tuple[float, float, float, str]:
+    """(seconds, seconds of a processor, peak memory in MB, what was found)."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "gradscope", "check", str(folder), "--output-format", "concise"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = process.stdout.read()
     _, _, used = os.wait4(process.pid, 0)
-    return time.perf_counter() - began, used.ru_maxrss / 1024, said.strip()
+    took = time.perf_counter() - began
+    return took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, said.strip()
 
 
 def main() -> None:
@@ -124,9 +129,10 @@ def main() -> None:
         print(f"{asked.parameters:,} parameters, {asked.steps:,} steps: {size:.2f} MB a rank")
         for ranks in asked.ranks:
             many(source, folder / str(ranks), ranks, asked.apart)
-            seconds, memory, said = check(folder / str(ranks))
+            seconds, computing, memory, said = check(folder / str(ranks))
             print(
-                f"{ranks:5,} ranks: {seconds:6.1f} s, {memory:6.0f} MB; {said[:300] or 'nothing found'}",
+                f"{ranks:5,} ranks: {seconds:6.1f} s, {computing:6.1f} s of a processor, {memory:6.0f} MB;"
+                f" {said[:300] or 'nothing found'}",
                 flush=True,
             )
             shutil.rmtree(folder / str(ranks))

@@ -22,9 +22,9 @@ _SAME = (
     "SELECT * FROM graph ORDER BY id",
     "SELECT graph, idx, name, site, module, region, inputs, outputs, nodes, cut FROM op ORDER BY graph, idx",
     "SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step",
+    "SELECT id, json_remove(data, '$.grad_norm') FROM parameter ORDER BY id",
 )
 _BUT_FOR_NUMBERS = (
-    "SELECT id, json_remove(data, '$.grad_norm') FROM parameter ORDER BY id",
     "SELECT id, data FROM optimizer ORDER BY id",
     # Sampling looks now and then, and not on all ranks at the same steps: so not in which order they came.
     "SELECT DISTINCT kind, site, data FROM event WHERE kind NOT IN ('pass_time', 'call_time', 'crash', 'error')"

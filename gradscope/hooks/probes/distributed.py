@@ -170,8 +170,9 @@ class Distributed(Hook):
                 wrapper.trained = wrapper.trained or ddp is module
                 if ddp is module and not module.require_backward_grad_sync:
                     self.recorder.emit("unsynced", site, {"wrapper": wrapper.number})
-            elif wrapper.trained and ddp is not None and module in (ddp, ddp.module) and not module.training:
-                self._evaluated(wrapper, ddp, site)
+            elif wrapper.trained and ddp is not None and not module.training:
+                if module is ddp or module is ddp.module:
+                    self._evaluated(wrapper, ddp, site)
 
     def _evaluated(self, wrapper: Wrapper, ddp: Any, site: int) -> None:
         wrapper.trained = False

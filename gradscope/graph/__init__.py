@@ -58,7 +58,7 @@ LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
 TALL = 15  # boxes below each other that fit a screen
 ALMOST = 1.25  # screens: rather so large than a model in one box
-NOTABLY = 0.1  # screens that a coarser picture must be smaller by
+NOTABLY = 0.05  # screens that a coarser picture must be smaller by
 ROOMY = 22  # boxes up to which parameters have boxes of their own
 
 __all__ = [

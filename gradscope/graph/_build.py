@@ -447,9 +447,8 @@ class Builder:
 
     def _flow_edges(self) -> None:
         flow = self.flow
-        found: dict[
-            tuple[str, str, tuple[int, ...], bool], dict[int, set[int]]
-        ] = {}  # → value → graphs that read it
+        # way → value → graph that reads it → how many of its rounds one op there reads
+        found: dict[tuple[str, str, tuple[int, ...], bool], dict[int, dict[int, int]]] = {}
         back: set[tuple[str, str]] = set()
         place_of = {key: i for i, key in enumerate(self.members)}
         for op, inputs in enumerate(flow.inputs):
@@ -461,7 +460,9 @@ class Builder:
                 if source is None or (source == target_id and self._inside(target, maker, op)):
                     continue
                 way = source, target_id, flow.values[value].shape, self._trains(value)
-                found.setdefault(way, {}).setdefault(value, set()).add(flow.ops[op].graph)
+                graph, taken = flow.ops[op].graph, inputs.count(value)
+                read = found.setdefault(way, {}).setdefault(value, {})
+                read[graph] = max(read.get(graph, 0), taken)
                 if maker is not None and place_of[self.boxes.keys[maker]] >= place_of[target]:
                     back.add((source, target_id))
         loops = _closing(back, [way[:2] for way in found])
@@ -474,13 +475,15 @@ class Builder:
                 severed=self._severed_way(list(values), source),
             )  # fmt: skip
 
-    def _read(self, source: str, target: str, values: Mapping[int, set[int]]) -> int:
-        """How many values go from one box to another. values: each with the graphs that read it."""
+    def _read(self, source: str, target: str, values: Mapping[int, Mapping[int, int]]) -> int:
+        """How many values go from one box to another. values: each with the graphs that read it, and how many of its
+        rounds an op of theirs reads: a list of what a loop made has all of them."""
         count = 0
         for value, graphs in values.items():
             made = self.counts.of_values([value])
             own = self.flow.graph_of[value].id in graphs
-            count += made if own else min(made, sum(self.counts.of_graph(id) for id in graphs))
+            taken = sum(many * self.counts.of_graph(id) for id, many in graphs.items())
+            count += made if own else min(made, taken)
         ran, drawn = self.more.get(source, (1, 1))
         return count * ran // drawn if self.more.get(target) == (ran, drawn) else count
 

@@ -131,7 +131,7 @@ def _swatch(key: str) -> str:
     )
 
 
-def legend(used: list[str], extras: list[tuple[str, str, str]], title: list[str], columns: int = 5) -> str:
+def legend(used: list[str], extras: list[tuple[str, str, str]], title: list[str], columns: int) -> str:
     """The HTML-like label below a picture. used: keys of LOOKS; extras: (sign, colour,
     meaning); title: lines of safe text, the first in bold."""
     cells = [_swatch(key) for key in LOOKS if key in used]

@@ -24,6 +24,7 @@ from gradscope.render._region import region_words
 
 PICTURES = ("svg", "png", "pdf", "dot")
 SCREEN = (1400, 1000)  # points, width and height of a picture that is seen at once
+SWATCHES, SWATCH = 5, 150  # in a row of the legend, and points that one takes
 MAX_NAMES = 48  # characters of a list of names
 MAX_TITLE = 60  # characters above a group of boxes
 
@@ -54,8 +55,9 @@ def _fitted(view: View) -> str:
     if view.level == "op":
         return text
     found = _in_columns(view, drawing, text) or text
-    if extent(found)[1] > SCREEN[1]:
-        tight = _Drawing(view, tight=True).source()
+    width, height = extent(found)
+    if height > SCREEN[1]:
+        tight = _Drawing(view, tight=True, swatches=max(int(width / SWATCH), SWATCHES)).source()
         if extent(tight)[1] <= SCREEN[1] or found is text:
             return tight
     return found
@@ -84,6 +86,7 @@ class _Drawing:
     view: View
     columns: Columns = field(default_factory=Columns)
     tight: bool = False
+    swatches: int = SWATCHES  # in a row of the legend
     ids: dict[str, str] = field(default_factory=dict)  # node of the graph → box of the picture
     used: set[str] = field(default_factory=set)
     inside: set[tuple[str, str]] = field(default_factory=set)  # leaves that are rows of a box
@@ -94,12 +97,17 @@ class _Drawing:
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
             "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.22",
-            ranksep="0.14" if self.tight else "0.24", pad=str(MARGIN), labelloc="b", labeljust="l",
+            ranksep="0.12" if self.tight else "0.24", pad=str(MARGIN), labelloc="b", labeljust="l",
             outputorder="edgesfirst",
             tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
-            "node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1"
+            "node",
+            fontname=style.FONT,
+            fontsize="11",
+            margin="0.15,0.05" if self.tight else "0.15,0.08",
+            height="0.3",
+            penwidth="1",
         )
         self.dot.attr("edge", fontname=style.FONT, fontsize="9", fontcolor=style.MUTED, arrowsize="0.6")
         self._shapes()
@@ -387,7 +395,9 @@ class _Drawing:
         if any(d["effects"] for _, d in graph.nodes.items()) or any(told.effects for told in groups):
             extras.append((style.EFFECT_SIGN, style.RED, "what it is about"))
         title = [f"{self.view.title} · {self.view.level} level", *self.view.notes]
-        return style.legend(list(self.used), extras, [escape.html(escape.one_line(t)) for t in title])
+        return style.legend(
+            list(self.used), extras, [escape.html(escape.one_line(t)) for t in title], self.swatches
+        )
 
 
 class _Tree:

@@ -600,3 +600,25 @@ def test_a_derivative_without_graph_is_marked_where_it_cuts(level: str) -> None:
     assert [finding.code for finding in scope.trace.findings] == ["GS305"]
     blamed = [data for data in nodes(picture(scope.trace, level).graph) if "GS305" in data["causes"]]
     assert [data["cut"] for data in blamed] == ["grad without create_graph"]
+
+
+def test_a_list_of_what_a_loop_made_has_all_its_rounds() -> None:
+    """The rounds are stored once: of them a stack reads each, the loss of a step only its own."""
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            seen = []
+            for _ in range(12):
+                with torch.no_grad():
+                    seen.append(model(torch.randn(4)).squeeze(-1))
+            wanted = torch.stack(seen)
+            optimizer.zero_grad()
+            (model(torch.randn(12, 4)).squeeze(-1) - wanted).square().mean().backward()
+            optimizer.step()
+    graph = picture(scope.trace, "line").graph
+    (stack,) = [id for id, data in graph.nodes.items() if data["label"].startswith("wanted")]
+    assert graph.nodes[stack]["count"] == 1
+    assert [data["count"] for _, _, data in graph.in_edges(stack, data=True) if data["kind"] == "flow"] == [
+        12
+    ]

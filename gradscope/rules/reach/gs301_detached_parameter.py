@@ -4,8 +4,9 @@ Why: `detach()`, `.data`, `numpy()` and operations under `torch.no_grad()` pass 
 on and end the graph. The loss still depends on the parameters behind the cut, yet backward
 cannot reach them, so the optimizer silently leaves them as they are.
 
-Fix: remove the cut. Where the parameters are frozen on purpose, say so with
-`requires_grad_(False)` and leave them out of the optimizer.
+Fix: remove the cut; where another network's loss needs it (a discriminator's), cut for that loss
+alone. Where the parameters are frozen on purpose, say so with `requires_grad_(False)` and leave
+them out of the optimizer.
 
 Silent on: frozen parameters; parameters that no optimizer holds, where one steps; parameters that get a
 gradient from another loss; targets that the program itself writes (averages, copies).

@@ -4,8 +4,9 @@ Why: `backward()` frees what the forward saved, as soon as it has used it. A sec
 through the same part finds nothing. Most often a value of an earlier step (a hidden state, a
 running sum, a tensor made before the loop) carried its old graph along.
 
-Fix: detach what is carried over from step to step, compute it anew in each step, or keep the
-graph with `retain_graph=True` where two passes over it are meant.
+Fix: detach what is carried over from step to step, or what a pass takes that is to train only what
+comes after it (a discriminator's); compute it anew in each step, or keep the graph with
+`retain_graph=True` where two passes over it are meant.
 
 Silent on: a first pass with `retain_graph=True`.
 """

@@ -891,6 +891,21 @@ class ZeroScores(Kind):
     share = Field(_known)
 
 
+class MaskWeight(Kind):
+    """A softmax gave weight to places that a mask had set to a finite number."""
+
+    __slots__ = ()
+    of = "mask_weight"
+    name = Field(_text)  # of the call
+    value = Field(_known)  # that number
+    share = Field(_known)  # of the weight of rows in which not all is masked
+    rows = Field(_count)  # of that kind
+    over_half = Field(_count)  # rows in which masked places had more than half
+    whole = Field(_count)  # rows in which all is masked
+    low = Field(_known)  # bounds of the other scores of these rows
+    high = Field(_known)
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

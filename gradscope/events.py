@@ -807,6 +807,17 @@ class OwnAnswers(Kind):
     beside = Field(_ids)  # sites of lookups of as many ids, which were others
 
 
+class NextAnswers(Kind):
+    """The targets of a classification loss were the ids behind those that an embedding looked up."""
+
+    __slots__ = ()
+    of = "next_answers"
+    name = Field(_text)  # of the loss
+    embedding = Field(_key)  # site of the lookup
+    calls = Field(_count)  # that were compared
+    axis = Field(_count)  # of the ids, along which they are moved by one
+
+
 class BackAtStart(Kind):
     """A model was evaluated with the numbers from before the first step, whenever it was evaluated here."""
 

@@ -807,6 +807,17 @@ class OwnAnswers(Kind):
     beside = Field(_ids)  # sites of lookups of as many ids, which were others
 
 
+class NextAnswers(Kind):
+    """The targets of a classification loss were the ids behind those that an embedding looked up."""
+
+    __slots__ = ()
+    of = "next_answers"
+    name = Field(_text)  # of the loss
+    embedding = Field(_key)  # site of the lookup
+    calls = Field(_count)  # that were compared
+    axis = Field(_count)  # of the ids, along which they are moved by one
+
+
 class BackAtStart(Kind):
     """A model was evaluated with the numbers from before the first step, whenever it was evaluated here."""
 
@@ -889,6 +900,21 @@ class ZeroScores(Kind):
     of = "zero_scores"
     name = Field(_text)  # of the call
     share = Field(_known)
+
+
+class MaskWeight(Kind):
+    """A softmax gave weight to places that a mask had set to a finite number."""
+
+    __slots__ = ()
+    of = "mask_weight"
+    name = Field(_text)  # of the call
+    value = Field(_known)  # that number
+    share = Field(_known)  # of the weight of rows in which not all is masked
+    rows = Field(_count)  # of that kind
+    over_half = Field(_count)  # rows in which masked places had more than half
+    whole = Field(_count)  # rows in which all is masked
+    low = Field(_known)  # bounds of the other scores of these rows
+    high = Field(_known)
 
 
 class Setting(Kind):

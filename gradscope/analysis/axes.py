@@ -151,6 +151,9 @@ class Axes(Pieces):
         self.runs: list[Run] = []  # of recurrent layers and attention
         self.merged: dict[Axis, Op] = {}  # several axes as one → the first view that made it so
         self.samples: dict[int, Op] = {}  # sources in a random order → the call that took their places so
+        self.batches: dict[
+            int, Op
+        ] = {}  # sources that a convolution took for its samples → the first to do so
         self.handed: dict[Axis, Op] = {}  # first axes of batches that a loader's worker has put together
         self._of: dict[Key, tuple[Axis, ...]] = {}
         used: dict[int, set[int]] = {}
@@ -196,6 +199,14 @@ class Axes(Pieces):
     def drawn(self, axis: Axis) -> Op | None:
         """The call that took the places of this axis in a random order: they are samples, and have no neighbours."""
         return self.samples.get(axis[0].source) if len(axis) == 1 and self.whole(axis) else None
+
+    def folded(self, axis: Axis) -> tuple[int, Op] | None:
+        """Where samples were merged with another axis into this one: how many, and the call that tells they are."""
+        for piece in axis if len(axis) > 1 and self.whole(axis) else ():
+            op = self.samples.get(piece.source) or self.batches.get(piece.source)
+            if op is not None:
+                return piece.size, op
+        return None
 
     def shuffled(self, size: int, op: Op) -> Axis:
         """A new axis, whose places `op` has taken in a random order."""
@@ -453,7 +464,11 @@ def _by_letters(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape
 
 def _convolved(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
     """A convolution: its samples, and its places too where its kernel is a single one."""
-    single = len(inputs) > 1 and len(inputs[1]) == len(inputs[0]) == len(shape) and not any(inputs[1][2:])
+    batched = len(inputs) > 1 and len(inputs[1]) == len(inputs[0]) == len(shape)
+    first = inputs[0][0] if batched else ()
+    if len(first) == 1 and axes.whole(first):
+        axes.batches.setdefault(first[0].source, op)
+    single = batched and not any(inputs[1][2:])
     if single and tuple(map(size_of, inputs[0][2:])) == shape[2:]:
         return (inputs[0][0], axes.new(shape[1]), *inputs[0][2:])
     return _BATCH(axes, op, inputs, shape)

@@ -1,8 +1,9 @@
-"""Whether the ids that an embedding looks up are the targets of a classification loss, place by place, at the first
-calls of each loss from a place; on the CPU only."""
+"""Whether the ids that an embedding looks up are the targets of a classification loss, place by place or each the one
+before its target, at the first calls of each loss from a place; on the CPU only."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -30,13 +31,16 @@ class _Compared:
     calls: int = 0
     alike: dict[int, int] = field(default_factory=dict)  # site of an embedding → calls with equal ids
     other: set[int] = field(default_factory=set)  # sites of those that had as many ids, and others
+    before: dict[tuple[int, int], int] = field(
+        default_factory=dict
+    )  # the same with ids moved by one along an axis
 
 
 class OwnAnswers(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.ids: dict[int, Any] = {}  # site → the ids of its last call, flat
+        self.ids: dict[int, Any] = {}  # site → the ids of its last call
         self.lookups = 0
         self.losses: dict[int, _Compared] = {}
         self.recorder.functions.follow(["embedding"], self._embedding)
@@ -53,7 +57,7 @@ class OwnAnswers(Hook):
         if site in self.ids or len(self.ids) < SITES:
             self.lookups += 1
             with torch.no_grad(), private.aside():
-                self.ids[site] = ids.detach().flatten().clone()
+                self.ids[site] = ids.detach().clone()
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not self.ids or not torch.is_grad_enabled():
@@ -72,9 +76,11 @@ class OwnAnswers(Hook):
             counts = wanted != given.get("ignore_index", -100)
             several = int(counts.sum()) * 2 >= len(wanted) and len(wanted[counts].unique()) > 1
             for looked_up, ids in self.ids.items():
-                if len(ids) != len(wanted):
+                for axis in _moved(ids, wanted, counts) if several else ():
+                    compared.before[looked_up, axis] = compared.before.get((looked_up, axis), 0) + 1
+                if ids.numel() != len(wanted):
                     continue
-                if several and torch.equal(ids[counts], wanted[counts]):
+                if several and torch.equal(ids.flatten()[counts], wanted[counts]):
                     compared.alike[looked_up] = compared.alike.get(looked_up, 0) + 1
                 else:
                     compared.other.add(looked_up)
@@ -90,6 +96,29 @@ class OwnAnswers(Hook):
                         "beside": sorted(compared.other),
                     }  # fmt: skip
                     self.recorder.emit("own_answers", site, data)
+            for (looked_up, axis), before in compared.before.items():
+                if before == compared.calls:
+                    self.recorder.emit(
+                        "next_answers",
+                        site,
+                        {"name": compared.name, "embedding": looked_up, "calls": before, "axis": axis},
+                    )
+
+
+def _moved(ids: torch.Tensor, wanted: torch.Tensor, counts: torch.Tensor) -> Iterator[int]:
+    """The axes along which each target is the id that follows; of a sequence's last place none may be asked for."""
+    for axis in (0, 1) if ids.dim() == 2 else ():
+        shape, size = list(ids.shape), ids.shape[axis]
+        if size < 3:
+            continue
+        if ids.numel() != len(wanted):
+            shape[axis] -= 1
+            if shape[0] * shape[1] != len(wanted):
+                continue
+        targets, asked = (one.reshape(shape).narrow(axis, 0, size - 1) for one in (wanted, counts))
+        following = ids.narrow(axis, 1, size - 1)
+        if int(asked.sum()) >= FEW and torch.equal(following[asked], targets[asked]):
+            yield axis
 
 
 def _is_ids(t: Any) -> TypeGuard[torch.Tensor]:

@@ -1,12 +1,15 @@
-"""Calls that take a boolean mask, and how it is turned round in their text."""
+"""Calls that take a boolean mask, how it is turned round in their text, and what tells a mask from other factors."""
 
 from __future__ import annotations
 
 import ast
 
+from gradscope.analysis.ops import PASSING, SCALES
+from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import quoted
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
+from gradscope.rules.numbers._losses import makers
 from gradscope.store import Trace
 
 MASKED = {  # → the name of the mask's argument, its place in a function, and in a method
@@ -14,6 +17,25 @@ MASKED = {  # → the name of the mask's argument, its place in a function, and 
     "masked_fill": ("mask", 1, 0),
     "masked_fill_": ("mask", -1, 0),
 }
+FILLS = {"masked_fill", "masked_fill_"}
+COMPARISONS = {
+    "lt", "le", "gt", "ge", "eq", "ne", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__and__",
+    "__or__", "__invert__", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
+    "isin", "tril", "triu", "one_hot",
+}  # fmt: skip
+CHANCES = {
+    "rand",
+    "rand_like",
+    "bernoulli",
+    "bernoulli_",
+    "randn",
+    "randn_like",
+    "uniform_",
+    "normal_",
+    "dropout",
+}
+WHOLE = {"bool", "uint8", "int8", "int16", "int32", "int64"}
+AFTER = PASSING | SCALES | {"dropout", "exp", "neg", "where", *FILLS}
 
 
 def turned(trace: Trace, function: str, site: Site) -> tuple[str, Edits]:
@@ -30,3 +52,41 @@ def turned(trace: Trace, function: str, site: Site) -> tuple[str, Edits]:
         return "", ()
     new = f"~{here.file.operand(given[0])}"
     return quoted(new).strip("`"), here.replace(given[0], new)
+
+
+def is_mask(known: Paths, key: Key) -> bool:
+    """Whether it holds nothing but 0 and 1, or whole numbers, by what the program computes without its parameters."""
+    if known.fed_by(key):
+        return False
+    made = makers(known, key)
+    if not made:
+        flow = list(known.flow([key]).order)
+        return any(known.graph(g).values[v].dtype in WHOLE for g, v in flow)
+    for own, op in made:
+        if op.name not in COMPARISONS and known.graph(own[0]).values[own[1]].dtype not in WHOLE:
+            return False
+        given = [maker.name for value in op.inputs for _, maker in makers(known, (op.graph, value))]
+        if not CHANCES.isdisjoint(given) or op.name in CHANCES:
+            return False
+    return True
+
+
+def masked_again(known: Paths, key: Key, mask: Key) -> bool:
+    """Whether the weights are masked once more after the softmax."""
+    own = {(op.graph, op.index) for _, op in makers(known, mask)} or {known.made(mask)}
+    graph, todo, seen = known.graph(key[0]), [key[1]], {key[1]}
+    for value in todo:  # grows while it is walked
+        for op in graph.consumers.get(value, ()):
+            if op.name in FILLS or op.name == "where":
+                return True
+            if op.name in SCALES and len(op.inputs) == 2:
+                other = (op.graph, next((i for i in op.inputs if i != value), value))
+                made = {(o.graph, o.index) for _, o in makers(known, other)} or {known.made(other)}
+                if own & made:
+                    return True
+                if known.graph(other[0]).values[other[1]].requires_grad:
+                    continue
+            if op.name in AFTER:
+                todo += [v for v in (*op.outputs, *op.written) if v not in seen]
+                seen.update((*op.outputs, *op.written))
+    return False

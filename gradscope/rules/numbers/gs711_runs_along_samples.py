@@ -6,6 +6,8 @@ not the last step, but the last of the layer's sequences.
 
 Fix: `batch_first=True` where the batch comes first; without it where time does.
 
+The same where the samples lie on the first axis together with another one, as after `x.reshape(batch * rows, …)`.
+
 A note where only the loss says which axis the samples are on: steps with a target each may be meant.
 
 Silent on: single sequences, layers along an axis of which nothing says that it holds samples.
@@ -218,6 +220,25 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, run: Run) -> Finding | 
             fix=fix,
             edits=edits,
         )
+    folded = _folded(known, found, run)
+    if folded is not None:
+        count, told = folded
+        merged = found.merged.get(run.along)
+        place = told.site.user
+        return Finding(
+            message=f"`{layer}` runs along an axis in which the {count} samples of a batch lie one behind the other,"
+            f" and takes the {apart} steps of each for samples",
+            **_cause(trace, known, run),
+            effect=merged.site.user if merged is not None else place,
+            effect_label=f"merges the axis of {count} samples with another one, into {along}",
+            related=((place, f"takes the axis of {count} for the samples"),),
+            seen=(
+                f"{_given(known, run)}; these {along} were {count} samples by {along // count} others: {count} is the"
+                f" axis that {code(trace, place, f'`{told.name}`')} has the samples on",
+            ),
+            fix=fix,
+            edits=edits,
+        )
     if loss is None:
         return None
     return Finding(
@@ -233,6 +254,19 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, run: Run) -> Finding | 
         edits=edits,
         severity="note",
     )
+
+
+def _folded(known: Paths, found: Axes, run: Run) -> tuple[int, Op] | None:
+    """How many samples lie on the axis that a layer runs along, beside another axis, and the call that tells so; not
+    of attention with a mask, which may keep them apart."""
+    values = known.graph(run.op.graph).values
+    if any(
+        values[i].kind != "parameter" and values[i].shape[-2:] == (size_of(run.along),) * 2
+        for i in run.op.inputs[3:]
+    ):
+        return None
+    both = found.folded(run.apart) is not None or found.drawn(run.apart) is not None
+    return None if both else found.folded(run.along)
 
 
 def _name(trace: Trace, run: Run) -> str:

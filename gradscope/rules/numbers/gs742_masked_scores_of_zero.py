@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, PASSING, SCALES
+from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.events import ZeroScores
@@ -26,28 +26,10 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import makers, shape_of
+from gradscope.rules.numbers._masks import FILLS, is_mask, masked_again
 from gradscope.store import Trace
 
 SOFTMAXES = {"softmax", "log_softmax", "cross_entropy"}
-FILLS = {"masked_fill", "masked_fill_"}
-COMPARISONS = {
-    "lt", "le", "gt", "ge", "eq", "ne", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__and__",
-    "__or__", "__invert__", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
-    "isin", "tril", "triu", "one_hot",
-}  # fmt: skip
-CHANCES = {
-    "rand",
-    "rand_like",
-    "bernoulli",
-    "bernoulli_",
-    "randn",
-    "randn_like",
-    "uniform_",
-    "normal_",
-    "dropout",
-}
-WHOLE = {"bool", "uint8", "int8", "int16", "int32", "int64"}
-AFTER = PASSING | SCALES | {"dropout", "exp", "neg", "where", *FILLS}
 LEAST = 0.005  # of the scores
 DEEP = 8
 
@@ -110,9 +92,9 @@ def masked_scores_of_zero(trace: Trace) -> Iterator[Finding]:
         if found is None or found.op.site.user.location() in told:
             continue
         axis = _axis(known, op)
-        if axis is None or not _along(known, found, axis) or not _is_mask(known, found.mask):
+        if axis is None or not _along(known, found, axis) or not is_mask(known, found.mask):
             continue
-        if not _again(known, key, found.mask):
+        if not masked_again(known, key, found.mask):
             told.add(found.op.site.user.location())
             yield _finding(trace, known, found, op, share)
 
@@ -160,44 +142,6 @@ def _along(known: Paths, found: Masked, axis: int) -> bool:
     shape = shape_of(known, found.mask)
     result = shape_of(known, (found.op.graph, (*found.op.outputs, *found.op.written)[0]))
     return len(shape) >= -axis and shape[axis] > 1 and shape_of(known, found.scores) == result
-
-
-def _is_mask(known: Paths, key: Key) -> bool:
-    """Whether it holds nothing but 0 and 1, or whole numbers, by what the program computes without its parameters."""
-    if known.fed_by(key):
-        return False
-    made = makers(known, key)
-    if not made:
-        flow = list(known.flow([key]).order)
-        return any(known.graph(g).values[v].dtype in WHOLE for g, v in flow)
-    for own, op in made:
-        if op.name not in COMPARISONS and known.graph(own[0]).values[own[1]].dtype not in WHOLE:
-            return False
-        given = [maker.name for value in op.inputs for _, maker in makers(known, (op.graph, value))]
-        if not CHANCES.isdisjoint(given) or op.name in CHANCES:
-            return False
-    return True
-
-
-def _again(known: Paths, key: Key, mask: Key) -> bool:
-    """Whether the weights are masked once more after the softmax."""
-    own = {(op.graph, op.index) for _, op in makers(known, mask)} or {known.made(mask)}
-    graph, todo, seen = known.graph(key[0]), [key[1]], {key[1]}
-    for value in todo:  # grows while it is walked
-        for op in graph.consumers.get(value, ()):
-            if op.name in FILLS or op.name == "where":
-                return True
-            if op.name in SCALES and len(op.inputs) == 2:
-                other = (op.graph, next((i for i in op.inputs if i != value), value))
-                made = {(o.graph, o.index) for _, o in makers(known, other)} or {known.made(other)}
-                if own & made:
-                    return True
-                if known.graph(other[0]).values[other[1]].requires_grad:
-                    continue
-            if op.name in AFTER:
-                todo += [v for v in (*op.outputs, *op.written) if v not in seen]
-                seen.update((*op.outputs, *op.written))
-    return False
 
 
 def _finding(trace: Trace, known: Paths, found: Masked, softmax: Op, share: float) -> Finding:

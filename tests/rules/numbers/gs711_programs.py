@@ -284,3 +284,109 @@ def good_collated_with_time_first() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_rows_of_all_pictures_as_one_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    stem, head = nn.Conv2d(3, 8, 1), nn.Linear(8, 1)
+    attend = nn.MultiheadAttention(8, 2)  # cause: GS711
+    opt = torch.optim.SGD([p for m in (stem, attend, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = stem(torch.randn(4, 3, 5, 6))
+        rows = maps.permute(0, 2, 3, 1).reshape(20, 6, 8)  # effect: GS711
+        seen = rows + attend(rows, rows, rows)[0]
+        loss = nn.functional.mse_loss(head(seen).view(4, 5, 6), torch.rand(4, 5, 6))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_series_of_all_places_of_a_batch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(2, 4), nn.Linear(4, 1)  # cause: GS711
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    data = TensorDataset(torch.randn(16, 3, 5, 2), torch.randn(16, 3, 5))
+    for x, y in DataLoader(data, batch_size=8, shuffle=True):  # batch, places, steps, features
+        out, _ = rnn(x.view(24, 5, 2))  # effect: GS711
+        loss = nn.functional.mse_loss(head(out).view(8, 3, 5), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_rows_folded_into_the_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    stem, head = nn.Conv2d(3, 8, 1), nn.Linear(8, 1)
+    attend, down = nn.MultiheadAttention(8, 2, batch_first=True), nn.MultiheadAttention(8, 2)
+    opt = torch.optim.SGD([p for m in (stem, attend, down, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = stem(torch.randn(4, 3, 5, 6))
+        rows = maps.permute(0, 2, 3, 1).reshape(20, 6, 8)
+        seen = (rows + attend(rows, rows, rows)[0]).view(4, 5, 6, 8)
+        columns = seen.transpose(0, 1).reshape(5, 24, 8)
+        seen = columns + down(columns, columns, columns)[0]
+        loss = nn.functional.mse_loss(head(seen).view(5, 4, 6), torch.rand(5, 4, 6))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_places_of_pictures_before_the_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    stem, head = nn.Conv2d(3, 8, 1), nn.Linear(8, 3)
+    layer = nn.TransformerEncoderLayer(8, 2, 16)
+    opt = torch.optim.SGD([p for m in (stem, layer, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        tokens = stem(torch.randn(4, 3, 5, 6)).flatten(2).permute(2, 0, 1)
+        loss = nn.functional.cross_entropy(head(layer(tokens).mean(0)), torch.randint(0, 3, (4,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_frames_that_a_convolution_takes_for_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    stem, head = nn.Conv2d(3, 4, 3), nn.Linear(6, 2)
+    rnn = nn.GRU(16, 6)
+    opt = torch.optim.SGD([p for m in (stem, rnn, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        frames = stem(torch.randn(35, 3, 4, 4)).flatten(1)  # seven steps of five films
+        out, _ = rnn(frames.view(7, 5, 16))
+        loss = nn.functional.cross_entropy(head(out[-1]), torch.randint(0, 2, (5,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_all_tokens_in_one_row_with_a_mask_that_keeps_samples_apart() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    stem, head = nn.Conv1d(3, 8, 1), nn.Linear(8, 1)
+    attend = nn.MultiheadAttention(8, 2)
+    opt = torch.optim.SGD([p for m in (stem, attend, head) for p in m.parameters()], lr=0.1)
+    whose = torch.arange(4).repeat_interleave(5)
+    for _ in range(3):
+        tokens = stem(torch.randn(4, 3, 5)).transpose(1, 2).reshape(20, 1, 8).expand(20, 2, 8)
+        mixed, _ = attend(tokens, tokens, tokens, attn_mask=whose[:, None] != whose)
+        loss = nn.functional.mse_loss(head(mixed).squeeze(-1), torch.rand(20, 2))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -680,6 +680,23 @@ class ZeroOnes(Kind):
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
 
 
+class KeptPlaces(Kind):
+    """Whenever looked at, a mask over a loss let only places with one and the same target through, which are the ends
+    of sequences."""
+
+    __slots__ = ()
+    of = "kept_places"
+    name = Field(_text)  # of the call that masks
+    loss = Field(_key)  # site of the call that compares with the targets
+    calls = Field(_count)
+    target = Field(_known)
+    kept = Field(_count)  # places, in all these calls
+    left_out = Field(_count)
+    others = Field(_count)  # of those left out, with another target
+    place = Field(_count)  # of the mask among the arguments
+    boolean = Field(_flag)
+
+
 class CheckpointCut(Kind):
     """A reentrant checkpoint was given nothing that requires a gradient."""
 

@@ -697,6 +697,14 @@ class KeptPlaces(Kind):
     boolean = Field(_flag)
 
 
+class Factor(Kind):
+    """The Python number that a single number with a graph, a term of a loss perhaps, was multiplied by."""
+
+    __slots__ = ()
+    of = "factor"
+    number = Field(_known)
+
+
 class CheckpointCut(Kind):
     """A reentrant checkpoint was given nothing that requires a gradient."""
 

@@ -705,6 +705,20 @@ class Factor(Kind):
     number = Field(_known)
 
 
+class SameEntries(Kind):
+    """A list that grew holds one list, or tensor, at all of its places, and the contents of that changed meanwhile."""
+
+    __slots__ = ()
+    of = "same_entries"
+    container = Field(_text)  # the name or attribute that it has; "" where none was found
+    entry = Field(_text)
+    what = Field(_text)  # "list" or "tensor"
+    before = Field(_count)  # its places when first looked at
+    entries = Field(_count)  # and when last
+    parts = Field(_count)  # that were put together by the last call
+    different = Field(_count)  # tensors among them
+
+
 class CheckpointCut(Kind):
     """A reentrant checkpoint was given nothing that requires a gradient."""
 

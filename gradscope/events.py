@@ -680,6 +680,45 @@ class ZeroOnes(Kind):
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
 
 
+class KeptPlaces(Kind):
+    """Whenever looked at, a mask over a loss let only places with one and the same target through, which are the ends
+    of sequences."""
+
+    __slots__ = ()
+    of = "kept_places"
+    name = Field(_text)  # of the call that masks
+    loss = Field(_key)  # site of the call that compares with the targets
+    calls = Field(_count)
+    target = Field(_known)
+    kept = Field(_count)  # places, in all these calls
+    left_out = Field(_count)
+    others = Field(_count)  # of those left out, with another target
+    place = Field(_count)  # of the mask among the arguments
+    boolean = Field(_flag)
+
+
+class Factor(Kind):
+    """The Python number that a single number with a graph, a term of a loss perhaps, was multiplied by."""
+
+    __slots__ = ()
+    of = "factor"
+    number = Field(_known)
+
+
+class SameEntries(Kind):
+    """A list that grew holds one list, or tensor, at all of its places, and the contents of that changed meanwhile."""
+
+    __slots__ = ()
+    of = "same_entries"
+    container = Field(_text)  # the name or attribute that it has; "" where none was found
+    entry = Field(_text)
+    what = Field(_text)  # "list" or "tensor"
+    before = Field(_count)  # its places when first looked at
+    entries = Field(_count)  # and when last
+    parts = Field(_count)  # that were put together by the last call
+    different = Field(_count)  # tensors among them
+
+
 class CheckpointCut(Kind):
     """A reentrant checkpoint was given nothing that requires a gradient."""
 

@@ -540,3 +540,30 @@ def copied(trace: Trace, site: Site | None) -> Edits:
     if node.func.attr in ("untyped_storage", "storage"):
         return Source(trace, site.path).append(node, ".clone()")
     return renamed(trace, site, "from_numpy", "tensor")
+
+
+def factor_moved(trace: Trace, product: Site, weighed: Site, term: Site, added: Site) -> tuple[str, Edits]:
+    """`f` of `f * x` at `product`, where x was made at `weighed`, and the edits that give it to another term in its
+    place: the other side of the sum at `added`, or the expression at `term`."""
+    here = Source(trace, product.path)
+    node = here.file.at(product)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult) or weighed.path != product.path:
+        return "", ()
+    names = here.file.variable(weighed), here.file.at(weighed)
+    kept = next((side for side in (node.left, node.right) if side is names[1] or _is(side, names[0])), None)
+    if kept is None:
+        return "", ()
+    factor = node.left if kept is node.right else node.right
+    text = here.file.text(factor)
+    other = here.file.at(term) if (term.path, term.function) == (product.path, product.function) else None
+    total = here.file.at(added) if added.path == product.path else None
+    if isinstance(total, ast.BinOp) and isinstance(total.op, ast.Add) and node in (total.left, total.right):
+        other = total.right if node is total.left else total.left
+    if not isinstance(other, ast.expr) or "\n" in text:
+        return text, ()
+    new = f"{here.file.operand(factor)} * {here.file.operand(other)}"
+    return text, here.replace(other, new) + here.replace(node, here.file.text(kept))
+
+
+def _is(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

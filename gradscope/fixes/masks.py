@@ -1,9 +1,11 @@
-"""A mean over the places that a mask lets in, in place of one over all."""
+"""A mean over the places that a mask lets in, in place of one over all; a mask turned round."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, quoted
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
@@ -54,3 +56,117 @@ def _given(here: Source, call: ast.Call) -> ast.expr | None:
     if here.file.is_imported(call.func):
         return call.args[0] if len(call.args) == 1 else None
     return call.func.value if not call.args else None
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A mask that a call is given, turned round: its text, where to change it, what to write there, and the edits."""
+
+    text: str
+    site: Site
+    new: str
+    edits: Edits
+
+
+OPPOSITES: dict[type[ast.cmpop], str] = {
+    ast.Lt: ">=", ast.GtE: "<", ast.Gt: "<=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "==",
+}  # fmt: skip
+_CASTS = ("float", "bool", "int", "long", "to", "type", "type_as", "view", "reshape", "unsqueeze", "squeeze",
+          "flatten", "contiguous", "cuda", "cpu", "double", "half", "expand_as", "t")  # fmt: skip
+
+
+def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool) -> Turned:
+    """The mask that stands at `place` of the call at `site` turned round: where it is made, or else where it is
+    used. Where its count is asked for too, all of them get the other one."""
+    here = Source(trace, site.path)
+    mask = _mask_of(here, site, place)
+    if mask is None:
+        return Turned("", site, "", ())
+    text = " ".join(here.file.text(mask).split())
+    scope = here.file.scope(site)
+    name = _behind_casts(mask)
+    if not isinstance(name, ast.Name):
+        return _turned(here, site, text, mask, boolean)
+    same = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name.id]
+    given = [n for n in same if isinstance(n.ctx, ast.Store)]
+    others = [n for n in same if isinstance(n.ctx, ast.Load) and n is not name and not _counts(here, n)]
+    if others or len(given) > 1:
+        return _turned(here, site, text, mask, boolean)
+    if given:
+        assigned = here.file.parent.get(id(given[0]))
+        if isinstance(assigned, ast.Assign) and assigned.targets == given:
+            return _turned(here, site, text, assigned.value, boolean)
+        return _turned(here, site, text, mask, boolean)
+    if len(same) > 1:  # an argument, that is counted too
+        new = f"{name.id} = ~{name.id}" if boolean and mask is name else f"{name.id} = 1 - {name.id}"
+        first = min(same, key=lambda n: (n.lineno, n.col_offset))
+        statement = next((n for n in here.file.above(first) if isinstance(n, ast.stmt)), None)
+        if boolean and mask is not name:
+            return Turned(text, site, new, ())
+        return Turned(text, site, new, here.before(statement, new))
+    return _turned(here, site, text, mask, boolean)
+
+
+def _turned(here: Source, site: Site, text: str, mask: ast.expr, boolean: bool) -> Turned:
+    inner = mask
+    while (called := _cast(inner)) is not None:
+        inner = called
+    new = ""
+    if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and type(inner.ops[0]) in OPPOSITES:
+        sides = here.file.text(inner.left), here.file.text(inner.comparators[0])
+        new = f"{sides[0]} {OPPOSITES[type(inner.ops[0])]} {sides[1]}"
+    elif isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.Invert):
+        new = here.file.text(inner.operand)
+    elif (
+        isinstance(inner, ast.BinOp)
+        and isinstance(inner.op, ast.Sub)
+        and ast.unparse(inner.left) in ("1", "1.0")
+    ):
+        new = here.file.text(inner.right)
+    else:
+        inner = mask
+        new = f"~{here.file.operand(mask)}" if boolean else f"(1 - {here.file.operand(mask)})"
+    place = site_of(here.path, site.function, inner)
+    return Turned(text, place, new, here.replace(inner, new) if "\n" not in new else ())
+
+
+def _mask_of(here: Source, site: Site, place: int) -> ast.expr | None:
+    """The expression of the mask in `x * mask`, `x[mask]`, `x.masked_fill(mask, 0)`, `torch.where(mask, x, 0)`."""
+    node = here.file.at(site)
+    if isinstance(node, ast.BinOp):
+        return (node.left, node.right)[place] if place < 2 else None
+    if isinstance(node, ast.AugAssign):
+        return node.value
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        node = node.targets[0]
+    if isinstance(node, ast.Subscript):
+        return node.slice
+    if not isinstance(node, ast.Call):
+        return None
+    at = place if here.file.is_imported(node.func) else place - 1
+    return node.args[at] if 0 <= at < len(node.args) else None
+
+
+def _cast(node: ast.expr) -> ast.expr | None:
+    """`x` of `x.float()` and the like, also of `(x).view(-1)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CASTS:
+        return node.func.value
+    return None
+
+
+def _behind_casts(node: ast.expr) -> ast.expr:
+    while (inner := _cast(node)) is not None:
+        node = inner
+    return node
+
+
+def _counts(here: Source, name: ast.Name) -> bool:
+    """Whether only the number of places is asked for there: `mask.sum()`."""
+    above: ast.AST | None = here.file.parent.get(id(name))
+    while isinstance(above, (ast.Attribute, ast.Call)):
+        if isinstance(above, ast.Attribute) and above.attr in ("sum", "mean", "count_nonzero"):
+            return True
+        if isinstance(above, ast.Attribute) and above.attr not in _CASTS:
+            return False
+        above = here.file.parent.get(id(above))
+    return False

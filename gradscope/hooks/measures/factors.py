@@ -1,0 +1,52 @@
+"""Notes by which Python number a line multiplies a single number that has a graph, as terms of a loss are weighed. Only
+from the first choice of something nearest on: rules ask for it where a codebook is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.values import has_values
+
+CHOOSING = ("argmin", "min", "topk", "argmax", "max")
+PRODUCTS = ("mul", "__mul__", "__rmul__")
+MOST = 64  # lines
+
+
+class Factors(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.chosen = False
+        self.found: dict[int, float | None] = {}  # site → the number, None where it was not always the same
+        self.recorder.functions.follow(CHOOSING, self._choice)
+        self.recorder.functions.follow(PRODUCTS, self._multiplied)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _choice(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        self.chosen = True
+
+    def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if not self.chosen or kwargs or len(args) != 2:
+            return
+        value, number = args if isinstance(args[0], torch.Tensor) else args[::-1]
+        if (
+            type(number) not in (int, float)
+            or not has_values(value)
+            or value.dim()
+            or not value.requires_grad
+        ):
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.found:
+            if self.found[site] != number:
+                self.found[site] = None
+        elif len(self.found) < MOST:
+            self.found[site] = float(number)
+
+    def _tell(self) -> None:
+        for site, number in self.found.items():
+            if number is not None:
+                self.recorder.emit("factor", site, {"number": number})

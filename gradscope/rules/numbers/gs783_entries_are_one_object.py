@@ -1,0 +1,180 @@
+"""All entries of a list are one and the same object, which is emptied and filled again: it remembers the newest only.
+
+Why: `replay.append(episode)` keeps a reference. Where `episode` is a list that is cleared for the next one, or a tensor
+that is written in place, all entries are that one object, and what they held before is gone. A batch drawn from them
+has the same few samples again and again.
+
+Fix: begin a new list in place of emptying the old one, or append a copy.
+
+Measured: of the tensors that a call puts together at most half are different ones; the list that they come from holds
+one object at all of its places, has grown between two calls, and that object has changed in between.
+Silent on: samples drawn with replacement, one sample that is repeated on purpose, lists that do not grow.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.words import code, listed, located, plural
+from gradscope.events import SameEntries
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Edit, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import random
+
+    import torch
+    from torch import nn
+
+    class Memory:
+        def __init__(self):  # type: ignore[no-untyped-def]
+            self.episode = []
+            self.episodes = []
+
+        def play(self):  # type: ignore[no-untyped-def]
+            for _ in range(4):
+                self.episode.append(torch.randn(3))
+            self.episodes.append(self.episode)  # cause: GS783
+
+        def drawn(self):  # type: ignore[no-untyped-def]
+            states = [state for _ in range(8) for state in random.choice(self.episodes)]
+            batch = torch.stack(states)  # effect: GS783
+            self.episode.clear()
+            return batch
+
+    torch.manual_seed(0)
+    net, memory = nn.Linear(3, 1), Memory()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(20):
+        memory.play()
+        opt.zero_grad()
+        (net(memory.drawn()) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good() -> None:
+    import random
+
+    import torch
+    from torch import nn
+
+    class Memory:
+        def __init__(self):  # type: ignore[no-untyped-def]
+            self.episode = []
+            self.episodes = []
+
+        def play(self):  # type: ignore[no-untyped-def]
+            for _ in range(4):
+                self.episode.append(torch.randn(3))
+            self.episodes.append(self.episode)
+
+        def drawn(self):  # type: ignore[no-untyped-def]
+            states = [state for _ in range(8) for state in random.choice(self.episodes)]
+            batch = torch.stack(states)
+            self.episode = []
+            return batch
+
+    torch.manual_seed(0)
+    net, memory = nn.Linear(3, 1), Memory()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(20):
+        memory.play()
+        opt.zero_grad()
+        (net(memory.drawn()) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS783", name="entries-are-one-object", severity="warning")
+def entries_are_one_object(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(SameEntries):
+        yield _finding(trace, event)
+
+
+def _finding(trace: Trace, event: SameEntries) -> Finding:
+    joined = event.site.user
+    added = _added(trace, event)
+    cleared, edits = _cleared(trace, added, event)
+    container = f"`{event.container}`" if event.container else "the list"
+    what = f"list, `{event.entry}`" if event.entry else f"{event.what}"
+    if event.what == "tensor":
+        fix = f"append copies, made by `clone()`, to the list that {located(trace, joined)} draws from"
+    elif cleared:
+        lines = listed([f"{code(trace, site)} (line {site.line})" for site in cleared])
+        fix = f"begin a new list in place of {lines}"
+    else:
+        fix = f"append copies to the list that {located(trace, joined)} draws from"
+    return Finding(
+        message=f"all {event.entries} entries of {container} are one and the same {what}: only the newest is there",
+        cause=added or joined,
+        cause_label="keeps the object itself, not what it holds now" if added else "draws from it",
+        effect=joined if added else None,
+        effect_label=f"{event.different} different tensors of {event.parts}",
+        related=tuple((site, "empties all entries") for site in cleared),
+        seen=(
+            f"{container} had {plural(event.before, 'place')} and later {event.entries}, with one {event.what} at"
+            " all of them, which held something else by then",
+            f"of the {event.parts} tensors that {code(trace, joined, 'the call')} put together {event.different} were"
+            " different ones",
+        ),
+        fix=fix,
+        edits=edits,
+    )
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return (isinstance(node, ast.Name) and node.id == name) or (
+        isinstance(node, ast.Attribute) and node.attr == name
+    )
+
+
+def _calls(trace: Trace, method: str, count: int) -> Iterator[tuple[str, str, ast.Call, ast.Attribute]]:
+    for path, function, node in nodes_of_functions(trace):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method:
+            if len(node.args) == count and not node.keywords:
+                yield path, function, node, node.func
+
+
+def _added(trace: Trace, event: SameEntries) -> Site | None:
+    """The call that appends the object, where the text has one."""
+    found = [
+        site_of(path, function, node)
+        for path, function, node, method in (_calls(trace, "append", 1) if event.container else ())
+        if _is_named(method.value, event.container)
+        and (not event.entry or _is_named(node.args[0], event.entry))
+    ]
+    near = [one for one in found if one.path == event.site.user.path]
+    return min(near or found, key=lambda one: abs(one.line - event.site.user.line), default=None)
+
+
+def _cleared(trace: Trace, added: Site | None, event: SameEntries) -> tuple[list[Site], Edits]:
+    """The statements that empty the entry, and others beside them whose list is appended in the same function; and
+    the edits that begin new ones."""
+    if added is None or not event.entry:
+        return [], ()
+    here = Source(trace, added.path)
+    kept = [
+        ast.unparse(node.args[0])
+        for path, function, node, _ in _calls(trace, "append", 1)
+        if (path, function) == (added.path, added.function) and isinstance(node.args[0], ast.Attribute)
+    ]
+    own = [
+        (node, method)
+        for path, _, node, method in _calls(trace, "clear", 0)
+        if path == added.path and _is_named(method.value, event.entry)
+    ]
+    if len(own) != 1 or ast.unparse(own[0][1].value) not in kept:
+        return [site_of(here.path, added.function, node) for node, _ in own], ()
+    statement = here.file.parent.get(id(own[0][0]))
+    sites: list[Site] = []
+    edits: list[Edit] = []
+    for one in here.siblings(statement) if isinstance(statement, ast.Expr) else ():
+        call = one.value if isinstance(one, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "clear":
+            text = ast.unparse(call.func.value)
+            if text in kept and not call.args:
+                sites.append(site_of(here.path, "", call))
+                edits += here.replace(call, f"{text} = []")
+    return sites, tuple(edits)

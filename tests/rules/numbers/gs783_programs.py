@@ -1,0 +1,113 @@
+"""More programs of GS783: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_tensor_written_in_place() -> None:  # fix: by hand
+    """The world hands out one tensor and moves on by writing to it."""
+    import random
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, state = nn.Linear(3, 1), torch.zeros(3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    memory = []
+    for _ in range(24):
+        state.add_(torch.randn(3))
+        memory.append(state)
+        batch = torch.stack([random.choice(memory) for _ in range(16)])  # cause: GS783
+        opt.zero_grad()
+        (net(batch) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_drawn_with_replacement() -> None:
+    """At first the memory is small, so that most of a batch is there several times."""
+    import random
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, memory = nn.Linear(3, 1), []
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(24):
+        memory.append(torch.randn(3))
+        batch = torch.stack([random.choice(memory) for _ in range(64)])
+        opt.zero_grad()
+        (net(batch) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_one_sample_many_times() -> None:
+    """Each batch is one sample with other noise, as augmentation has it; and all samples so far are kept."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, samples = nn.Linear(3, 1), []
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(20):
+        sample = torch.randn(3)
+        samples.append(sample)
+        batch = torch.stack([sample] * 16) + 0.1 * torch.randn(16, 3)
+        opt.zero_grad()
+        (net(batch) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_prompts_in_groups() -> None:
+    """Each prompt is answered eight times; the same prompt is handed out again and again."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, prompt, handed_out = nn.Linear(3, 2), torch.randn(3), []
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(20):
+        handed_out.append(prompt)
+        logs = net(torch.stack([prompt for _ in range(8)])).log_softmax(-1)
+        answers = torch.distributions.Categorical(logits=logs.detach()).sample()
+        gains = torch.rand(8)
+        chosen = logs.gather(1, answers[:, None]).squeeze(1)
+        opt.zero_grad()
+        (-chosen * (gains - gains.mean())).mean().backward()
+        opt.step()
+
+
+def good_window_that_moves() -> None:
+    """Each entry is the window itself at its time, not what it is now: it is copied."""
+    import random
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, window, windows = nn.Linear(3, 1), [], []
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(20):
+        window.append(torch.randn(3))
+        window[:] = window[-4:]
+        windows.append(list(window))
+        batch = torch.stack([state for _ in range(16) for state in random.choice(windows)])
+        opt.zero_grad()
+        (net(batch) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_token_in_front_of_each() -> None:
+    """A learned token stands at places whose number differs from step to step."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, token = nn.Linear(3, 1), nn.Parameter(torch.randn(3))
+    opt = torch.optim.SGD([*net.parameters(), token], lr=0.01)
+    for step in range(12):
+        tokens = []
+        for _ in range(8 + step):
+            tokens.append(token)
+        batch = torch.stack(tuple(tokens)) + torch.randn(8 + step, 3)
+        opt.zero_grad()
+        (net(batch) - 1).pow(2).mean().backward()
+        opt.step()

@@ -80,18 +80,20 @@ def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
 
 def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
     parts = terms(known, root)
-    if len(parts) < 2:
+    if len(parts) < 2 or not _is_cut(known, root):
         return
     for part in parts:
         if known.parameter_of(part) is not None:
             continue
-        reached = known.reach([part]).parameters
         found = [
             (cut, output, "grad" if differentiates(cut) else cut_kind(known.trace, known, cut, output))
             for cut, output in nearest(known, part, partial(_ends, known))
         ]
-        if any(kind not in KINDS for _, _, kind in found) or _meant_for_others(known, part, found, trained):
+        if not found or any(kind not in KINDS for _, _, kind in found):
+            continue
+        if _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
+        reached = known.reach([part]).parameters
         for cut, output, kind in found:
             if _by(known, cut, kind).kind == "torch" and kind != "grad":
                 continue
@@ -166,6 +168,16 @@ def _meant_for_others(
         and not trained & {p.id for p in cut.parameters}
         for cut in cuts(known.trace)
     )
+
+
+def _is_cut(known: Paths, root: Key) -> bool:
+    """Whether a way back from a loss ends anywhere although something before requires a gradient."""
+    for number, index in known.flow([root]).order:
+        graph = known.graph(number)
+        maker = graph.maker(index) if not graph.values[index].requires_grad else None
+        if maker is not None and any(graph.values[i].requires_grad for i in maker.inputs):
+            return True
+    return False
 
 
 def _ends(known: Paths, op: Op, key: Key, tracked: list[Key]) -> bool:

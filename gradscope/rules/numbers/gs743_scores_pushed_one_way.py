@@ -135,7 +135,7 @@ def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tupl
     where the whole way to each score is known."""
     found: dict[int, list[Score]] = {}
     ids = frozenset(id for own in turn.fills.values() for id in own)
-    open_ways: set[int] = set()
+    unknown: list[Key] = []
     for fill in turn.fills:
         event = fill.event
         sense = _sense(known.trace, event) if event.graph >= 0 and event.call == "backward" else 0
@@ -145,7 +145,8 @@ def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tupl
             if score is not None:
                 found.setdefault(known.called(score.call.event), []).append(score)
             else:
-                open_ways |= known.paths.reach([key]).parameters
+                unknown.append(key)
+    open_ways = known.paths.reach(unknown).parameters if found else frozenset()
     for critic, scores in found.items():
         own = {p.id for p in known.parameters(scores[0].call.event)}
         if not own & open_ways:

@@ -115,6 +115,7 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, scores: Op) -> Find
         fix=f"split the last axis and move it: `.view(batch, -1, {count}, {size}).transpose(1, 2)` in"
         f" {located(trace, site)}, and back by `.transpose(1, 2).reshape(…)`",
         edits=_moved(trace, known, straddle, scores),
+        subjects=frozenset({("view", *site.location())}),
     )
 
 

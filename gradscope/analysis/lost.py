@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import Cut, cut_kind, cuts, cuts_of, nearest_cuts, resting_cuts, waiting
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import back_as, entered
 from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.events import Backward, ErrorRaised, Rooted
+from gradscope.events import Backward, ErrorRaised, Rooted, Step
 from gradscope.model import Op, Parameter, Site
 from gradscope.store import Trace
 
@@ -63,8 +65,45 @@ def end_of(trace: Trace, parameter: Parameter) -> End | None:
 
 def _add(ends: dict[int, End], cut: Cut) -> None:
     wrapped = wrapped_at(cut)
+    shared = shared_with(cut)
+    loss = shared.own if shared is not None else cut.loss
     for p in cut.parameters:
-        ends.setdefault(p.id, End(cut.ends[p.id], cut.kind, wrapped, cut.loss, cut.known))
+        ends.setdefault(p.id, End(cut.ends[p.id], cut.kind, wrapped, loss, cut.known))
+
+
+class SharedWith(NamedTuple):
+    """Two losses of a cut value: one that is to train what is behind it, and others that another optimizer's steps
+    use."""
+
+    own: Backward
+    theirs: tuple[Site, ...]  # the calls that these give the value to
+
+
+def shared_with(cut: Cut) -> SharedWith | None:
+    """Where another optimizer's pass goes through the cut value too, as that of a discriminator."""
+    known = cut.known
+    if len(known.trace.optimizers) < 2:
+        return None
+    held = {number for p in cut.parameters for number in p.optimizers}
+    uses: dict[tuple[int, tuple[int, ...]], set[int | None]] = {}
+    for fill in gradients(known.trace).fills:
+        users = uses.setdefault((fill.event.graph, fill.event.roots), set())
+        users.update(use.optimizer for use, _ in fill.uses if isinstance(use, Step))
+    own: Backward | None = None
+    theirs: dict[tuple[str, int], Site] = {}
+    readers = known.graph(cut.output[0]).consumers.get(cut.output[1], ())
+    for (graph, index), events in known.roots.items():
+        users = uses.get((graph, (index,)), set())
+        ways = known.flow([(graph, index)]).order
+        if cut.output not in ways or users & held or events[0].call != "backward":
+            continue
+        if not users:
+            own = own or events[0]
+            continue
+        for op in readers:
+            if any((op.graph, i) in ways for i in op.outputs):
+                theirs.setdefault(op.site.entry.location(), op.site.entry)
+    return SharedWith(own, tuple(theirs.values())) if own is not None and theirs else None
 
 
 def _inputs(op: Op) -> list[Key]:

@@ -5,7 +5,9 @@ refers to a tensor; it is asked a few times in a run."""
 from __future__ import annotations
 
 import gc
+import inspect
 from collections import deque
+from types import FrameType
 from typing import Any
 
 import torch
@@ -52,8 +54,8 @@ class SameEntries(Hook):
             before = self.first.setdefault((id(container), id(entry)), (len(container), held))
             if len(container) >= max(ENTRIES, before[0] + 1) and held != before[1]:
                 self.told[site] = {
-                    "container": _name(container),
-                    "entry": _name(entry) if type(entry) is list else "",
+                    "container": _name(container, frame),
+                    "entry": _name(entry, frame) if type(entry) is list else "",
                     "what": "list" if type(entry) is list else "tensor",
                     "before": before[0],
                     "entries": len(container),
@@ -96,8 +98,16 @@ def _contents(entry: Any) -> int:
     return hash(tuple(id(one) for one in entry))
 
 
-def _name(thing: Any) -> str:
-    """What an object or a module calls it."""
+def _name(thing: Any, frame: FrameType | None) -> str:
+    """What a variable on the way to the call, an object or a module calls it."""
+    while frame is not None:
+        local = frame.f_locals
+        found = next((name for name, value in list(local.items()) if value is thing), "")
+        if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
+            local.clear()  # the frame keeps what it has given out
+        if found:
+            return found
+        frame = frame.f_back
     for holder in gc.get_referrers(thing)[:MOST_REFERRERS]:
         names = holder if type(holder) is dict else _attributes(holder)
         for name, value in names.items():

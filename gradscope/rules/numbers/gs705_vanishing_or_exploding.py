@@ -45,6 +45,7 @@ DEEP = 5  # weights on the way, at least
 TINY = 1e-5  # of the gradient in the last third of the layers
 STEADY = 0.7  # of the neighbouring layers (steps) go the same way
 GROWN = 1e4  # times the gradient, from the first passes on
+SMALL = 10.0  # the norm of all gradients, below which none explodes, whatever it grew from
 LOSS_GROWN = 100  # times the loss, with it
 HUGE = 1e8
 IDLE = 1e3  # times smaller than its weight's, the gradient of a bias says nothing
@@ -286,8 +287,8 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     losses = [value for _, value in trace.numbers("loss", None, one.sites)]
     holding = [trace.optimizers[number] for number in trace.parameter(ids[0]).optimizers]
     meant = any(goes_up(one) or raises_its_rate(one) for one in holding)
-    grown = not meant and _grows(totals, losses)
     finite = [total for total in totals if math.isfinite(total)]
+    grown = not meant and _grows(totals, losses) and (len(finite) < len(totals) or max(finite) > SMALL)
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):
         return
     grown = grown or finite[0] <= HUGE

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.cuts import Cut, cut_words, cuts, resting_cuts
-from gradscope.analysis.gradients import gradients
 from gradscope.analysis.loop import settled
+from gradscope.analysis.lost import shared_with
 from gradscope.analysis.names import names_of
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, passes, paths
@@ -43,7 +43,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
-from gradscope.events import Backward, Step
+from gradscope.events import Backward
 from gradscope.fixes.calls import receiver_in_place_of
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Parameter, Site
@@ -110,21 +110,21 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             if stands is not None
             else (_fix(trace, cut, names), _without(trace, cut))
         )
-        if shared is not None:
+        if shared is not None and shared.fix:
             fix, edits = (
                 f"{fix.partition('; if ')[0]}, {shared.fix}",
                 (*edits, *shared.edits) if edits else (),
             )
-        effect = shared.own.site.user if shared is not None else cut.loss.site.user
+        own = shared.own.site.user if shared is not None else cut.loss.site.user
         times = known.passes_beside(cut.parameters)
         verb, more = "feeds" if len(ids) == 1 else "feed", " any more" if cut.known.stop else ""
-        loss = code(trace, effect, "the backward pass")
+        loss = code(trace, own, "the backward pass")
         words = _words(trace, cut)
         yield Finding(
             message=f"{names} {verb} the loss, but {words} cuts the graph on the way: no gradient arrives{more}",
             cause=cut.site,
             cause_label="the graph is cut here",
-            effect=effect,
+            effect=own,
             effect_label="this pass cannot reach past the cut",
             related=(*_related(known, cut), *_misses(stands)),
             seen=(
@@ -136,14 +136,13 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             count=cut.count,
             edits=edits if not _resting(trace, cut) else (),
             severity=severity,
-            subjects=parameter_subjects(ids)
-            | ({("pass", effect.location())} if shared is not None else set()),
+            subjects=parameter_subjects(ids) | ({("pass", own.location())} if shared is not None else set()),
             since=cut.since,
         )
 
 
 class Shared(NamedTuple):
-    """Two losses of the cut value: one that is to train what is behind it, one of another optimizer's."""
+    """What to do where a pass of another optimizer's wants the cut that its own pass must not have."""
 
     own: Backward
     fix: str
@@ -151,33 +150,17 @@ class Shared(NamedTuple):
 
 
 def _shared(trace: Trace, known: Paths, cut: Cut) -> Shared | None:
-    """Where another optimizer's pass goes through the cut value too, as that of a discriminator: the graph is to end
-    there for that pass alone, else it would free what the other one needs."""
-    held = {number for p in cut.parameters for number in p.optimizers}
-    uses: dict[tuple[int, tuple[int, ...]], set[int | None]] = {}
-    for fill in gradients(trace).fills:
-        users = uses.setdefault((fill.event.graph, fill.event.roots), set())
-        users.update(use.optimizer for use, _ in fill.uses if isinstance(use, Step))
-    own: Backward | None = None
-    theirs: list[Site] = []
-    readers = known.graph(cut.output[0]).consumers.get(cut.output[1], ())
-    for (graph, index), events in known.roots.items():
-        users = uses.get((graph, (index,)), set())
-        ways = known.flow([(graph, index)]).order
-        if cut.output not in ways or users & held or events[0].call != "backward":
-            continue
-        if not users:
-            own = own or events[0]
-            continue
-        theirs += [op.site.entry for op in readers if any((op.graph, i) in ways for i in op.outputs)]
+    """The graph is to end there for the other pass alone, else that would free what the own one needs."""
+    shared = shared_with(cut)
     name = names_of(trace).name(known.graph(cut.output[0]), cut.output[1])
-    if own is None or not theirs or not name:
+    if shared is None:
         return None
-    sites = list({site.location(): site for site in theirs}.values())
-    given = [_named_in(trace, site, name) for site in sites]
+    if not name:
+        return Shared(shared.own, "", ())
+    given = [_named_in(trace, site, name) for site in shared.theirs]
     return Shared(
-        own,
-        f"and give `{name}.detach()` to {listed([located(trace, site) for site in sites])}",
+        shared.own,
+        f"and give `{name}.detach()` to {listed([located(trace, site) for site in shared.theirs])}",
         tuple(edit for edits in given for edit in edits) if all(given) else (),
     )
 

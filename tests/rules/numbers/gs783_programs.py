@@ -14,8 +14,8 @@ def bad_tensor_written_in_place() -> None:  # fix: by hand
     memory = []
     for _ in range(24):
         state.add_(torch.randn(3))
-        memory.append(state)
-        batch = torch.stack([random.choice(memory) for _ in range(16)])  # cause: GS783
+        memory.append(state)  # cause: GS783
+        batch = torch.stack([random.choice(memory) for _ in range(16)])  # effect: GS783
         opt.zero_grad()
         (net(batch) - 1).pow(2).mean().backward()
         opt.step()

@@ -5,7 +5,6 @@ refers to a tensor; it is asked a few times in a run."""
 from __future__ import annotations
 
 import gc
-import inspect
 from collections import deque
 from types import FrameType
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.values import has_values
+from gradscope.hooks.variables import variables
 
 JOINING = ("stack", "cat", "concat", "vstack")
 FEWEST = 8  # tensors put together
@@ -101,10 +101,7 @@ def _contents(entry: Any) -> int:
 def _name(thing: Any, frame: FrameType | None) -> str:
     """What a variable on the way to the call, an object or a module calls it."""
     while frame is not None:
-        local = frame.f_locals
-        found = next((name for name, value in list(local.items()) if value is thing), "")
-        if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
-            local.clear()  # the frame keeps what it has given out
+        found = next((name for name, value in variables(frame).items() if value is thing), "")
         if found:
             return found
         frame = frame.f_back

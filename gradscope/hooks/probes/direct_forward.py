@@ -6,7 +6,6 @@ called: so it costs nothing in the steady state.
 
 from __future__ import annotations
 
-import inspect
 from types import CodeType, FrameType
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
+from gradscope.hooks.variables import variables
 
 _CALLS = ("_call_impl", "_wrapped_call_impl")  # torch's own frames of a module's call
 _TABLES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -53,15 +53,9 @@ class DirectForward(Hook):
 
 
 def _receiver(frame: FrameType) -> Any:
-    """The first argument of a frame's function. Leaves the frame as it was (see `module_variables`)."""
+    """The first argument of a frame's function."""
     names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-    if not names:
-        return None
-    local = frame.f_locals
-    found = local.get(names[0])
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
-        local.clear()
-    return found
+    return variables(frame).get(names[0]) if names else None
 
 
 def _passed_on(caller: FrameType, module: nn.Module) -> bool:

@@ -17,6 +17,7 @@ from torch.autograd import grad_mode
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.variables import variables
 from gradscope.tracebacks import is_of_torch
 
 _WRAPPERS = os.path.join("utils", "_contextlib.py")  # of decorated functions
@@ -106,12 +107,8 @@ class GradModes(Hook):
 
 
 def _decorated(frame: FrameType) -> FunctionType | None:
-    """The user's function whose decorator `frame` enters the mode, if that is what it does.
-    Leaves the frame as it was (see `module_variables`)."""
+    """The user's function whose decorator `frame` enters the mode, if that is what it does."""
     if not private.is_decorator(frame.f_code):
         return None
-    local = frame.f_locals
-    function = local.get("func")
-    if type(local) is dict:
-        local.clear()
+    function = variables(frame).get("func")
     return function if isinstance(function, FunctionType) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
 from types import FrameType, TracebackType
@@ -15,6 +14,7 @@ from torch import nn
 from gradscope.hooks._torch import DisableTorchFunction, dtype_of, grad_fn_of, is_leaf, name_of
 from gradscope.hooks.recorder.parts import named_parts
 from gradscope.hooks.recorder.sites import SiteTree, kind_of, source_lines
+from gradscope.hooks.variables import variables
 from gradscope.source import SourceFile
 from gradscope.tracebacks import text_of, traceback_of
 
@@ -122,10 +122,7 @@ def _named(frame: FrameType, lasti: int) -> Iterator[tuple[str, Any]]:
     node = source.by_span.get((line, columns[0], end_line or line, columns[1]))
     if node is None:
         return
-    local = frame.f_locals
-    scope = {**frame.f_globals, **local}
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
-        local.clear()  # a copy that would keep the user's tensors alive
+    scope = {**frame.f_globals, **variables(frame)}
     for part in ast.walk(node):
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
             value = _look_up(part, scope)

@@ -16,6 +16,7 @@ from gradscope.hooks._torch import TensorRef, shard_of
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import named_parts, own, parameters, parts
 from gradscope.hooks.recorder.sites import kind_of
+from gradscope.hooks.variables import variables
 
 if TYPE_CHECKING:
     from gradscope.hooks.recorder.leaf import LeafRecord
@@ -191,28 +192,22 @@ class ModuleTable:
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:
-    """Variables of a frame that hold modules. Leaves the frame as it was: reading
-    `f_locals` of a function makes a copy that would keep the user's tensors alive."""
-    local = frame.f_locals
-    found = [(k, v) for k, v in list(local.items()) if issubclass(type(v), nn.Module)]
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
-        local.clear()
-    if frame.f_globals is not local:
-        found += [(k, v) for k, v in list(frame.f_globals.items()) if issubclass(type(v), nn.Module)]
-    return found
+    """Variables that a frame sees, its own before those of its file, that hold modules."""
+    return [(k, v) for k, v in _seen_by(frame) if issubclass(type(v), nn.Module)]
+
+
+def _seen_by(frame: FrameType) -> list[tuple[str, Any]]:
+    of_a_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    of_the_file = {} if not of_a_function and frame.f_locals is frame.f_globals else frame.f_globals
+    return [*variables(frame).items(), *list(of_the_file.items())]
 
 
 def held_modules(frame: FrameType, seen: set[int]) -> Iterator[tuple[str, nn.Module]]:
     """Modules that a frame's variables hold as attributes or members, the nearest first; not those of what was
-    `seen` in another frame. Runs no code of the program's, and leaves the frame as it was (see
-    `module_variables`)."""
-    local = frame.f_locals
-    variables = list(local.items())
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
-        local.clear()
-    if frame.f_globals is not local:
-        variables += list(frame.f_globals.items())
-    todo = [(name, value, 0) for name, value in variables if _may_hold(value) and not name.startswith("__")]
+    `seen` in another frame. Runs no code of the program's."""
+    todo = [
+        (name, value, 0) for name, value in _seen_by(frame) if _may_hold(value) and not name.startswith("__")
+    ]
     for name, holder, depth in todo:  # grows meanwhile
         if id(holder) in seen or len(seen) > MANY_HOLDERS:
             continue
@@ -271,10 +266,7 @@ def _attributes(holder: Any) -> Iterator[tuple[str, Any]]:
 def tensor_variables(frame: FrameType, wanted: dict[int, Any]) -> dict[int, str]:
     """id → variable name for tensors in `wanted` (id → tensor) held by this frame."""
     found: dict[int, str] = {}
-    local = frame.f_locals
-    for name, v in list(local.items()):
+    for name, v in variables(frame).items():
         if issubclass(type(v), torch.Tensor) and wanted.get(id(v)) is v:
             found.setdefault(id(v), name)
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
-        local.clear()
     return found

@@ -1,0 +1,67 @@
+"""What a function gets from `locals()` and its like is its own: names are looked up without touching it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+
+
+def kept(rate: float = 0.1, width: int = 3) -> list[str]:
+    config = locals()
+    net = nn.Linear(width, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate)
+    net(torch.ones(2, width)).sum().backward()
+    optimizer.step()
+    return sorted(config)
+
+
+def evaluated() -> Any:
+    exec("hidden = 5")
+    net = nn.Linear(3, 1)
+    net(torch.ones(2, 3)).sum().backward()
+    return eval("hidden"), sorted(vars())
+
+
+def of_a_frame() -> list[str]:
+    frame: FrameType = sys._getframe()
+    held = frame.f_locals
+    net = nn.Linear(3, 1)
+    net(torch.ones(2, 3)).sum().backward()
+    return sorted(held)
+
+
+def put_into_an_object() -> list[str]:
+    class Run:
+        def __init__(self, rate: float, steps: int) -> None:
+            self.settings = locals()
+            self.net = nn.Linear(3, 1)
+            self.net(torch.ones(2, 3)).sum().backward()
+
+    return sorted(Run(0.1, 3).settings)
+
+
+@pytest.mark.parametrize("program", [kept, evaluated, of_a_frame, put_into_an_object])
+def test_what_a_function_has_got_of_its_variables_stays(program: Callable[[], Any]) -> None:
+    plain = program()
+    with gradscope.watch(sample=False):
+        watched = program()
+    assert watched == plain
+
+
+def test_variables_that_nobody_asks_for_have_names() -> None:
+    def train() -> None:
+        encoder = nn.Linear(3, 1)
+        encoder(torch.ones(2, 3)).sum().backward()
+        encoder.eval()
+
+    with gradscope.watch(sample=False) as scope:
+        train()
+    assert {module.name for module in scope.trace.modules.values()} >= {"encoder"}

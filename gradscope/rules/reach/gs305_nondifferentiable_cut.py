@@ -83,7 +83,12 @@ def good_straight_through() -> None:
         opt.step()
 
 
-@rule("GS305", name="nondifferentiable-cut", severity="error", over=("GS301", "GS302", "GS204", "GS707"))
+@rule(
+    "GS305",
+    name="nondifferentiable-cut",
+    severity="error",
+    over=("GS301", "GS302", "GS204", "GS315", "GS707"),
+)
 def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told = set()

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
-from gradscope.analysis.terms import dead_terms
 from gradscope.analysis.words import code, listed, located, parameter_names, plural
 from gradscope.fixes.calls import out_of, with_argument
 from gradscope.fixes.source import Source
@@ -65,13 +64,8 @@ def good() -> None:
 
 @rule("GS315", name="term-taken-out", severity="warning", over=("GS402",))
 def term_taken_out(trace: Trace) -> Iterator[Finding]:
-    known = paths(trace)
-    found = list(constants(known))
-    derived = any(term.kind == "grad" for term in found)
-    without = {dead.block.site.user.location() for dead in dead_terms(known)} if derived else set()  # GS305's
-    for term in found:
-        if term.kind != "grad" or term.site.location() not in without:
-            yield _finding(trace, term)
+    for term in constants(paths(trace)):
+        yield _finding(trace, term)
 
 
 def _finding(trace: Trace, term: Constant) -> Finding:

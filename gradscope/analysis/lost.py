@@ -85,10 +85,7 @@ def shared_with(cut: Cut) -> SharedWith | None:
     if len(known.trace.optimizers) < 2:
         return None
     held = {number for p in cut.parameters for number in p.optimizers}
-    uses: dict[tuple[int, tuple[int, ...]], set[int | None]] = {}
-    for fill in gradients(known.trace).fills:
-        users = uses.setdefault((fill.event.graph, fill.event.roots), set())
-        users.update(use.optimizer for use, _ in fill.uses if isinstance(use, Step))
+    uses = _users(known.trace)
     own: Backward | None = None
     theirs: dict[tuple[str, int], Site] = {}
     readers = known.graph(cut.output[0]).consumers.get(cut.output[1], ())
@@ -104,6 +101,16 @@ def shared_with(cut: Cut) -> SharedWith | None:
             if any((op.graph, i) in ways for i in op.outputs):
                 theirs.setdefault(op.site.entry.location(), op.site.entry)
     return SharedWith(own, tuple(theirs.values())) if own is not None and theirs else None
+
+
+@once
+def _users(trace: Trace) -> dict[tuple[int, tuple[int, ...]], set[int | None]]:
+    """Graph and roots of a pass → optimizers whose steps use its gradients."""
+    found: dict[tuple[int, tuple[int, ...]], set[int | None]] = {}
+    for fill in gradients(trace).fills:
+        users = found.setdefault((fill.event.graph, fill.event.roots), set())
+        users.update(use.optimizer for use, _ in fill.uses if isinstance(use, Step))
+    return found
 
 
 def _inputs(op: Op) -> list[Key]:

@@ -15,7 +15,16 @@ from math import prod
 from typing import NamedTuple
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ALIASES, CASTS, EXPONENTIALS, LOGARITHMS, RECURRENT, SCALES, SUMS
+from gradscope.analysis.ops import (
+    ALIASES,
+    CASTS,
+    EXPONENTIALS,
+    LOGARITHMS,
+    RECURRENT,
+    RECURRENT_CELLS,
+    SCALES,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import collated, drawn, handed
 from gradscope.model import Graph, Op, Value
@@ -490,7 +499,7 @@ _CALLS: dict[str, Call] = {
     "einsum": _by_letters,
     "linear": _kept(lambda own: len(own) - 1),
     "embedding": _kept(len),
-    **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), _kept(lambda own: 1)),
+    **dict.fromkeys(RECURRENT_CELLS, _kept(lambda own: 1)),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolved),
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _BATCH),
     **dict.fromkeys(

@@ -15,6 +15,7 @@ DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
 SCALES = MULTIPLICATIONS | DIVISIONS
 PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
+RECURRENT_CELLS = {f"{name}_cell" for name in RECURRENT}
 
 # -- functions with a delicate gradient
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import op_name
+from gradscope.graph._joined import Joined
 
 ALIASES = {"data", "detach"}  # what findings are about keeps a box of its own
 
@@ -11,35 +12,24 @@ ALIASES = {"data", "detach"}  # what findings are about keeps a box of its own
 def data_chains(flow: Flow, groups: list[list[int]]) -> dict[int, int]:
     """Op → its chain (the first op of it), for chains of two or more calls or inputs."""
     prepares = _preparing(flow)
-    above = {op: op for op in prepares}
-
-    def find(op: int) -> int:
-        while above[op] != op:
-            above[op] = above[above[op]]
-            op = above[op]
-        return op
-
-    def join(a: int, b: int) -> None:
-        low, high = sorted((find(a), find(b)))
-        above[high] = low
-
+    chains = Joined(prepares)
     first_at: dict[int, int] = {}
     for index in sorted(prepares):
-        join(index, first_at.setdefault(flow.ops[index].site.id, index))
+        chains.join(index, first_at.setdefault(flow.ops[index].site.id, index))
         for maker in (flow.maker[v] for v in flow.inputs[index]):
             if maker is not None and maker in prepares:
-                join(index, maker)
+                chains.join(index, maker)
     for group in groups:
         if prepares.issuperset(group):
             for other in group[1:]:
-                join(group[0], other)
+                chains.join(group[0], other)
     parts: dict[int, set[tuple[str, int]]] = {}
     for index in prepares:
-        held = parts.setdefault(find(index), set())
+        held = parts.setdefault(chains.first(index), set())
         held.add(("call", flow.ops[index].site.id))
         if len(flow.inputs[index]) > 1:
             held.update(("input", v) for v in flow.inputs[index] if flow.maker[v] is None)
-    return {op: find(op) for op in prepares if len(parts[find(op)]) > 1}
+    return {op: chains.first(op) for op in prepares if len(parts[chains.first(op)]) > 1}
 
 
 def _preparing(flow: Flow) -> set[int]:

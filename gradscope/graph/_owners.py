@@ -14,6 +14,7 @@ from gradscope.analysis.names import op_name, short_path
 from gradscope.graph._counts import Counts
 from gradscope.graph._data import data_chains
 from gradscope.graph._fold import fold
+from gradscope.graph._joined import Joined
 from gradscope.graph._places import Key, same_places
 from gradscope.graph._runs import (
     Run,
@@ -245,24 +246,15 @@ def _ancestor(modules: dict[int, Module], id: int, depth: int) -> int:
 def _equal_modules(flow: Flow, groups: list[list[int | None]]) -> dict[int, int]:
     """Module → the first of those that are drawn as one with it."""
     modules = flow.trace.modules
-    above = {id: id for id in modules}
-
-    def find(id: int) -> int:
-        while above[id] != id:
-            above[id] = above[above[id]]
-            id = above[id]
-        return id
-
+    equal = Joined(modules)
     for group in groups:
         first = group[0]
         for other in dict.fromkeys(group[1:]):
             a, b = first, other
             # Blocks are equal with all that is around their equal parts.
-            while a is not None and b is not None and a in above and b in above and find(a) != find(b):
-                low, high = sorted((find(a), find(b)))
-                above[high] = low
+            while a is not None and b is not None and a in equal and b in equal and equal.join(a, b):
                 a, b = modules[a].parent, modules[b].parent
-    return {id: find(id) for id in modules}
+    return {id: equal.first(id) for id in modules}
 
 
 def _titles(flow: Flow, owner: dict[int, int]) -> dict[int, str]:

@@ -24,6 +24,7 @@ from gradscope.events import OwnAnswers
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._places import keeps_places
 from gradscope.source import called_name
 from gradscope.store import Trace
 
@@ -110,7 +111,7 @@ def _causal(graph: Graph, loss: Op, lookup: Op) -> Op | None:
     while todo:
         value = todo.pop()
         op = graph.maker(value)
-        if op is None or not _keeps(graph.values[value].shape, batch, places):
+        if op is None or not keeps_places(graph.values[value].shape, batch, places):
             continue
         if op.name in RECURRENT and graph.values[value].position:
             continue  # its last state
@@ -125,18 +126,6 @@ def _causal(graph: Graph, loss: Op, lookup: Op) -> Op | None:
         seen.update(new)
         todo += new
     return found if arrived else None
-
-
-def _keeps(shape: tuple[int, ...], batch: int, places: int) -> bool:
-    """Whether a value of this form has something for each place of each sample."""
-    if batch * places in shape:
-        return True
-    left = list(shape)
-    for size in (batch, places):
-        if size not in left:
-            return False
-        left.remove(size)
-    return True
 
 
 def _one_way(graph: Graph, op: Op, places: int) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.loop import settled
+from gradscope.analysis.ops import RECURRENT, RECURRENT_CELLS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, parameter_names, plural
 from gradscope.fixes.source import Edits, Source
@@ -26,8 +27,8 @@ from gradscope.rules import rule
 from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
-CELLS = {"gru_cell": 1, "lstm_cell": 2, "rnn_tanh_cell": 1, "rnn_relu_cell": 1}  # tensors of their state
-LAYERS = {"gru": 1, "lstm": 2, "rnn_tanh": 1, "rnn_relu": 1}
+CELLS = dict.fromkeys(RECURRENT_CELLS, 1) | {"lstm_cell": 2}  # tensors of their state
+LAYERS = dict.fromkeys(RECURRENT, 1) | {"lstm": 2}
 ZEROS = {"zeros", "zeros_like", "new_zeros"}
 FEW = 3  # calls
 

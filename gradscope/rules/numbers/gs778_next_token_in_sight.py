@@ -25,6 +25,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._places import keeps_places
 from gradscope.store import Trace
 
 ATTENTION = {"multi_head_attention_forward", "scaled_dot_product_attention"}
@@ -128,7 +129,9 @@ def _ops_before(graph: Graph, value: int, samples: int, places: int, *, whole: b
     todo, seen, found = [value], {value}, []
     for one in todo:  # grows while it is walked
         op, shape = graph.maker(one), graph.values[one].shape
-        kept = _keeps(shape, samples, places) or (not whole and _keeps(shape, samples, places - 1))
+        kept = keeps_places(shape, samples, places) or (
+            not whole and keeps_places(shape, samples, places - 1)
+        )
         if op is None or not kept or (op.name in RECURRENT and graph.values[one].position):
             continue
         found.append(op)
@@ -137,18 +140,6 @@ def _ops_before(graph: Graph, value: int, samples: int, places: int, *, whole: b
         seen.update(new)
         todo += new
     return found
-
-
-def _keeps(shape: tuple[int, ...], samples: int, places: int) -> bool:
-    """Whether a value of this form has something for each place of each sample."""
-    if samples * places in shape:
-        return True
-    left = list(shape)
-    for size in (samples, places):
-        if size not in left:
-            return False
-        left.remove(size)
-    return True
 
 
 def _sees_later(graph: Graph, op: Op, places: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import CASTS
 from gradscope.analysis.text import nodes_of_functions, own_nodes, site_of
 from gradscope.analysis.words import located
 from gradscope.events import Backward
@@ -26,7 +27,6 @@ from gradscope.source import FUNCTIONS, LOOPS, SCOPES, SourceFile, called_name, 
 from gradscope.store import Trace
 
 GIVE_PARAMETERS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
-CASTS = {"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"}
 PLAIN = CASTS | {
     "detach",
     "clone",

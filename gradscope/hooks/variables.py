@@ -1,44 +1,60 @@
-"""The variables of the program's functions, read without a trace of it."""
+"""The variables of the program's functions, read without a trace of it.
+
+Up to Python 3.12 `f_locals` of a function is one dict, which each `locals()` of that function gives out: to read it
+brings it up to date and keeps alive what is in it, and the program may hold it (`config = locals()`). So what stood in
+it before is put back. Since 3.13 it is a view (PEP 667).
+"""
 
 from __future__ import annotations
 
-import dis
+import ctypes
 import inspect
 import sys
-from functools import lru_cache
-from types import CodeType, FrameType
+from functools import cache
+from types import FrameType
 from typing import Any
 
-# Builtins that give out, or go on with, the one dict that a function has for its variables.
-_ASKING = frozenset({"locals", "vars", "dir", "eval", "exec"})
-_ATTRIBUTE = "f_locals"  # of a frame: the same dict
-_NAMES = _ASKING | {_ATTRIBUTE}
-_OURS = 3  # references to that dict where nobody else holds it: the frame's, a variable's, an argument's
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+_FRAME = object.__basicsize__ + _POINTER  # where `PyFrameObject` has its `f_frame`, behind `f_back`
+# Where `_PyInterpreterFrame` has the dict, in pointers (CPython's Include/internal/pycore_frame.h).
+_DICT = {(3, 11): 3, (3, 12): 5}
 
 
 def variables(frame: FrameType) -> dict[str, Any]:
-    """Name → value of a frame's variables, in a dict of its own. Empty where they can't be read unseen.
-
-    Up to Python 3.12 `f_locals` of a function is one dict: each `locals()` of that function gives out the same one,
-    brought up to date, and it keeps alive what is in it. So it is emptied again, and that of a function that asks for
-    it itself, and may have kept it (`config = locals()`), is left alone. Since 3.13 it is a view (PEP 667).
-    """
-    code = frame.f_code
-    if not code.co_flags & inspect.CO_OPTIMIZED:
+    """Name → value of a frame's variables, in a dict of its own. Empty where they can't be read unseen: on a Python
+    whose frames are built otherwise than is known here."""
+    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return dict(frame.f_locals)
-    if sys.version_info < (3, 13) and not _NAMES.isdisjoint(code.co_names) and _asks(code):
+    if not _is_known():
         return {}
+    given_out = _given_out(frame)
+    before = dict(given_out) if given_out is not None else {}
     local = frame.f_locals
     found = dict(local)
-    if type(local) is dict and sys.getrefcount(local) <= _OURS:
-        local.clear()
+    local.clear()
+    local.update(before)
     return found
 
 
-@lru_cache(maxsize=1_000)
-def _asks(code: CodeType) -> bool:
-    """Whether it calls such a builtin (`model.eval()` is none), or reads the variables of a frame."""
-    return _ATTRIBUTE in code.co_names or any(
-        instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval in _ASKING
-        for instruction in dis.get_instructions(code)
-    )
+def _given_out(frame: FrameType) -> dict[str, Any] | None:
+    """The dict that a function's frame has already, as it stands; None where nobody has asked for one."""
+    inner = ctypes.c_void_p.from_address(id(frame) + _FRAME).value
+    if not inner:
+        return None
+    address = ctypes.c_void_p.from_address(inner + _DICT[sys.version_info[:2]] * _POINTER).value
+    return ctypes.cast(address, ctypes.py_object).value if address else None
+
+
+@cache
+def _is_known() -> bool:
+    """Whether frames are built as they are expected to be, as far as one of our own shows."""
+    # Where objects are traced (`sys.getobjects`) all of them begin with two more pointers.
+    if (
+        sys.implementation.name != "cpython"
+        or hasattr(sys, "getobjects")
+        or sys.version_info[:2] not in _DICT
+    ):
+        return False
+    frame = sys._getframe()
+    untouched = _given_out(frame) is None
+    return untouched and frame.f_locals is _given_out(frame)

@@ -56,11 +56,13 @@ def test_what_a_function_has_got_of_its_variables_stays(program: Callable[[], An
     assert watched == plain
 
 
-def test_variables_that_nobody_asks_for_have_names() -> None:
+@pytest.mark.parametrize("asks", [False, True])
+def test_variables_have_names(asks: bool) -> None:
     def train() -> None:
         encoder = nn.Linear(3, 1)
         encoder(torch.ones(2, 3)).sum().backward()
-        encoder.eval()
+        if asks:
+            print(locals())
 
     with gradscope.watch(sample=False) as scope:
         train()

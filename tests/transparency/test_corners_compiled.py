@@ -171,6 +171,22 @@ def test_compiled_before_the_watch() -> None:
     alike(program)
 
 
+def test_the_compiler_asked_by_its_own_functions() -> None:
+    import torch._dynamo as dynamo  # here: what is loaded before the watch is another case
+
+    def program() -> Any:
+        model = net()
+        torch.compile(model, backend="eager")(torch.randn(5, 3))
+        model(torch.randn(5, 3)).sum().backward()  # after a compiled call the watch goes on
+        optimized = dynamo.optimize("eager")(lambda x: model(x).square())
+        losses = train(optimized, model)
+        explained = dynamo.explain(lambda x: x.sin() * 2)(torch.randn(4))
+        return losses, explained.graph_count, explained.graph_break_count
+
+    scope = alike(program)
+    assert len(scope.trace.of(Backward)) >= 2
+
+
 def test_graph_breaks_and_recompilation() -> None:
     def program() -> Any:
         model = net()

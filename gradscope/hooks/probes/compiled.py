@@ -7,8 +7,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import perf_counter
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -21,12 +22,25 @@ from gradscope.hooks.recorder.parts import parameters
 from gradscope.tracebacks import is_own
 
 
+@dataclass
+class Framed:
+    """Where compiled code was entered at the door of its frames, and what was on before. The compiler opens and shuts
+    the door for itself too while it works: only who has entered leaves."""
+
+    entered_by: FrameType
+    before: tuple[Any, bool, int]
+
+    def is_left_by(self, caller: FrameType) -> bool:
+        as_context = self.entered_by.f_code.co_name == "__enter__" and caller.f_code.co_name == "__exit__"
+        return (caller is self.entered_by or as_context) and self.before[2] == private.thread_number()
+
+
 class Compiled(Hook):
     order = 25  # after modules, which knows torch's own `__call__`
 
     def install(self) -> None:
         self.inside = False
-        self.framed: Any = None  # what to undo when code compiled before the watch returns
+        self.framed: Framed | None = None  # what to undo when code compiled before the watch returns
         self.classes: set[type] = set()
         self.plain_call = self.recorder.plain_module_call
         self.patch(torch, "compile", self._compile(torch.compile))
@@ -94,19 +108,17 @@ class Compiled(Hook):
 
     def _frames(self, door: Any) -> Any:
         def set_frames(callback: Any) -> Any:
+            caller = sys._getframe(1)
             if callback and self.framed is None and not self.inside and self.recorder.mine():
-                self.framed = self._off()
+                self.framed = Framed(caller, self._off())
                 return door(callback)
             before = door(callback)
-            if not callback and self.framed is not None and self._same_thread():
-                was, self.framed = self.framed, None
+            if not callback and self.framed is not None and self.framed.is_left_by(caller):
+                was, self.framed = self.framed.before, None
                 self._on(was)
             return before
 
         return set_frames
-
-    def _same_thread(self) -> bool:
-        return bool(self.framed[2] == private.thread_number())
 
     # -- aside -------------------------------------------------------------------------
 

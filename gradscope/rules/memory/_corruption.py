@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import named, numbers, owner, source, user
-from gradscope.analysis.writes import memory_root
+from gradscope.analysis.writes import checks_gradients, memory_root
 from gradscope.events import Corrupted
 from gradscope.fixes.in_place import copied_where_saved, names_of_memory
 from gradscope.fixes.source import Edits
@@ -22,6 +22,9 @@ def corruptions(trace: Trace) -> list[list[Corrupted]]:
     In each list the event with the measured gradient stands first."""
     groups: dict[tuple[object, object], list[Corrupted]] = {}
     for event in trace.of(Corrupted):
+        write = trace.site(event.write)
+        if write is not None and checks_gradients(write):
+            continue
         groups.setdefault((event.write, event.backward), []).append(event)
     for events in groups.values():
         events.sort(key=lambda e: (not e.right, not e.wrong))

@@ -60,3 +60,24 @@ def good_not_read_by_backward() -> None:
     loss = (b + 1).sum()  # an addition saves nothing
     b.data.zero_()
     loss.backward()
+
+
+def good_gradcheck() -> None:
+    from typing import Any
+
+    import torch
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            (x,) = ctx.saved_tensors
+            return grad * x.exp()
+
+    x = torch.randn(3, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(Exp.apply, (x,))
+    assert torch.autograd.gradgradcheck(Exp.apply, (x,))

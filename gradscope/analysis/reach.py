@@ -240,10 +240,10 @@ class Paths:
 
     @cached_property
     def roots(self) -> dict[Key, list[Backward]]:
-        """Values that a backward pass started from."""
+        """Values that a backward pass started from, or a pass that one of its hooks asked for."""
         found: dict[Key, list[Backward]] = {}
         for event in self.backwards:
-            for root in event.roots:
+            for root in (*event.roots, *event.within):
                 if root < len(self.graph(event.graph).values):
                     found.setdefault((event.graph, root), []).append(event)
         return found

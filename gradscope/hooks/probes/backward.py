@@ -57,6 +57,7 @@ class Backward(Hook):
     def install(self) -> None:
         self.weighed: set[int] = set()  # sites whose kept graph was weighed
         self.times: dict[int, PassTimes] = {}  # by site
+        self.running: dict[str, Any] | None = None  # what is known of the pass that is in the engine
         self.recorder.signals.before_end.connect(self._tell_times)
         for owner, name, engine, put in private.backward_doors():
             self.patch(owner, name, put(self._door(engine)))
@@ -70,6 +71,8 @@ class Backward(Hook):
             if recorder.paused:
                 recorder.services.leave_failed()
             if recorder.depth or recorder.paused:
+                if self.running is not None:
+                    self._within(self.running, t_outputs)
                 return engine(t_outputs, *args, **kwargs)
             began = perf_counter()
             note = None
@@ -88,12 +91,14 @@ class Backward(Hook):
                     recorder.fault("recording a backward", error)
                 started = perf_counter()
                 recorder.own_time += started - began
+                self.running = note
                 try:
                     return engine(t_outputs, *args, **kwargs)
                 except BaseException as error:
                     failed = error
                     raise
                 finally:
+                    self.running = None
                     ended = perf_counter()
                     try:
                         if expected and failed is None and recorder.replay.expects("backward", expected):
@@ -141,6 +146,16 @@ class Backward(Hook):
             "weights": self._indices(_leaves(args[0]) if args and accumulate else (), site),
             "sense": _sense(args[0] if args and recorder.segment.looked else ()),
         }
+
+    def _within(self, outer: dict[str, Any], t_outputs: Any) -> None:
+        """A hook of a pass asks for a pass of its own: it goes through what was made before, too."""
+        recorder = self.recorder
+        try:
+            with private.aside():
+                known = [t for t in t_outputs if recorder.live.find(t) is not None]
+                outer["within"] += self._indices(known, outer["site"])
+        except BaseException as error:
+            recorder.fault("recording a pass within a pass", error)
 
     def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
         """The site of a pass that comes in its turn and whose loss is finite, otherwise 0."""
@@ -198,6 +213,8 @@ class Backward(Hook):
                 "retain_graph": note["retain"], "create_graph": note["create"], "inputs": note["inputs"],
                 "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
             }  # fmt: skip
+            if note["within"]:
+                data["within"] = sorted(set(note["within"]))
             if note["weights"]:
                 data["weights"] = note["weights"]
             if note["sense"] != 1:
@@ -239,6 +256,7 @@ def _note(site: int, args: Any) -> dict[str, Any]:
     """What is known of a pass before it runs, of one whose tensors are not looked at."""
     return {
         "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [], "weights": [], "sense": 0,
+        "within": [],
         "retain": bool(args[1]) if len(args) > 1 else False,
         "create": bool(args[2]) if len(args) > 2 else False,
         "number": private.sequence_number(),

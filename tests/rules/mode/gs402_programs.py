@@ -135,3 +135,46 @@ def bad_loss_module_too() -> None:
         for _ in range(2):
             scores = model(torch.randn(8, 20))  # cause: GS402
             measure(scores, torch.zeros(8, 2)).item()
+
+
+def good_pass_in_a_hook() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Equilibrium(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(6, 6)
+            self.outer = nn.Linear(4, 6)
+            nn.init.uniform_(self.inner.weight, -0.1, 0.1)
+
+        def turn(self, z: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.inner(z) + self.outer(x))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                z = torch.zeros(len(x), 6)
+                for _ in range(10):
+                    z = self.turn(z, x)
+            z = self.turn(z, x)
+            point = z.detach().requires_grad_()
+            again = self.turn(point, x)
+
+            def solve(g: torch.Tensor) -> torch.Tensor:
+                y = g
+                for _ in range(8):
+                    y = torch.autograd.grad(again, point, y, retain_graph=True)[0] + g
+                return y
+
+            z.register_hook(solve)
+            return z
+
+    model = nn.Sequential(Equilibrium(), nn.Linear(6, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()

@@ -124,6 +124,7 @@ class Module:
     parent: int | None
     name: str = ""  # the variable that held the root, where known ("model")
     site: Site | None = None  # first call
+    variable: str = ""  # the same, where `name` tells it from others that variable held (`nets[1]`)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and module.parent is None
-        and [ast.unparse(target) for target in node.targets] == [module.name]
+        and [ast.unparse(target) for target in node.targets] == [module.variable]
     ]
     return found[0] if len(found) == 1 else None
 

@@ -87,7 +87,7 @@ def made_later(trace: Trace, made: Site | None, user: Site | None, replaced: Ite
 def made_of_all(trace: Trace, optimizer: Optimizer, backward: Site | None, left: list[Parameter]) -> Edits:
     """The optimizer made anew of the same model, where that has got the parameters `left` since."""
     made = optimizer.site.user if optimizer.site else None
-    root = trace.modules[trace.modules[left[0].module or 0].root].name
+    root = trace.modules[trace.modules[left[0].module or 0].root].variable
     known = bool(root) and f"({root}.parameters()" in source(trace, made)
     if not known:
         return ()

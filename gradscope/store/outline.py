@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"\d+")
 _SAME = (
     "SELECT path, kind, source FROM file ORDER BY id",
     "SELECT * FROM site ORDER BY id",
-    "SELECT id, path, cls, root, parent, name, site FROM module ORDER BY id",
+    "SELECT id, path, cls, root, parent, name, site, held FROM module ORDER BY id",
     "SELECT * FROM region ORDER BY id",
     "SELECT * FROM graph ORDER BY id",
     "SELECT graph, idx, name, site, module, region, inputs, outputs, nodes, cut FROM op ORDER BY graph, idx",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, wraps
@@ -57,6 +58,12 @@ def _indexed(ops: Sequence[Op], values: Sequence[Value], nodes: Sequence[Node]) 
     _within([edge.target for node in nodes for edge in node.edges], len(nodes))
     _within([node.leaf for node in nodes if node.leaf is not None], len(values))
     _within([node.op for node in nodes if node.op is not None], len(ops))
+
+
+def _holder(name: str) -> str:
+    """`nets[` of `nets[0]`; "" where no list or dict holds it."""
+    before, bracket, _ = name.rpartition("[")
+    return before + bracket
 
 
 def _first_line(error: BaseException) -> str:
@@ -250,10 +257,19 @@ class Trace:
     @cached_property
     @_sound
     def modules(self) -> dict[int, Module]:
+        rows = self.rows("SELECT id, path, cls, root, parent, name, site, held FROM module ORDER BY id")
+        alike = Counter(
+            kin
+            for id, _, _, root, _, name, _, held in rows
+            for kin in ({name, _holder(held or name)} - {""} if id == root else ())
+        )
         return {
-            row[0]: Module(row[0], row[1], row[2], row[3], row[4], row[5], self.site(row[6]))
-            for row in self.rows("SELECT id, path, cls, root, parent, name, site FROM module ORDER BY id")
-        }
+            id: Module(
+                id, path, cls, root, parent,
+                held if held and max(alike[name], alike[_holder(held)]) > 1 else name, self.site(site), name,
+            )
+            for id, path, cls, root, parent, name, site, held in rows
+        }  # fmt: skip
 
     @cached_property
     @_sound

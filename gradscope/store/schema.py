@@ -14,7 +14,7 @@ CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NUL
 CREATE TABLE site (id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL, line INTEGER NOT NULL,
   col INTEGER NOT NULL, end_line INTEGER NOT NULL, end_col INTEGER NOT NULL, function TEXT NOT NULL);
 CREATE TABLE module (id INTEGER PRIMARY KEY, path TEXT NOT NULL, cls TEXT NOT NULL, root INTEGER NOT NULL,
-  parent INTEGER, name TEXT NOT NULL, site INTEGER);
+  parent INTEGER, name TEXT NOT NULL, site INTEGER, held TEXT NOT NULL);
 -- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields
 CREATE TABLE parameter (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE optimizer (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
@@ -54,7 +54,7 @@ CREATE TABLE print (kind TEXT NOT NULL, of INTEGER NOT NULL, number INTEGER NOT 
 INDEX = "CREATE INDEX IF NOT EXISTS op_by_module ON op (graph, module)"
 
 COLUMNS = {
-    "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,
+    "file": 4, "site": 8, "module": 8, "parameter": 2, "optimizer": 2, "region": 4,
     "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 7, "number": 5,
     "print": 5,
 }  # fmt: skip

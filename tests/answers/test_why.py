@@ -371,3 +371,24 @@ def test_a_model_goes_by_its_names_in_the_functions_that_hand_it_on():
         assert why(scope.trace, name).subject in ("1.weight", "model.1.weight"), name
     with pytest.raises(GradscopeError, match="no parameter"):
         why(scope.trace, "teacher.1.weight")
+
+
+def test_models_of_one_variable_go_by_the_list_or_dict_that_holds_them():
+    nets = [nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1)) for _ in range(3)]
+    heads = {"left": nn.Linear(3, 1), "right": nn.Linear(3, 1)}
+    with gradscope.watch() as scope:
+        x = torch.randn(4, 3)
+        for net in nets:
+            net(x).mean().backward()
+        with torch.no_grad():
+            heads["left"](x)
+        for head in heads.values():
+            head(x)
+        heads["right"](x).mean().backward()
+    assert why(scope.trace, "nets[1].0.weight").subject == "nets[1].0.weight"
+    assert why(scope.trace, 'heads["right"].weight').subject == 'heads["right"].weight'
+    for several in ("net.0.weight", "0.weight"):
+        with pytest.raises(
+            GradscopeError, match=r"nets\[0\].0.weight, nets\[1\].0.weight or nets\[2\].0.weight"
+        ):
+            why(scope.trace, several)

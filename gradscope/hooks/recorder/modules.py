@@ -49,6 +49,7 @@ class ModuleTable:
         self._unheld: dict[
             int, int
         ] = {}  # site → how many modules of its were in no object: made in each step
+        self._alone: dict[str, int] = {}  # variable → how many of its modules no list held
 
     def find(self, m: nn.Module) -> ModuleRecord | None:
         record = self.records.get(id(m))
@@ -81,14 +82,15 @@ class ModuleTable:
     def register_root(self, m: nn.Module, frame: FrameType | None, site: int) -> ModuleRecord:
         """Names `m`, or the larger module it is part of where the caller holds one."""
         top, name = self._top(m, frame, site)
+        held = self._member(top, name, frame)
         found = self.find(top)
         if found is None:
-            self._register(top, name, site)
+            self._register(top, name, site, held=held)
         elif top is not m and self.find(m) is None:  # a layer that was added since
             self._register(top, name, site, found)
         record = self.find(m)
         if record is None:  # not below its supposed top after all
-            self._register(m, name if top is m else "", site)
+            self._register(m, name if top is m else "", site, held=held if top is m else "")
             record = self.find(m)
         assert record is not None
         return record
@@ -141,7 +143,19 @@ class ModuleTable:
             depth += 1
         return best, best_name
 
-    def _register(self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None) -> None:
+    def _member(self, m: nn.Module, name: str, frame: FrameType | None) -> str:
+        """Where a list or a dict holds the model that a variable holds too: `for net in nets` calls each `net`."""
+        if not name.isidentifier() or self._alone.get(name, 0) >= FEW_SEARCHES:
+            return ""
+        held = self._held(m, frame)[1]
+        if not held.endswith("]"):
+            self._alone[name] = self._alone.get(name, 0) + 1
+            return ""
+        return held
+
+    def _register(
+        self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None, held: str = ""
+    ) -> None:
         """Names `top` and what is below it; where it is known already, only what is new."""
         state = self.state
         if len(self.records) > self.limit:
@@ -167,6 +181,7 @@ class ModuleTable:
                 record.parent,
                 name if not path else "",
                 site or None,
+                held if not path else "",
             )
             self.records.pop(id(m), None)  # of a dead one: the newest stand last
             self.records[id(m)] = record

@@ -93,7 +93,7 @@ def kept_model_trains_on(trace: Trace) -> Iterator[Finding]:
 def _names(trace: Trace, module: Module) -> set[str]:
     """What the program calls a model: its variable, and the expression by which it was called first."""
     call = trace.source_file(module.site.user.path).at(module.site.user) if module.site is not None else None
-    return {module.name, ast.unparse(call.func) if isinstance(call, ast.Call) else ""} - {""}
+    return {module.variable, ast.unparse(call.func) if isinstance(call, ast.Call) else ""} - {""}
 
 
 def _loop(file: SourceFile, node: ast.Assign) -> ast.stmt | None:

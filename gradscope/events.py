@@ -816,6 +816,32 @@ class Labels(Kind):
     weights = Field(_numbers)  # of the classes
 
 
+class ConstantAnswer(Kind):
+    """How a loss compares with what the best constant answer would have had, at one place."""
+
+    __slots__ = ()
+    of = "constant_answer"
+    name = Field(_text)  # of the loss
+    calls = Field(_count)
+    best = Field(_known)  # the mean loss of that answer
+    spread = Field(_known)  # how far the targets differ from sample to sample
+    losses = Field(_numbers)  # of the last calls that were looked at
+    differ = Field(_numbers)  # how far the answers of the first ones differed from sample to sample
+    differ_last = Field(_numbers)  # those of the last ones
+
+
+class RawInput(Kind):
+    """What a layer was given that nothing trained had made, at its first call from a place."""
+
+    __slots__ = ()
+    of = "raw_input"
+    name = Field(_text)  # of the call
+    low = Field(_known)
+    high = Field(_known)
+    mean = Field(_known)
+    std = Field(_known)
+
+
 class PaddedTargets(Kind):
     """How much of a classification loss's targets is padding, at its first call from a place."""
 

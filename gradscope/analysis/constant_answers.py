@@ -1,0 +1,55 @@
+"""Losses that came no lower than that of a constant answer, over a run that was long enough to learn one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from statistics import fmean
+
+from gradscope.analysis.reach import paths
+from gradscope.events import Backward, ConstantAnswer, PassTime
+from gradscope.model import Op, Site
+from gradscope.store import Trace
+
+PASSES = 100
+MEASURED = 16  # losses
+NO_BETTER = 0.97  # of what the constant answer has
+
+
+@dataclass(frozen=True)
+class NoBetter:
+    """op: the call of the loss; line: that of its passes; passes: how many; loss: the mean of the last half of
+    those that were measured."""
+
+    event: ConstantAnswer
+    op: Op
+    line: Site
+    passes: int
+    loss: float
+    parameters: frozenset[int]  # that they fill
+
+
+def no_better(trace: Trace) -> Iterator[NoBetter]:
+    """Those that a pass begins with, as they are: no loss that is a term of a sum."""
+    known = paths(trace)
+    begun: dict[tuple[str, int], list[tuple[Op, Backward]]] = {}
+    for event in known.backwards:
+        for root in event.roots[:1]:
+            op = known.graph(event.graph).maker(root)
+            if op is not None and len(event.roots) == 1:
+                begun.setdefault((op.name, op.site.id), []).append((op, event))
+    for answer in trace.of(ConstantAnswer):
+        found = begun.get((answer.name, answer.site.id), [])
+        lines = {event.site.user.location() for _, event in found}
+        times = [time for time in trace.of(PassTime) if time.site.user.location() in lines]
+        passes, sites = sum(time.passes for time in times), {time.site.id for time in times}
+        losses = [loss for _, loss in trace.numbers("loss", sites=sites)]
+        if passes < PASSES or len(losses) < MEASURED or not all(map(isfinite, losses)) or answer.best <= 0:
+            continue
+        half = len(losses) // 2
+        late = fmean(losses[half:])
+        if min(late, fmean(losses[:half])) >= NO_BETTER * answer.best:
+            op, event = found[0]
+            filled = frozenset(id for _, event in found for id in event.filled)
+            yield NoBetter(answer, op, event.site.user, passes, late, filled)

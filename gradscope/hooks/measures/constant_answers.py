@@ -1,0 +1,156 @@
+"""Compares a loss with what the best constant answer would have had: the shares of the classes, or the mean of the
+targets, for every sample. And measures how far the answers differ from sample to sample. On the CPU only."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.values import measurable
+
+_REGRESSION = ("input", "target", "size_average", "reduce", "reduction", "weight")
+_BINARY = ("input", "target", "weight", "size_average", "reduce", "reduction", "pos_weight")
+_CLASSES = (
+    "input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing",
+)  # fmt: skip
+ARGUMENTS = {
+    "mse_loss": _REGRESSION,
+    "binary_cross_entropy": _BINARY,
+    "binary_cross_entropy_with_logits": _BINARY,
+    "cross_entropy": _CLASSES,
+    "nll_loss": _CLASSES,
+}
+MAX_ELEMENTS = 1_000_000
+MAX_COLUMNS = 4096  # numbers of one sample, or classes
+SEVERAL = 4  # samples
+LAST = 8  # calls
+FIRST = 64  # calls that are all compared, then ever fewer
+
+
+@dataclass
+class _Place:
+    """What one line's loss was given and came to."""
+
+    name: str
+    columns: int
+    calls: int = 0
+    samples: int = 0
+    total: torch.Tensor | None = None  # of the targets, by column; how many there were of each class
+    squares: torch.Tensor | None = None
+    differ: list[float] = field(default_factory=list)  # the answers of the first calls, from sample to sample
+    last: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=LAST))  # with the loss
+
+
+class ConstantAnswers(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.places: dict[int, _Place] = {}
+        self.recorder.functions.follow(tuple(ARGUMENTS), self._loss)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = by_name(ARGUMENTS[name], args, kwargs)
+        answers, target = given.get("input"), given.get("target")
+        if answers is None or target is None or not _is_plain(given, result):
+            return
+        if (
+            not _is_compared(answers)
+            or not _is_compared(target)
+            or not answers.requires_grad
+            or target.requires_grad
+        ):
+            return
+        classes = name in ("cross_entropy", "nll_loss")
+        if not (_are_classes(answers, target) if classes else _are_alike(answers, target)):
+            return
+        columns = answers.shape[1] if classes else target[0].numel()
+        site = self.recorder.sites.current(frame)
+        place = self.places.get(site)
+        if place is None:
+            place = self.places[site] = _Place(name, columns)
+        place.calls += 1
+        if place.columns != columns or place.calls % max(1, place.calls // FIRST):
+            return
+        with torch.no_grad(), private.aside():
+            if classes:
+                _count(place, target.detach(), given.get("ignore_index", -100))
+            else:
+                _add(place, target.detach().reshape(len(target), -1).double())
+            rows = answers.detach().reshape(len(answers), -1)
+            differ = float(rows.std(dim=0).mean())
+            if len(place.differ) < SEVERAL:
+                place.differ.append(differ)
+            place.last.append((float(result), differ))
+
+    def _tell(self) -> None:
+        for site, place in self.places.items():
+            if place.samples and place.calls >= LAST:
+                best, spread = _best(place)
+                data = {
+                    "name": place.name, "calls": place.calls, "best": best, "spread": spread,
+                    "losses": [loss for loss, _ in place.last], "differ": place.differ,
+                    "differ_last": [differ for _, differ in place.last],
+                }  # fmt: skip
+                self.recorder.emit("constant_answer", site, data)
+
+
+def _is_plain(given: dict[str, Any], result: Any) -> bool:
+    """Whether it is a mean in which all samples count the same."""
+    weighed = any(given.get(key) is not None for key in ("weight", "pos_weight", "size_average", "reduce"))
+    mean = given.get("reduction", "mean") == "mean" and not given.get("label_smoothing")
+    return mean and not weighed and measurable(result) and result.dim() == 0
+
+
+def _is_compared(t: Any) -> bool:
+    return bool(
+        measurable(t) and t.is_cpu and t.layout is torch.strided and t.dim() and len(t) >= SEVERAL
+        and t.numel() <= MAX_ELEMENTS and not t.is_complex()
+    )  # fmt: skip
+
+
+def _are_classes(answers: torch.Tensor, target: torch.Tensor) -> bool:
+    return (
+        answers.dim() == 2
+        and target.dim() == 1
+        and target.dtype == torch.int64
+        and answers.shape[1] <= MAX_COLUMNS
+    )
+
+
+def _are_alike(answers: torch.Tensor, target: torch.Tensor) -> bool:
+    return target.is_floating_point() and answers.shape == target.shape and target[0].numel() <= MAX_COLUMNS
+
+
+def _count(place: _Place, target: torch.Tensor, ignored: Any) -> None:
+    kept = target[(target != ignored) & (target >= 0) & (target < place.columns)]
+    counts = torch.bincount(kept, minlength=place.columns).double()
+    place.total = counts if place.total is None else place.total + counts
+    place.samples += len(kept)
+
+
+def _add(place: _Place, rows: torch.Tensor) -> None:
+    total, squares = rows.sum(0), rows.square().sum(0)
+    place.total = total if place.total is None else place.total + total
+    place.squares = squares if place.squares is None else place.squares + squares
+    place.samples += len(rows)
+
+
+def _best(place: _Place) -> tuple[float, float]:
+    """The mean loss of the best constant answer, and how far the targets differ from sample to sample."""
+    assert place.total is not None
+    mean = place.total / place.samples
+    if place.squares is None:
+        return float(torch.special.entr(mean).sum()), 1.0
+    variance = (place.squares / place.samples - mean.square()).clamp(min=0)
+    spread = float(variance.sqrt().mean())
+    if place.name == "mse_loss":
+        return float(variance.mean()), spread
+    bounded = mean.clamp(0, 1)
+    return float((torch.special.entr(bounded) + torch.special.entr(1 - bounded)).mean()), spread

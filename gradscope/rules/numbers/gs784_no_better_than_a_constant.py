@@ -1,0 +1,92 @@
+"""The loss is no lower than if the model gave one and the same answer to every sample.
+
+Why: a classifier that always answers with the shares of the classes has the entropy of these shares as its loss, a
+regression that always answers with the mean of the targets has their variance. A network finds that answer in its first
+steps, by its last bias alone. Where the loss stays there, nothing that the network sees of a sample helps it: the
+targets do not belong to the inputs, the inputs are out of the layers' scale, the layers are dead, or the rate is too
+small or too large to learn more.
+
+Fix: look at one batch as the network gets it, with its targets: do they belong together? Then train on that one batch
+alone: a network that cannot learn eight samples by heart has a broken layer, scale or rate.
+
+A note: that the targets cannot be told from the inputs may be the truth about the data, as where both are drawn at
+random to measure speed. Silent on: fewer than 100 passes, losses with weights or label smoothing, terms of a sum,
+targets that are all alike.
+"""
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from gradscope.analysis.constant_answers import NoBetter, no_better
+from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+ALIKE = 0.02  # of the targets' deviation is that of the answers
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    criterion = nn.CrossEntropyLoss()
+    for _ in range(160):
+        x = torch.randn(64, 6)
+        y = torch.multinomial(torch.tensor([0.6, 0.3, 0.1]), 64, replacement=True)
+        loss = criterion(model(x), y)  # cause: GS784
+        opt.zero_grad()
+        loss.backward()  # effect: GS784
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs = torch.randn(256, 4)
+    targets = inputs[:, :1].sign()
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(150):
+        batch = torch.randint(256, (64,))
+        loss = nn.functional.mse_loss(model(inputs[batch]), targets[batch])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS784", name="no-better-than-a-constant", severity="note")
+def no_better_than_a_constant(trace: Trace) -> Iterator[Finding]:
+    for found in no_better(trace):
+        loss = code(trace, found.op.site.user, "the loss")
+        yield Finding(
+            message=f"{loss} is no lower after {plural(found.passes, 'pass')} than for one and the same answer to every"
+            " sample",
+            cause=found.op.site.user,
+            cause_label=f"is {found.loss:.3g}; such an answer has {found.event.best:.3g}",
+            effect=found.line,
+            effect_label="learns nothing of the inputs",
+            seen=tuple(_seen(found)),
+            fix="look at what "
+            f"{located(trace, found.op.site.user, 'the loss')} is given in one batch: do inputs and targets belong"
+            " together? Then train on that batch alone: where it cannot be learned by heart, a layer, the inputs'"
+            " scale or the rate is wrong",
+            subjects=parameter_subjects(found.parameters),
+        )
+
+
+def _seen(found: NoBetter) -> Iterator[str]:
+    classes = found.event.name in ("cross_entropy", "nll_loss")
+    answer = "the shares of the classes" if classes else "the mean of the targets"
+    yield f"{answer}, for every sample: a loss of {found.event.best:.4g}; the last half of the run: {found.loss:.4g}"
+    last = fmean(found.event.differ_last)
+    alike = last < ALIKE * found.event.spread
+    yield (
+        f"the answers {'hardly ' if alike else ''}differ from sample to sample, by {last:.2g}"
+        + ("" if classes else f"; the targets by {found.event.spread:.2g}")
+    )

@@ -1,0 +1,121 @@
+"""The inputs are far larger than the layers are made for, and the model learns nothing.
+
+Why: layers are initialised for inputs of about 1, and so are the usual rates. Pixels up to 255, prices in thousands or
+years make the first layer's sums as large, and the gradients of its weights: a sigmoid, `tanh` or a gate behind it is
+flat for nearly all, and the first steps throw a ReLU so far that it never comes back. What is left is one answer.
+
+Fix: bring the inputs to about 1, for training and evaluation alike: `(x - mean) / std` with the numbers of the training
+data.
+
+Measured: the inputs of the first layer at its first call, and the loss beside that of the best constant answer, over at
+least 100 passes. Silent where the loss came below that, and on inputs below 10.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.constant_answers import NoBetter, no_better
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import located, parameter_subjects, plural
+from gradscope.events import ModuleCall, RawInput
+from gradscope.fixes.calls import argument_as
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+LARGE = 10.0  # inputs
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (512, 1, 8, 8)).float()
+    images[:, 0, :4] *= torch.rand(512, 1, 1)
+    labels = (images[:, 0, :4].mean((1, 2)) > 64).long()
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(200):
+        batch = torch.randint(512, (64,))
+        loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])  # cause: GS785
+        opt.zero_grad()
+        loss.backward()  # effect: GS785
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (512, 1, 8, 8)).float()
+    images[:, 0, :4] *= torch.rand(512, 1, 1)
+    labels = (images[:, 0, :4].mean((1, 2)) > 64).long()
+    images = (images - images.mean()) / images.std()
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(200):
+        batch = torch.randint(512, (64,))
+        loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS785", name="inputs-out-of-scale", severity="warning", over=("GS784", "GS720"))
+def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for found in no_better(trace):
+        for event in trace.of(RawInput):
+            op = _layer(known, event)
+            if op is None or max(-event.low, event.high) < LARGE:
+                continue
+            if found.parameters & {
+                p.id for v in op.inputs if (p := known.parameter_of((op.graph, v))) is not None
+            }:
+                yield _finding(trace, found, event, op)
+                break
+
+
+def _layer(known: Paths, event: RawInput) -> Op | None:
+    """The call that was measured."""
+    ops = known.graph(event.graph).ops if event.graph >= 0 else ()
+    return next((op for op in ops if op.site.id == event.site.id and op.name == event.name), None)
+
+
+def _calls_given(trace: Trace, layer: Op) -> list[Site]:
+    """The program's calls of the model that hands the one tensor it is given on to the layer, first the one that was
+    looked at."""
+    root = trace.modules[layer.module].root if layer.module is not None else None
+    calls = [call for call in trace.of(ModuleCall) if call.site.user.kind == "user" and len(call.inputs) == 1]
+    around = (c for c in calls if c.graph == layer.graph and c.module == root and c.position >= layer.index)
+    ours = next(around, None)
+    first = [ours.site.user] if ours is not None else []
+    alike = (c.site.user for c in calls if ours is not None and c.called == ours.called)
+    return list({site.span(): site for site in (*first, *alike)}.values())
+
+
+def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Finding:
+    calls = _calls_given(trace, layer)
+    cause = calls[0] if calls else layer.site.user
+    form = f"({{}} - {event.mean:.4g}) / {event.std:.4g}"
+    edits: Edits = tuple(e for site in calls for e in argument_as(trace, site, "input", 0, form))
+    return Finding(
+        message=f"the inputs lie between {event.low:.4g} and {event.high:.4g}, where layers are made for about 1: the"
+        f" loss is no lower after {plural(found.passes, 'pass')} than for a constant answer",
+        cause=cause,
+        cause_label=f"is given numbers from {event.low:.4g} to {event.high:.4g}",
+        effect=found.line,
+        effect_label="learns nothing of the inputs",
+        seen=(
+            f"what `{layer.name}` is given at first: {event.low:.4g} to {event.high:.4g}, on the average"
+            f" {event.mean:.4g}, with a deviation of {event.std:.4g}",
+            f"the loss over the last half of the run is {found.loss:.4g}; one and the same answer to every sample has"
+            f" {found.event.best:.4g}",
+        ),
+        fix=f"bring them to about 1, for training and evaluation alike: `{form.format('x')}` for what"
+        f" {located(trace, cause)} is given",
+        edits=edits,
+        subjects=parameter_subjects(found.parameters),
+    )

@@ -1,0 +1,46 @@
+"""More programs of GS784: each bad one is reported at its marks, each good one by no rule."""
+
+
+def good_discriminator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    criterion = nn.BCEWithLogitsLoss()
+    for _ in range(120):
+        opt.zero_grad()
+        real = criterion(critic(torch.randn(32, 2) + 1), torch.ones(32, 1))
+        fake = criterion(critic(torch.randn(32, 2)), torch.zeros(32, 1))
+        (real + fake).backward()
+        opt.step()
+
+
+def good_short() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(30):
+        loss = nn.functional.cross_entropy(model(torch.randn(16, 4)), torch.randint(2, (16,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_slow_but_sure() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.003)
+    for _ in range(300):
+        x = torch.randn(64, 4)
+        loss = nn.functional.mse_loss(model(x), x.sum(dim=1, keepdim=True))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,0 +1,68 @@
+"""More programs of GS785: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_prices() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    steps = torch.randn(200, 12, 1)
+    prices = 1200 + 40 * steps.cumsum(dim=1)
+    rises = (steps[:, -4:].mean((1, 2)) > 0).float()
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(1, 16, batch_first=True)
+            self.head = nn.Linear(16, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out, _ = self.lstm(x)
+            return self.head(out[:, -1]).squeeze(1)
+
+    model = Reader()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    criterion = nn.BCEWithLogitsLoss()
+    for _ in range(120):
+        batch = torch.randint(150, (32,))
+        loss = criterion(model(prices[batch]), rises[batch])  # cause: GS785
+        opt.zero_grad()
+        loss.backward()  # effect: GS785
+        opt.step()
+    model.eval()
+    with torch.no_grad():
+        ((model(prices[150:]) > 0).float() == rises[150:]).float().mean().item()
+
+
+def good_large_but_normalised_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (128, 36)).float()
+    labels = (images[:, :18].mean(1) > images[:, 18:].mean(1)).long()
+    model = nn.Sequential(nn.BatchNorm1d(36), nn.Linear(36, 32), nn.Sigmoid(), nn.Linear(32, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(120):
+        batch = torch.randint(128, (32,))
+        loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_large_and_learned() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ages = torch.randint(18, 90, (256, 1)).float()
+    paid = (ages > 50).float()
+    model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(200):
+        batch = torch.randint(256, (64,))
+        loss = nn.functional.binary_cross_entropy_with_logits(model(ages[batch]), paid[batch])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

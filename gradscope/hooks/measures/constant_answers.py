@@ -30,6 +30,7 @@ MAX_ELEMENTS = 1_000_000
 MAX_COLUMNS = 4096  # numbers of one sample, or classes
 SEVERAL = 4  # samples
 LAST = 8  # calls
+ENOUGH = 128  # samples: of fewer the shares of the classes are a guess
 FIRST = 64  # calls that are all compared, then ever fewer
 
 
@@ -91,7 +92,7 @@ class ConstantAnswers(Hook):
 
     def _tell(self) -> None:
         for site, place in self.places.items():
-            if place.samples and place.calls >= LAST:
+            if place.samples >= ENOUGH:
                 best, spread = _best(place)
                 data = {
                     "name": place.name, "calls": place.calls, "best": best, "spread": spread,

@@ -20,18 +20,18 @@ class RawInputs(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.told: set[int] = set()
+        self.found: dict[int, dict[str, Any] | None] = {}  # by site
         self.recorder.functions.follow(LAYERS, self._layer)
+        self.recorder.signals.before_end.connect(self._tell)
 
     def _layer(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = args[0] if args else (kwargs or {}).get("input")
         if given is None or not measurable(given) or given.requires_grad or not torch.is_grad_enabled():
             return
-        recorder = self.recorder
-        site = recorder.sites.current(frame)
-        if site in self.told:
+        site = self.recorder.sites.current(frame)
+        if site in self.found:
             return
-        self.told.add(site)
+        self.found[site] = None
         if not given.is_cpu or not given.is_floating_point() or given.layout is not torch.strided:
             return
         if not 1 < given.numel() <= MAX_ELEMENTS:
@@ -41,6 +41,9 @@ class RawInputs(Hook):
             low, high = (float(bound) for bound in torch.aminmax(numbers))
             std, mean = (float(part) for part in torch.std_mean(numbers))
         if math.isfinite(low) and math.isfinite(high):
-            recorder.emit(
-                "raw_input", site, {"name": name, "low": low, "high": high, "mean": mean, "std": std}
-            )
+            self.found[site] = {"name": name, "low": low, "high": high, "mean": mean, "std": std}
+
+    def _tell(self) -> None:
+        for site, data in self.found.items():
+            if data is not None:
+                self.recorder.emit("raw_input", site, data)

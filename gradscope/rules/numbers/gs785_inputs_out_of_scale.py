@@ -68,7 +68,7 @@ def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for found in no_better(trace):
         for event in trace.of(RawInput):
-            op = _layer(known, event)
+            op = _layer(known, found.op, event)
             if op is None or max(-event.low, event.high) < LARGE:
                 continue
             if found.parameters & {
@@ -78,9 +78,9 @@ def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
                 break
 
 
-def _layer(known: Paths, event: RawInput) -> Op | None:
-    """The call that was measured."""
-    ops = known.graph(event.graph).ops if event.graph >= 0 else ()
+def _layer(known: Paths, loss: Op, event: RawInput) -> Op | None:
+    """The call that was measured, in the graph of a loss."""
+    ops = known.graph(loss.graph).ops
     return next((op for op in ops if op.site.id == event.site.id and op.name == event.name), None)
 
 

@@ -29,6 +29,10 @@ class NoBetter:
     loss: float
     parameters: frozenset[int]  # that they fill
 
+    @property
+    def no_lower(self) -> str:
+        return "no lower" if self.loss >= self.event.best else "hardly lower"
+
 
 def no_better(trace: Trace) -> Iterator[NoBetter]:
     """Those that a pass begins with, as they are: no loss that is a term of a sum."""

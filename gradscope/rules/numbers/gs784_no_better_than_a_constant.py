@@ -65,8 +65,8 @@ def no_better_than_a_constant(trace: Trace) -> Iterator[Finding]:
     for found in no_better(trace):
         loss = code(trace, found.op.site.user, "the loss")
         yield Finding(
-            message=f"{loss} is no lower after {plural(found.passes, 'pass')} than for one and the same answer to every"
-            " sample",
+            message=f"{loss} is {found.no_lower} after {plural(found.passes, 'pass')} than for one and the same answer"
+            " to every sample",
             cause=found.op.site.user,
             cause_label=f"is {found.loss:.3g}; such an answer has {found.event.best:.3g}",
             effect=found.line,

@@ -103,7 +103,7 @@ def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Findi
     edits: Edits = tuple(e for site in calls for e in argument_as(trace, site, "input", 0, form))
     return Finding(
         message=f"the inputs lie between {event.low:.4g} and {event.high:.4g}, where layers are made for about 1: the"
-        f" loss is no lower after {plural(found.passes, 'pass')} than for a constant answer",
+        f" loss is {found.no_lower} after {plural(found.passes, 'pass')} than for a constant answer",
         cause=cause,
         cause_label=f"is given numbers from {event.low:.4g} to {event.high:.4g}",
         effect=found.line,

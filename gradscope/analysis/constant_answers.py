@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from statistics import fmean
 
+from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.reach import paths
 from gradscope.events import Backward, ConstantAnswer, PassTime
 from gradscope.model import Op, Site
@@ -35,17 +36,25 @@ class NoBetter:
 
 
 def no_better(trace: Trace) -> Iterator[NoBetter]:
-    """Those that a pass begins with, as they are: no loss that is a term of a sum."""
+    """Those that all passes of a line begin with, as they are, and that parameters are stepped for: no term of a sum,
+    no attack on the inputs."""
     known = paths(trace)
     begun: dict[tuple[str, int], list[tuple[Op, Backward]]] = {}
+    others: dict[tuple[str, int], set[tuple[str, int] | None]] = {}  # by line: what its passes begin with
     for event in known.backwards:
-        for root in event.roots[:1]:
-            op = known.graph(event.graph).maker(root)
-            if op is not None and len(event.roots) == 1:
-                begun.setdefault((op.name, op.site.id), []).append((op, event))
+        if event.call != "backward" or event.inputs:
+            continue
+        ops = [known.graph(event.graph).maker(root) for root in event.roots]
+        op = ops[0] if len(ops) == 1 else None
+        key = (op.name, op.site.id) if op is not None else None
+        others.setdefault(event.site.user.location(), set()).add(key)
+        if op is not None and key is not None:
+            begun.setdefault(key, []).append((op, event))
     for answer in trace.of(ConstantAnswer):
         found = begun.get((answer.name, answer.site.id), [])
         lines = {event.site.user.location() for _, event in found}
+        if any(len(others[line]) > 1 for line in lines):
+            continue
         times = [time for time in trace.of(PassTime) if time.site.user.location() in lines]
         passes, sites = sum(time.passes for time in times), {time.site.id for time in times}
         losses = [loss for _, loss in trace.numbers("loss", sites=sites)]
@@ -55,5 +64,10 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
         late = fmean(losses[half:])
         if min(late, fmean(losses[:half])) >= NO_BETTER * answer.best:
             op, event = found[0]
-            filled = frozenset(id for _, event in found for id in event.filled)
-            yield NoBetter(answer, op, event.site.user, passes, late, filled)
+            spent = thrown_away(trace).get(event.site.user.location(), set())
+            filled = (
+                frozenset(id for _, event in found for id in event.filled if trace.parameter(id).steps)
+                - spent
+            )
+            if filled:
+                yield NoBetter(answer, op, event.site.user, passes, late, filled)

@@ -109,7 +109,7 @@ def not_called(trace: Trace, method: str) -> Site | None:
     return next((site_of(*found) for found in uncalled(trace, {method})), None)
 
 
-def site_of(path: str, function: str, node: ast.expr | ast.stmt) -> Site:
+def site_of(path: str, function: str, node: ast.expr | ast.stmt | ast.arg) -> Site:
     """The place of an expression as the program's text has it."""
     return Site(
         -1, path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1,

@@ -44,3 +44,25 @@ def good_slow_but_sure() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_later_with_a_term_beside_it() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs = torch.randn(512, 8)
+    labels = inputs[:, :3].argmax(dim=1)
+
+    def train(model: nn.Module, weight: float) -> None:
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(120):
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            if weight:
+                loss = loss + weight * sum(p.square().sum() for p in model.parameters())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    for weight in (0.0, 0.5):
+        train(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)), weight)

@@ -1,0 +1,256 @@
+"""Settings that a program hands over and that nothing reads: an argument that its function never looks at, an attribute
+that is set from the constructor's argument while the methods have its default written in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.text import site_of
+from gradscope.events import ModuleCall
+from gradscope.model import Site
+from gradscope.source import FUNCTIONS, called_name, names_in
+from gradscope.store import Trace
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class UnreadArgument:
+    """function: its `def`, with the argument; given: a call that hands the argument over; inside: a call in the
+    function that leaves a number at its default (`strength=1.0`), and the name of that."""
+
+    path: str
+    name: str
+    argument: ast.arg
+    function: Function
+    given: Site
+    inside: ast.Call | None
+    default: str
+
+
+@dataclass(frozen=True)
+class UnreadAttribute:
+    """constant: the number that stands in a method, where the constructor's argument has it as its default; made: the
+    call of the constructor."""
+
+    path: str
+    name: str
+    constant: ast.Constant
+    made: Site
+
+
+def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
+    """Of functions that ran, each the only one of its name, that are handed something other than a constant."""
+    functions = _functions(trace)
+    for key, defined in functions.items():
+        path, function, owner = defined[0]
+        if (
+            len(defined) != 1
+            or key.startswith("__")
+            or function.decorator_list
+            or not _ran(trace, path, function)
+        ):
+            continue
+        names = _arguments(function, owner)
+        for place, name in enumerate(names):
+            if name.startswith("_") or _reads(function, name):
+                continue
+            calls = _calls(trace, key)
+            given = next(((p, c) for p, c in calls if _hands_over(c, name, place)), None)
+            if given is not None:
+                inside, default = _left_at_default(trace, path, function)
+                yield UnreadArgument(
+                    path,
+                    name,
+                    _argument(function, name),
+                    function,
+                    site_of(given[0], key, given[1]),
+                    inside,
+                    default,
+                )
+
+
+def unread_attributes(trace: Trace) -> Iterator[UnreadAttribute]:
+    """Of classes whose constructor is handed another number than its default, which stands in one place of a method
+    that ran."""
+    loaded = _loaded(trace)
+    for path in trace.sources:
+        for cls in trace.source_file(path).nodes:
+            if not isinstance(cls, ast.ClassDef):
+                continue
+            methods = [node for node in cls.body if isinstance(node, FUNCTIONS)]
+            made = next((method for method in methods if method.name == "__init__"), None)
+            for name, default in (_numbers(made) if made is not None else {}).items():
+                if made is None or default in (0, 1) or name in loaded or not _only_kept(made, name):
+                    continue
+                ran = [method for method in methods if method is not made and _ran(trace, path, method)]
+                written = [c for method in ran for c in _constants(method, default)]
+                place = _arguments(made, cls).index(name)
+                calls = [
+                    (p, c) for p, c in _calls(trace, cls.name) if _hands_another(c, name, place, default)
+                ]
+                if len(written) == 1 and calls:
+                    yield UnreadAttribute(path, name, written[0], site_of(calls[0][0], cls.name, calls[0][1]))
+
+
+@once
+def _loaded(trace: Trace) -> set[str]:
+    """The names of attributes that the program reads somewhere, or might: the words of its texts too."""
+    found: set[str] = set()
+    for path in trace.sources:
+        for node in trace.source_file(path).nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+                found.add(node.value)
+    return found
+
+
+@once
+def _functions(trace: Trace) -> dict[str, list[tuple[str, Function, ast.ClassDef | None]]]:
+    """The program's functions by name, with the class that they are methods of; `forward` by that of its class."""
+    found: dict[str, list[tuple[str, Function, ast.ClassDef | None]]] = {}
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for node in file.nodes:
+            if isinstance(node, FUNCTIONS):
+                above = next(file.above(node), None)
+                owner = above if isinstance(above, ast.ClassDef) else None
+                name = f"{owner.name}.forward" if owner is not None and node.name == "forward" else node.name
+                found.setdefault(name, []).append((path, node, owner))
+    return found
+
+
+def _ran(trace: Trace, path: str, function: Function) -> bool:
+    end = function.end_lineno or function.lineno
+    return any(function.lineno < line <= end for line in _lines(trace).get(path, ()))
+
+
+@once
+def _lines(trace: Trace) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for site in trace.sites:
+        found.setdefault(site.path, set()).add(site.line)
+    return found
+
+
+def _arguments(function: Function, owner: ast.ClassDef | None) -> list[str]:
+    """The names of what a call gives it, in their order; without `self`."""
+    given = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    return [*given[1 if owner is not None else 0 :], *(a.arg for a in function.args.kwonlyargs)]
+
+
+def _argument(function: Function, name: str) -> ast.arg:
+    given = function.args
+    return next(a for a in (*given.posonlyargs, *given.args, *given.kwonlyargs) if a.arg == name)
+
+
+def _reads(function: Function, name: str) -> bool:
+    """Whether the function reads it, or may: by `locals()`, or in a class's way of its own."""
+    body = ast.Module(function.body, [])
+    used = names_in(body, ast.Load) | names_in(body, ast.Del)
+    abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
+    return name in used or bool(used & {"locals", "super", "vars"}) or abstract
+
+
+def _calls(trace: Trace, key: str) -> list[tuple[str, ast.Call]]:
+    """(file, call) of all calls of a function or class in the program's text; of `Model.forward` those that ran."""
+    if key.endswith(".forward"):
+        found = []
+        for event in trace.of(ModuleCall):
+            site, module = event.site.user, trace.modules.get(event.called)
+            node = (
+                trace.source_file(site.path).at(site) if module is not None and site.kind == "user" else None
+            )
+            if module is not None and f"{module.cls}.forward" == key and isinstance(node, ast.Call):
+                found.append((site.path, node))
+        return found
+    return _by_name(trace).get(key, [])
+
+
+@once
+def _by_name(trace: Trace) -> dict[str, list[tuple[str, ast.Call]]]:
+    found: dict[str, list[tuple[str, ast.Call]]] = {}
+    for path in trace.sources:
+        for node in trace.source_file(path).nodes:
+            if isinstance(node, ast.Call) and (name := called_name(node)):
+                found.setdefault(name, []).append((path, node))
+    return found
+
+
+def _given(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """What a call gives for an argument, where that can be seen."""
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    given = [k.value for k in call.keywords if k.arg == name] or call.args[place : place + 1]
+    return given[0] if given else None
+
+
+def _hands_over(call: ast.Call, name: str, place: int) -> bool:
+    given = _given(call, name, place)
+    return given is not None and not isinstance(given, ast.Constant)
+
+
+def _hands_another(call: ast.Call, name: str, place: int, default: float) -> bool:
+    given = _given(call, name, place)
+    return given is not None and not (isinstance(given, ast.Constant) and given.value in (default, None))
+
+
+def _numbers(function: Function) -> dict[str, float]:
+    """The arguments whose default is a number: name → that."""
+    given = [*function.args.posonlyargs, *function.args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = [
+        *zip(given[::-1], function.args.defaults[::-1], strict=False)
+    ]
+    pairs += zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    constants = ((a.arg, d.value) for a, d in pairs if isinstance(d, ast.Constant))
+    return {
+        name: value
+        for name, value in constants
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+
+
+def _only_kept(made: Function, name: str) -> bool:
+    """Whether the constructor does nothing with its argument but `self.name = name`."""
+    uses = [n for n in ast.walk(made) if isinstance(n, ast.Name) and n.id == name]
+    kept = [
+        s for s in ast.walk(made)
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and s.value.id == name
+        and [ast.unparse(t) for t in s.targets] == [f"self.{name}"]
+    ]  # fmt: skip
+    return len(uses) == len(kept) == 1
+
+
+def _constants(method: Function, number: float) -> Iterator[ast.Constant]:
+    return (n for n in ast.walk(method) if isinstance(n, ast.Constant) and type(n.value) in (int, float)
+            and n.value == number)  # fmt: skip
+
+
+def _left_at_default(trace: Trace, path: str, function: Function) -> tuple[ast.Call | None, str]:
+    """The only call in a method of a part of its object that leaves a number at its default, and its name."""
+    found = []
+    for call in ast.walk(function):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and ast.unparse(call.func.value) == "self"
+        ):
+            for cls in _classes_of(trace, path, call.func.attr):
+                for _, called, owner in _functions(trace).get(f"{cls}.forward", []):
+                    names = _arguments(called, owner)
+                    left = [n for n, d in _numbers(called).items() if _given(call, n, names.index(n)) is None]
+                    found += [(call, n) for n in left]
+    return found[0] if len(found) == 1 else (None, "")
+
+
+def _classes_of(trace: Trace, path: str, attribute: str) -> set[str]:
+    """The classes of what the program keeps under `self.attribute`."""
+    return {
+        called_name(node.value)
+        for node in trace.source_file(path).nodes
+        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [f"self.{attribute}"]
+    } - {""}

@@ -1,0 +1,91 @@
+"""More programs of GS786: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_weight_of_a_term() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def objective(error: torch.Tensor, w: torch.Tensor, beta: float) -> torch.Tensor:  # cause: GS786
+        return error + w.square().mean()
+
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(5):
+        x = torch.randn(8, 4)
+        error = nn.functional.mse_loss(model(x), x.flip(1))
+        loss = objective(error, model.weight, min(1.0, step / 4))  # effect: GS786
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_left_at_its_default() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
+            return self.net(x) * strength
+
+    class Ramped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scaled = Scaled()
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor, ramp: float = 1.0) -> torch.Tensor:
+            return self.head(self.scaled(x))  # cause: GS786
+
+    model = Ramped()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(5):
+        out = model(torch.randn(8, 4), step / 5)  # effect: GS786
+        opt.zero_grad()
+        out.square().mean().backward()
+        opt.step()
+
+
+def good_an_interface() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Plain(nn.Module):
+        def __init__(self, width: int = 4) -> None:
+            super().__init__()
+            self.width = width  # for those who look at the model
+            self.net = nn.Linear(width, 4)
+
+        def forward(self, x: torch.Tensor, _time: float) -> torch.Tensor:
+            return self.net(x)
+
+    class Logger:
+        def note(self, step: int, loss: float) -> None:
+            return None
+
+    class Counter:
+        def __init__(self) -> None:
+            self.steps = 0
+
+        def note(self, step: int, loss: float) -> None:
+            self.steps = step
+
+    model = Plain(4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    watchers: list[Logger | Counter] = [Logger(), Counter()]
+    for step in range(5):
+        loss = model(torch.randn(8, 4), step / 5).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for watcher in watchers:
+            watcher.note(step, loss.item())

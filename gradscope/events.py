@@ -842,6 +842,20 @@ class RawInput(Kind):
     std = Field(_known)
 
 
+class Compared(Kind):
+    """What one place compared for equality."""
+
+    __slots__ = ()
+    of = "compared"
+    left = Field(_ids)  # sizes
+    right = Field(_ids)
+    calls = Field(_count)
+    elements = Field(_count)  # of the results
+    equal = Field(_count)  # of them
+    apart = Field(_count)  # calls in which the two sides, laid out in a row, differed
+    fractions = Field(_numbers)  # of either side, how much was no whole number
+
+
 class PaddedTargets(Kind):
     """How much of a classification loss's targets is padding, at its first call from a place."""
 

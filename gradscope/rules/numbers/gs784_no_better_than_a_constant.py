@@ -26,7 +26,7 @@ from gradscope.store import Trace
 ALIKE = 0.02  # of the targets' deviation is that of the answers
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

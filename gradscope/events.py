@@ -836,6 +836,8 @@ class RawInput(Kind):
     __slots__ = ()
     of = "raw_input"
     name = Field(_text)  # of the call
+    parameter = Field(_key)  # its weight
+    trains = Field(_flag)  # with gradients on
     low = Field(_known)
     high = Field(_known)
     mean = Field(_known)

@@ -9,15 +9,17 @@ from functools import partial
 
 from gradscope.analysis.cuts import cut_kind, cuts, differentiates, nearest
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.memo import once
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import entered, real, taken_out, without_past
-from gradscope.analysis.ops import SCALES, SUMS, ZERO_GRADIENT
-from gradscope.analysis.reach import Key, Paths
+from gradscope.analysis.ops import PASSING, SCALES, SUMS, WRITES_OF_PARTS, ZERO_GRADIENT
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import holds
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 from gradscope.source import SourceFile, names_in
+from gradscope.store import Trace
 
 KINDS = ("detach", "no_grad", "inference_mode", "grad")
 MAX_DEEP = 60  # sums that are followed from a loss back to its terms
@@ -102,7 +104,7 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
             lost = (behind & trained) - reached
             if not lost or (reached & trained) - behind or not set(parts).isdisjoint(before):
                 continue
-            if _added_back(known, output, before):
+            if _added_back(known, output, before) or _kept(known, output):
                 continue
             if kind != "grad" and any(_learned(known, (output[0], i)) for i in cut.inputs):
                 continue
@@ -190,6 +192,30 @@ def _added_back(known: Paths, output: Key, before: list[Key]) -> bool:
     graph = known.graph(output[0])
     readers = [op for op in graph.consumers.get(output[1], ()) if op.name in SUMS]
     return any((graph.id, i) in before for op in readers for i in op.inputs)
+
+
+def _kept(known: Paths, output: Key) -> bool:
+    """Whether the cut value, or a part of it, is written into a tensor that outlives the step (a memory bank): with its
+    graph it would bring that into the next one."""
+    graph = known.graph(output[0])
+    todo = [output[1]]
+    for index in todo:
+        for op in graph.consumers.get(index, ()):
+            if op.name in WRITES_OF_PARTS and op.writes and op.writes[0] != index:
+                held = known.memory(graph.id, op.writes[0])
+                if graph.values[held].op is None or (graph.id, held) in _carried_on(known.trace):
+                    return True
+            elif op.name in PASSING:
+                todo += [o for o in op.outputs if o not in todo]
+    return False
+
+
+@once
+def _carried_on(trace: Trace) -> set[Key]:
+    """What later steps know of the values of earlier ones, by the first value of their memory."""
+    known = paths(trace)
+    origins = (value.origin for number in known.graph_ids for value in known.graph(number).values)
+    return {(origin[0], known.memory(*origin)) for origin in origins if origin is not None}
 
 
 def _learned(known: Paths, key: Key) -> bool:

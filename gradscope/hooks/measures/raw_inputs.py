@@ -1,5 +1,5 @@
-"""Measures what goes into a network: the numbers that its first layers are given, at their first call from each place
-with gradients on. On the CPU only."""
+"""Measures what goes into a network: the numbers that its first layers are given, at their first call from each place,
+with gradients on and, of a layer that was trained, off. On the CPU only."""
 
 from __future__ import annotations
 
@@ -21,12 +21,20 @@ class RawInputs(Hook):
 
     def install(self) -> None:
         self.found: dict[int, dict[str, Any] | None] = {}  # by site
+        self.trained: set[int] = set()  # weights of the layers that were measured with gradients on
         self.recorder.functions.follow(LAYERS, self._layer)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _layer(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = args[0] if args else (kwargs or {}).get("input")
-        if given is None or not measurable(given) or given.requires_grad or not torch.is_grad_enabled():
+        weight = _weight(args)
+        if given is None or weight is None or not measurable(given) or given.requires_grad:
+            return
+        trains = torch.is_grad_enabled()
+        if not (weight.requires_grad if trains else self.trained):
+            return
+        leaf = self.recorder.ledger.of(weight).id
+        if not trains and leaf not in self.trained:
             return
         site = self.recorder.sites.current(frame)
         if site in self.found:
@@ -41,9 +49,19 @@ class RawInputs(Hook):
             low, high = (float(bound) for bound in torch.aminmax(numbers))
             std, mean = (float(part) for part in torch.std_mean(numbers))
         if math.isfinite(low) and math.isfinite(high):
-            self.found[site] = {"name": name, "low": low, "high": high, "mean": mean, "std": std}
+            self.trained |= {leaf}
+            self.found[site] = {
+                "name": name, "parameter": leaf, "trains": trains, "low": low, "high": high, "mean": mean, "std": std,
+            }  # fmt: skip
 
     def _tell(self) -> None:
         for site, data in self.found.items():
             if data is not None:
                 self.recorder.emit("raw_input", site, data)
+
+
+def _weight(args: Any) -> torch.Tensor | None:
+    """The weight of a layer, the first one of a recurrent layer; None where that is no leaf."""
+    lists = (a[0] for a in args if isinstance(a, (list, tuple)) and len(a) >= 4)
+    given = args[1] if len(args) > 1 and measurable(args[1]) and args[1].dim() > 1 else next(lists, None)
+    return given if given is not None and measurable(given) and private.is_leaf(given) else None

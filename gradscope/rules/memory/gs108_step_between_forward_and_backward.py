@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gradscope.analysis.carried import all_carried, carried_into
+from gradscope.analysis.carried import Carried, all_carried
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.names import names_of
-from gradscope.analysis.reach import paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, named, optimizer_name, user
 from gradscope.events import ErrorRaised, Step, ZeroGrad
 from gradscope.fixes.blocks import detached_before
@@ -129,7 +129,7 @@ def _handed_on(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> _Hande
     }
     behind = [
         (c, known.reach([known.made((event.graph, c.value.index))]).parameters)
-        for c in all_carried(known, event)
+        for c in _bringing(known, event)
     ]
     old = [(c, ids) for c, ids in behind if ids & held]
     rest = known.reach((event.graph, root) for root in event.roots).parameters - held
@@ -155,6 +155,19 @@ def _handed_on(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> _Hande
     )
 
 
+def _bringing(known: Paths, event: ErrorRaised) -> list[Carried]:
+    """The values with an old graph by which the pass comes to the call that had saved the old weights; all of them
+    where that is not seen."""
+    found = all_carried(known, event)
+
+    def brings(one: Carried) -> bool:
+        nodes = known.reach([known.made((event.graph, one.value.index))]).nodes
+        sites = (known.graph(number).nodes[node].site for number, node in nodes)
+        return any(site is not None and site.id == event.saved_site for site in sites)
+
+    return [one for one in found if brings(one)] or found
+
+
 def _runs_through(graph: Graph, value: int, line: Site) -> bool:
     """Whether something that was computed from `value` runs through this line again."""
     seen, todo = {value}, [value]
@@ -170,15 +183,15 @@ def _runs_through(graph: Graph, value: int, line: Site) -> bool:
 def _carried_over(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Finding | None:
     """Where the line that saved the old weights has run again since, on a value that brought its old graph."""
     known = paths(trace)
-    found, saved = carried_into(known, event), trace.site(event.saved_site)
-    if found is None or saved is None:
+    old, saved = _bringing(known, event), trace.site(event.saved_site)
+    if not old or saved is None:
         return None
     graph = known.graph(event.graph)
-    value, reader = found
+    value, reader = old[0].value, old[0].readers[0]
     if not _runs_through(graph, value.index, saved.user):
         return None
     cause, stepped_at = reader.site.entry, user(trace.site(step.get("site")))
-    brought = [c.value for c in all_carried(known, event) if c.readers[0].site.entry == cause] or [value]
+    brought = [c.value for c in old if c.readers[0].site.entry == cause]
     names = list(dict.fromkeys(names_of(trace).name(graph, one.index) or "" for one in brought))
     detached = "; ".join(f"{name or 'h'} = {name or 'h'}.detach()" for name in names)
     carry = "carries" if len(brought) == 1 else "carry"

@@ -68,7 +68,7 @@ def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for found in no_better(trace):
         for event in trace.of(RawInput):
-            op = _layer(known, found.op, event)
+            op = _layer(known, found.op, event) if event.trains else None
             if op is None or max(-event.low, event.high) < LARGE:
                 continue
             if found.parameters & {

@@ -159,3 +159,36 @@ def bad_both_states_of_an_lstm() -> None:
         out, (h, c) = rnn(torch.randn(4, 5, 2), (h, c))  # cause: GS108
         out.mean().backward(retain_graph=True)  # effect: GS108
         opt.step()  # related: GS108
+
+
+def bad_by_a_term_that_is_used_again() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Critic(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.judge, self.features = nn.Linear(6, 8), nn.Linear(8, 1), nn.Linear(8, 5)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = torch.tanh(self.body(x))
+            return self.judge(hidden), self.features(hidden).tanh()
+
+    maker, critic = nn.Linear(6, 6), Critic()
+    of_maker = torch.optim.Adam(maker.parameters())
+    of_critic = torch.optim.Adam(critic.parameters())
+    for _ in range(2):
+        real = torch.rand(4, 6)
+        on_real, real_features = critic(real)
+        fake = maker(real)
+        on_fake, fake_features = critic(fake.detach())
+        near = (fake_features - real_features).square().mean()
+        of_critic.zero_grad()
+        (on_fake.mean() - on_real.mean() + near).backward(retain_graph=True)
+        of_critic.step()  # cause: GS108
+        of_maker.zero_grad()
+        judged, _ = critic(fake)
+        (near - judged.mean() + (fake - real).abs().mean()).backward(retain_graph=True)  # effect: GS108
+        of_maker.step()

@@ -511,3 +511,24 @@ def good_anchored_by_the_fisher_information() -> None:
         opt.zero_grad()
         (nn.functional.cross_entropy(net(x), y) + 10 * anchored).backward()
         opt.step()
+
+
+def good_a_memory_bank() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, head = nn.Linear(8, 4), nn.Linear(4, 3)
+    opt = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=0.01)
+    bank = torch.zeros(3, 4)
+    for _ in range(6):
+        x, y = torch.randn(6, 8), torch.randint(3, (6,))
+        features = net(x)
+        for feature, label in zip(features[:3].detach(), y[:3], strict=True):
+            bank[label] = feature
+        term = 1 - F.cosine_similarity(features[3:], bank[y[3:]]).mean()
+        loss = F.cross_entropy(head(features), y) + term
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

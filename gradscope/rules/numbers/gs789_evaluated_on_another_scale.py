@@ -1,0 +1,113 @@
+"""The model is trained on inputs of one scale and evaluated on inputs of another.
+
+Why: what is subtracted from the training data and divided out of it belongs to the model: a network that has only seen
+numbers of about 1 answers nonsense for the same pictures with values up to 255. It happens where the two are prepared
+in two places, and one of them is forgotten or uses statistics of its own.
+
+Fix: one function, with the statistics of the training data, for both.
+
+Measured: what the first layer is given, in its first training call and in the first call without gradients of each
+place. Silent where the evaluation's numbers are as large, or smaller, as where a text or a series is begun with zeros.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.words import located
+from gradscope.events import RawInput
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+WIDER = 8.0  # deviations
+AWAY = 10.0  # of the training's deviations
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (96, 16)).float()
+    labels = (images[:, :8].mean(1) > images[:, 8:].mean(1)).long()
+    train, test = images[:64], images[64:]
+    train = (train - train.mean()) / train.std()
+    model = nn.Linear(16, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(model(train), labels[:64])  # effect: GS789
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        (model(test).argmax(1) == labels[64:]).float().mean().item()  # cause: GS789
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.randint(0, 256, (96, 16)).float()
+    labels = (images[:, :8].mean(1) > images[:, 8:].mean(1)).long()
+    train, test = images[:64], images[64:]
+    mean, std = train.mean(), train.std()
+    train, test = (train - mean) / std, (test - mean) / std
+    model = nn.Linear(16, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(model(train), labels[:64])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        (model(test).argmax(1) == labels[64:]).float().mean().item()
+
+
+@rule("GS789", name="evaluated-on-another-scale", severity="warning")
+def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
+    trained: dict[int, RawInput] = {}
+    told: set[Site] = set()
+    for event in trace.of(RawInput):
+        if event.trains:
+            trained.setdefault(event.parameter, event)
+    for event in trace.of(RawInput):
+        first = trained.get(event.parameter)
+        if event.trains or first is None or not _other(first, event):
+            continue
+        here, there = _parted(event.site, first.site)
+        if here in told:
+            continue
+        told.add(here)
+        yield Finding(
+            message=f"trained on inputs of {_about(first)}, evaluated on inputs of {_about(event)}",
+            cause=here,
+            cause_label=f"is given {event.low:.4g} to {event.high:.4g}",
+            effect=there,
+            effect_label=f"was trained with {first.low:.4g} to {first.high:.4g}",
+            seen=(
+                f"what `{first.name}` was given at first in training: {first.low:.4g} to {first.high:.4g}, on the"
+                f" average {first.mean:.4g}, with a deviation of {first.std:.4g}",
+                f"in evaluation: {event.low:.4g} to {event.high:.4g}, on the average {event.mean:.4g}, with a"
+                f" deviation of {event.std:.4g}",
+            ),
+            fix=f"prepare what {located(trace, here)} is given as it is done for {located(trace, there)}, with the"
+            " training data's numbers",
+        )
+
+
+def _parted(one: Site, other: Site) -> tuple[Site, Site]:
+    """The program's lines at which the ways to two calls part."""
+    pairs = zip(one.stack, other.stack, strict=False)
+    parted = ((a, b) for a, b in pairs if a.location() != b.location() and a.kind == b.kind == "user")
+    return next(parted, (one.user, other.user))
+
+
+def _other(first: RawInput, later: RawInput) -> bool:
+    """Whether the inputs of an evaluation lie far wider, or elsewhere, than those of the training."""
+    if not first.std > 0 or not later.std > 0:
+        return False
+    return later.std > WIDER * first.std or abs(later.mean - first.mean) > AWAY * max(first.std, later.std)
+
+
+def _about(event: RawInput) -> str:
+    return f"{event.mean:.3g} ± {event.std:.3g}"

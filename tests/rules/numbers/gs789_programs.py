@@ -1,0 +1,44 @@
+"""More programs of GS789: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_divided_in_training_only() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    pictures = torch.randint(0, 256, (64, 1, 8, 8)).float()
+    labels = (pictures.mean((1, 2, 3)) > 127).long()
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for i in range(0, 48, 16):
+        scores = model(pictures[i : i + 16] / 255)  # effect: GS789
+        loss = nn.functional.cross_entropy(scores, labels[i : i + 16])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    model.eval()
+    with torch.no_grad():
+        model(pictures[48:]).argmax(1).tolist()  # cause: GS789
+
+
+def good_begun_with_zeros() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    series = torch.randn(16, 10, 2).cumsum(1)
+    model, head = nn.GRU(2, 8, batch_first=True), nn.Linear(8, 2)
+    opt = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        out, _ = model(series[:, :-1])
+        loss = nn.functional.mse_loss(head(out), series[:, 1:])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        x, state, made = torch.zeros(1, 1, 2), None, []
+        for _ in range(5):
+            out, state = model(x, state)
+            x = head(out)
+            made.append(x)
+        (torch.cat(made).norm().item(), model(1e-3 * torch.randn(1, 3, 2))[0].norm().item())

@@ -1050,6 +1050,7 @@ class Sampler(Kind):
     times = Field(_count)
     epochs = Field(_count)  # different ones, two at most
     shuffles = Field(_flag)
+    parts = Field(_count)  # how many it divides the data into (`num_replicas`); 0 in an older trace
 
 
 class Loader(Kind):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.wrappers import wrapped
+from gradscope.analysis.writes import memory_root
 from gradscope.events import Backward, Clip, Scheduled, Step, Update, ZeroGrad
 from gradscope.model import Site
 from gradscope.store import Member, Run, Trace
@@ -210,7 +211,8 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
 
 
 def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
-    """Lines that write to tensors in place, before the first step and on some ranks only: with the ranks that do."""
+    """Lines that write to wrapped parameters in place, before the first step and on some ranks only: with the ranks
+    that do."""
     found = by_group(run, wrapping(run), _writes_at_first)
     for _, sites in found:
         for place, site in sites.items():
@@ -221,8 +223,17 @@ def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
 
 def _writes_at_first(trace: Trace) -> dict[tuple[str, int], Site]:
     first = next((s.graph for s in trace.segments if s.graph is not None), None)
-    ops = trace.graph(first).ops if first is not None else ()
-    return {op.site.user.location(): op.site.user for op in ops if op.written}
+    if first is None:
+        return {}
+    graph, known = trace.graph(first), {id for of in wrapped(trace) for id in of.parameters}
+    ours = {value.index for value in graph.values if value.parameter in known}
+    found: dict[tuple[str, int], Site] = {}
+    for op in graph.ops:
+        for before, after in zip(op.writes, op.written, strict=False):
+            if memory_root(graph, before) in ours:
+                ours.add(after)  # what was written to is another value from then on
+                found[op.site.user.location()] = op.site.user
+    return found
 
 
 def ended_well(program: dict[str, Any]) -> bool:

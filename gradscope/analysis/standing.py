@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.names import place
 from gradscope.events import Crashed
 from gradscope.model import Site, listed_ranks
@@ -33,15 +34,7 @@ def stood_at(trace: Trace) -> Site | None:
     site = trace.site(trace.program.get("stood"))
     if site is not None:
         return site
-    segments = {segment.events: segment.index for segment in trace.segments if segment.events is not None}
-    last = max((e for e in trace.events), key=lambda e: _latest(trace, segments, e.segment), default=None)
-    return last.site if last is not None else None
-
-
-def _latest(trace: Trace, segments: dict[int, int], first: int) -> int:
-    """The last segment with the events of this one."""
-    events = trace.segments[first].events if first < len(trace.segments) else None
-    return segments.get(events, first) if events is not None else first
+    return next((events[-1].site for _, events in reversed(timeline(trace)) if events), None)
 
 
 def _end(member: Member) -> str:

@@ -77,6 +77,7 @@ class Sampled:
     loop: int = 0
     times: int = 0
     shuffles: bool = False
+    parts: int = 0
     epochs: set[int] = field(default_factory=set)
 
 
@@ -287,6 +288,7 @@ class Distributed(Hook):
                     known.loop = recorder.sites.current(sys._getframe(1))
                     known.times += 1
                     known.shuffles = bool(sampler.shuffle)
+                    known.parts = int(sampler.num_replicas)
                     if len(known.epochs) < 2:
                         known.epochs.add(int(sampler.epoch))
                 except BaseException as error:
@@ -305,7 +307,7 @@ class Distributed(Hook):
                     "sampler", known.site,
                     {
                         "loop": known.loop, "times": known.times, "epochs": len(known.epochs),
-                        "shuffles": known.shuffles,
+                        "shuffles": known.shuffles, "parts": known.parts,
                     },
                 )  # fmt: skip
 

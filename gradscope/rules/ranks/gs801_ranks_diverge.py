@@ -26,6 +26,7 @@ from gradscope.store import Member, Run, Trace
 
 _SHOWN = 4  # ranks whose numbers are told
 _ASKED = 32  # ranks at whose ends is looked
+_UNSYNCED = "under `no_sync`, and a step uses these gradients as they are"
 
 
 def bad() -> None:
@@ -116,9 +117,10 @@ def _drift(found: Drift) -> Finding:
     trace = found.values[0][0].trace
     of = next(of for of in wrapped(trace) if of.wrapper == found.wrapper)
     names = listed([f"`{name}`" for name in found.buffers])
+    verb = "differs" if len(found.buffers) == 1 else "differ"
     shown = ", ".join(f"{value:.5g} on {m.name}" for m, value in found.values[:_SHOWN])
     return Finding(
-        message=f"{names} of the wrapped model differ between the ranks that evaluate it",
+        message=f"{names} of the wrapped model {verb} between the ranks that evaluate it",
         cause=of.site.user,
         cause_label="with `broadcast_buffers=False` no buffer is sent to the other ranks",
         effect=found.site,
@@ -218,7 +220,7 @@ def _finding(run: Run, parting: Parting) -> Finding:
             *(() if parting.known else (outside,)),
             *_settings([member for member, _ in parting.values]),
         ),
-        fix=_fix(trace, parting, cause),
+        fix=_fix(trace, parting, cause, label),
         subjects=parameter_subjects(parting.parameters),
         since=Since(max(parting.step, 1)),
     )
@@ -240,7 +242,7 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
     for of in wrapped(trace):
         for round_ in rounds(trace, of):
             if not round_.synced and not round_.around and round_.step is not None:
-                return round_.call.site.user, "under `no_sync`, and a step uses these gradients as they are"
+                return round_.call.site.user, _UNSYNCED
     if (written := _written(trace, parting)) is not None:
         return written, "writes to what differs afterwards, and to nothing else"
     if not parting.step:
@@ -305,7 +307,7 @@ def _settings(ranks: list[Member]) -> Iterator[str]:
                 break
 
 
-def _fix(trace: Trace, parting: Parting, cause: Site | None) -> str:
+def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
     if not parting.known and _unfrozen(trace, parting.parameters[0]) is not None:
         return "wrap the model again when other parameters are trained, or before any of them is frozen"
     if not parting.known:
@@ -313,4 +315,7 @@ def _fix(trace: Trace, parting: Parting, cause: Site | None) -> str:
     if cause is None:
         step = located(trace, parting.site, "the step")
         return f"look for what only some ranks do to the parameters or gradients before {step}"
+    if label == _UNSYNCED:
+        call = located(trace, cause, "the call of the model")
+        return f"make {call} outside of `no_sync` where its pass is the last before a step: that one averages the sum"
     return f"let all ranks do the same at {located(trace, cause, 'this line')}"

@@ -18,11 +18,12 @@ from gradscope.analysis.parting import parted
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.analysis.wrappers import Round, rounds, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Wrapped
-from gradscope.model import Finding
+from gradscope.model import Finding, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
 
 _ENOUGH = 3  # calls with the same inputs
+_SHOWN = 4  # groups of ranks
 
 
 def bad() -> None:
@@ -122,11 +123,16 @@ def _same_data(run: Run) -> Iterator[tuple[Member, Finding]]:
                 run.leave(member)
                 if len(given) >= _ENOUGH:
                     groups.setdefault((of.wrapper, of.ranks, given[:_ENOUGH]), []).append((member, of))
-    for alike in groups.values():
-        if len(alike) < 2 or not _learn_alike([member for member, _ in alike]):
-            continue
+    shared = [
+        alike for alike in groups.values() if len(alike) > 1 and _learn_alike([member for member, _ in alike])
+    ]
+    told = [listed_ranks([str(m.rank) for m, _ in alike]) for alike in shared]
+    seen = [f"the inputs of the first {_ENOUGH} calls are the same, number by number"]
+    if len(groups) > 1:
+        seen.append(f"on ranks {'; on ranks '.join(told[:_SHOWN])}{'; …' if len(told) > _SHOWN else ''}")
+    for alike in shared:
         for member, of in alike:
-            yield member, _same(member, of, len(alike))
+            yield member, _same(member, of, len(alike), seen)
 
 
 def _given(trace: Trace, wrapper: int) -> tuple[tuple[tuple[str, float], ...], ...]:
@@ -154,18 +160,30 @@ def _learn_alike(members: list[Member]) -> bool:
     )
 
 
-def _same(member: Member, of: Wrapped, ranks: int) -> Finding:
+def _same(member: Member, of: Wrapped, ranks: int, seen: list[str]) -> Finding:
     trace = member.trace
     call = next((r.call for r in rounds(trace, of) if not r.around), None)
     site = call.site.user if call is not None else of.site.user
+    world = len(of.ranks)
+    few = next((s for s in trace.of(Sampler) if 0 < s.parts < world), None)
+    fix = (
+        "give each rank a part of its own: `DataLoader(…, sampler=DistributedSampler(data))`; or, where data is drawn"
+        f" at random, another seed for each rank (the input comes from {located(trace, site, 'this call')})"
+    )
+    if few is not None:
+        made = located(trace, few.site.user, "the `DistributedSampler`")
+        seen = [
+            *seen,
+            f"{made} divides the data into {few.parts:,} parts, the model is averaged over {world:,} ranks",
+        ]
+        fix = f"give {made} the number of all ranks and this one's among them, or leave both out: it asks for them"
     return Finding(
         message=f"{ranks:,} ranks are given the same data: each computes what the others do",
         cause=site,
         cause_label="called with the same input on each of them",
         related=((of.site.user, "wrapped here"),),
-        seen=(f"the inputs of the first {_ENOUGH} calls are the same, number by number",),
-        fix="give each rank a part of its own: `DataLoader(…, sampler=DistributedSampler(data))`; or, where data is"
-        f" drawn at random, another seed for each rank (the input comes from {located(trace, site, 'this call')})",
+        seen=tuple(seen),
+        fix=fix,
         severity="warning",
     )
 

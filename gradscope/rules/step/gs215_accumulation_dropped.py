@@ -22,9 +22,11 @@ from dataclasses import replace
 
 from gradscope.analysis.dropped import missed
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.memo import once
 from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
+from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Step, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
 from gradscope.model import Edit, Finding, Site
@@ -158,8 +160,13 @@ def _times(trace: Trace, step: Site) -> int:
 
 def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Site | None:
     """The step that a pass was made for which never reaches it: made for one optimizer only, it is
-    cleared each time, and that optimizer steps with another pass over just the same parameters."""
+    cleared each time, and that optimizer steps with another pass over just the same parameters. A pass in
+    `no_sync` is there to be added to by one that is not."""
     line = lines[site]
+    if site.location() in _unsynced(trace):
+        return next(
+            (other.step for other in lines.values() if other.used and other.filled == line.filled), None
+        )
     owners = [o for o in trace.optimizers.values() if line.parameters <= set(o.parameters)]
     if not owners or line.others or line.asks:
         return None
@@ -168,6 +175,16 @@ def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Si
         if alike and not other.spared and place.location() != site.location():
             return other.step
     return None
+
+
+@once
+def _unsynced(trace: Trace) -> set[tuple[str, int]]:
+    """The lines whose passes were all made in `no_sync`."""
+    found: dict[bool, set[tuple[str, int]]] = {True: set(), False: set()}
+    for of in wrapped(trace):
+        for turn in rounds(trace, of):
+            found[turn.synced].update(event.site.user.location() for event in turn.passes)
+    return found[False] - found[True]
 
 
 def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:

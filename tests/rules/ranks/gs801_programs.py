@@ -342,3 +342,15 @@ def good_layer_set_anew_alike() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_loaded_from_another_model_of_one_rank() -> None:
+    model = DistributedDataParallel(net())
+    if dist.get_rank() == 0:
+        trained = net().state_dict()
+        model.module.load_state_dict(trained)  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801

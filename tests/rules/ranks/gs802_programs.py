@@ -32,6 +32,17 @@ def bad_no_sampler() -> None:
         opt.step()
 
 
+def bad_sampler_of_fewer_parts() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    sampler = DistributedSampler(data, num_replicas=1, rank=0)
+    for x, y in DataLoader(data, batch_size=8, sampler=sampler):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()  # cause: GS802
+        opt.step()
+
+
 def bad_set_epoch_missing() -> None:
     model = DistributedDataParallel(nn.Linear(4, 1))
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

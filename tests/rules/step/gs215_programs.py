@@ -394,3 +394,49 @@ def good_samples_chosen_by_their_gradients() -> None:
         opt.zero_grad()
         model(x).pow(2).mean().backward()
         opt.step()
+
+
+def bad_dropped_before_ranks_add_up() -> None:
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        model = DistributedDataParallel(nn.Linear(4, 1))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(6):
+            for part in range(4):
+                opt.zero_grad()  # cause: GS215
+                if part < 3:
+                    with model.no_sync():
+                        (model(torch.randn(8, 4)).pow(2).mean() / 4).backward()  # effect: GS215
+                else:
+                    (model(torch.randn(8, 4)).pow(2).mean() / 4).backward()
+            opt.step()
+    finally:
+        dist.destroy_process_group()
+
+
+def good_norms_of_one_rank_alone() -> None:
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        model = DistributedDataParallel(nn.Linear(4, 1))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        norms: list[float] = []
+        for _ in range(6):
+            with model.no_sync():
+                model(torch.randn(8, 4)).pow(2).mean().backward()
+            norms.append(float(sum(p.grad.norm() for p in model.parameters() if p.grad is not None)))
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()
+            opt.zero_grad()
+    finally:
+        dist.destroy_process_group()

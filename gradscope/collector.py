@@ -17,3 +17,11 @@ def paused() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+def settle() -> None:
+    """What there is now stays: only a collection of everything looks at it again, as after imports in plain Python,
+    where every collection meanwhile has looked. Not where the program keeps objects from the collector itself."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()  # gives all to the oldest generation

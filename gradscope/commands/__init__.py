@@ -19,6 +19,7 @@ from typing import TextIO, cast
 import click
 
 from gradscope import interrupts
+from gradscope.collector import paused
 from gradscope.escape import one_line
 from gradscope.model import GradscopeError
 
@@ -35,7 +36,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        return cast(click.Command, importlib.import_module(f"{__name__}.{cmd_name}").command)
+        with paused():  # what is imported stays
+            return cast(click.Command, importlib.import_module(f"{__name__}.{cmd_name}").command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """By the first lines of the files: to list them loads none."""

@@ -12,14 +12,14 @@ from dataclasses import replace
 from functools import partial
 from os import _exit, getpid  # the program may put others in their place
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from gradscope import interrupts
 from gradscope.check import Report, fails, selected_rules
-from gradscope.collector import paused
+from gradscope.collector import paused, settle
 from gradscope.commands._beside import follow as beside
 from gradscope.commands._misplaced import misplaced
 from gradscope.commands._opening import opened
@@ -43,6 +43,7 @@ from gradscope.unwatched import WITHIN
 if TYPE_CHECKING:
     from gradscope.session import Session
 
+_REST = 0.03  # seconds: some turns of Python's lock, which is given on after 5 ms
 _LATE = 30  # seconds: a run of a terminal that takes longer tells what is found while it goes
 
 
@@ -125,6 +126,7 @@ def command(
             place = place_of(target, trace_path, trace_folder, within, cwd)
             with paused():  # torch's objects and ours all stay
                 session = _session(target, place, full, prove)
+                settle()
         except NoPlaceError as error:
             if trace_path is not None or trace_folder is not None:
                 raise
@@ -196,6 +198,7 @@ def command(
                 return _ended(outcome, outcome.exit_code)
             if hint := misplaced(command, given, [program, *args], target.path):
                 say(hint, stream)
+    _threads_rested(place)
     return _ended(outcome, _exit_code(outcome, report, config, failed))
 
 
@@ -374,6 +377,13 @@ def _tried(does: Callable[[], None], what: str, stream: TextIO | None) -> bool:
     except Exception as error:
         say(f"no {what}, a fault of its own: {type(error).__name__}: {error}", stream)
     return False
+
+
+def _threads_rested(place: Place) -> None:
+    """While the report is made, threads that outlive the program (daemons, gloo's) wait for Python's lock, perhaps
+    inside of torch: one that is met there by the interpreter's end aborts the process. Plain they would have had it."""
+    if threading.active_count() > 1 or place.rank is not None:
+        sleep(_REST)
 
 
 def _ended(outcome: Outcome, exit_code: int) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Check: TypeAlias = "Callable[[Trace], Iterable[Finding]]"
 Across: TypeAlias = "Callable[[Run], Iterable[tuple[Member, Finding]]]"  # what is found, and of which process
 
-_MARKED = re.compile(r"^@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(", re.MULTILINE | re.DOTALL)
+_MARKED = re.compile(r"\n@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,11 @@ def all_rules() -> dict[str, Rule]:
 def _read(path: Path) -> Rule:
     """The rule of a file. Raises ValueError where it has no mark, or one that says what no rule can be."""
     text = path.read_text(encoding="utf-8")
-    marks = _MARKED.findall(text)
-    if len(marks) != 1:
-        raise ValueError(f"{path} has {len(marks)} functions under @rule, not one")
-    ((kind, given, function),) = marks
+    marks = text.count("\n@rule")
+    mark = _MARKED.match(text, text.find("\n@rule")) if marks == 1 else None
+    if mark is None:
+        raise ValueError(f"{path} has {marks} functions under @rule, not one")
+    kind, given, function = mark.groups()
     (call,) = ast.parse(f"f({given})").body
     assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
     code = ast.literal_eval(call.value.args[0])

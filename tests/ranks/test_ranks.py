@@ -369,7 +369,10 @@ def test_a_rank_that_dies_is_told_and_its_trace_read(how: str, end: str, told: s
     assert told in ran.told
     assert names(ran.run) == BOTH
     report = ran.report()
-    assert any(told in note for note in report["unwatched"])
+    (note,) = (note for note in report["unwatched"] if told in note)
+    if end == "killed":
+        line = int(note.partition(f"{told}")[2].partition(",")[0])
+        assert "optimizer.zero_grad()" in (ran.folder / "train.py").read_text().splitlines()[line - 1], note
     assert all("nother rank has gone" in f["message"] for f in report["findings"])
 
 

@@ -66,6 +66,11 @@ for name in [name for name in sys.modules if name.startswith("gradscope")]:
     "files can't be opened": "import builtins\ndef no(*a, **k): raise ValueError('no')\nbuiltins.open = no\n",
     "warnings are errors": "import warnings\nwarnings.simplefilter('error')\n",
     "no garbage collection": "import gc\ngc.disable()\n",
+    "what the collector knows": """
+import gc
+known = {id(thing) for thing in gc.get_objects()}
+print(gc.isenabled(), gc.get_threshold(), gc.get_freeze_count(), id(nn.Linear) in known, id(vars(torch)) in known)
+""",
     "profiled": """
 import atexit, sys
 seen = []

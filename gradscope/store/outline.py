@@ -12,7 +12,7 @@ from gradscope.store.reader import Trace
 Rows = Callable[[str], Sequence[tuple[Any, ...]]]
 
 KEY = "outline"  # of the meta table, where the writer of a rank's trace leaves it
-_FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+|NaN|-?Infinity")
+_FLOAT = re.compile(r"(?<!\d)-?\d++(?:\.\d++(?:e[-+]?\d++)?|e[-+]?\d++)|NaN|-?Infinity")
 _DIGITS = re.compile(r"\d+")
 _SAME = (
     "SELECT path, kind, source FROM file ORDER BY id",

@@ -396,7 +396,7 @@ def good_samples_chosen_by_their_gradients() -> None:
         opt.step()
 
 
-def bad_dropped_before_ranks_add_up() -> None:
+def bad_dropped_before_ranks_add_up() -> None:  # fix: by hand
     import torch
     import torch.distributed as dist
     from torch import nn

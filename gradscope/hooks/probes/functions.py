@@ -97,10 +97,12 @@ class FunctionMode(TorchFunctionMode):
             if (len(types) > 0 and self.hook.foreign(types)) or private.mode_count():
                 with private.DisableTorchFunction():
                     recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
+                    for follow in self.hook.after.get(handler, ()):
+                        follow(handler, args, kwargs, result, sys._getframe(1))
             else:
                 recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
-            for follow in self.hook.after.get(handler, ()):
-                follow(handler, args, kwargs, result, sys._getframe(1))
+                for follow in self.hook.after.get(handler, ()):
+                    follow(handler, args, kwargs, result, sys._getframe(1))
         except BaseException as error:
             recorder.fault(f"recording {handler}", error)
         finally:

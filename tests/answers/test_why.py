@@ -392,3 +392,35 @@ def test_models_of_one_variable_go_by_the_list_or_dict_that_holds_them():
             GradscopeError, match=r"nets\[0\].0.weight, nets\[1\].0.weight or nets\[2\].0.weight"
         ):
             why(scope.trace, several)
+
+
+AUGMENT = nn.Sequential(nn.Dropout(0.1), nn.Identity())
+
+
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.augment = AUGMENT
+        self.net = nn.Sequential(nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.net(self.augment(x)).square().mean()
+
+
+class Holder:
+    def __init__(self):
+        self.learner = Learner()
+
+    def fit(self):
+        self.learner.forward(torch.randn(8, 4)).backward()
+
+
+def test_a_model_does_not_go_by_the_name_of_its_first_part():
+    holder = Holder()
+    with gradscope.watch() as scope:
+        holder.fit()
+    assert why(scope.trace, "holder.learner.net.0.weight").subject in (
+        "net.0.weight",
+        "holder.learner.net.0.weight",
+    )
+    assert all(not module.name.startswith("AUGMENT") for module in scope.trace.modules.values())

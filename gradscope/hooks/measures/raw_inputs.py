@@ -14,6 +14,7 @@ from gradscope.hooks.recorder.values import measurable
 
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
 MAX_ELEMENTS = 10_000_000
+CALLS = 2000  # with gradients on: layers come in the first steps
 
 
 class RawInputs(Hook):
@@ -21,17 +22,22 @@ class RawInputs(Hook):
 
     def install(self) -> None:
         self.found: dict[int, dict[str, Any] | None] = {}  # by site
+        self.calls = 0  # with gradients on
         self.trained: set[int] = set()  # weights of the layers that were measured with gradients on
         self.recorder.functions.follow(LAYERS, self._layer)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _layer(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        given = args[0] if args else (kwargs or {}).get("input")
-        weight = _weight(args)
-        if given is None or weight is None or not measurable(given) or given.requires_grad:
-            return
         trains = torch.is_grad_enabled()
-        if not (weight.requires_grad if trains else self.trained):
+        if trains:
+            self.calls += 1
+            if self.calls > CALLS:
+                return
+        given = args[0] if args else (kwargs or {}).get("input")
+        if given is None or not measurable(given) or given.requires_grad:
+            return
+        weight = _weight(args)
+        if weight is None or not (weight.requires_grad if trains else self.trained):
             return
         leaf = self.recorder.ledger.of(weight).id
         if not trains and leaf not in self.trained:

@@ -103,9 +103,7 @@ class ModuleTable:
             code = frame.f_code
             if kind_of(code.co_filename, self.state.sites.main) == "user":
                 for name, candidate in module_variables(frame):
-                    if candidate is m and best_name in ("", "self"):
-                        best_name = name
-                    if candidate is best and best is not m and best_name in ("", "self"):
+                    if candidate is best and best_name in ("", "self"):
                         best_name = name
                     if type(candidate).__name__ == "OptimizedModule":
                         continue  # the module that was compiled goes by its own names

@@ -81,7 +81,7 @@ def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
 
 
 def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
-    parts = terms(known, root)
+    parts = terms(known, root, of_samples=True)
     if len(parts) < 2 or not _is_cut(known, root):
         return
     for part in parts:
@@ -121,7 +121,7 @@ def _arrays(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) ->
     """Terms without any graph, made of tensors that the text makes of the arrays of values with one."""
     graph = known.graph(root[0])
     exits = [(op, cut) for op, cut in taken_out(graph) if op.name in ("numpy", "__array__", "tolist")]
-    parts = terms(known, root) if exits else []
+    parts = terms(known, root, of_samples=True) if exits else []
     for part in parts if len(parts) > 1 else ():
         if part[0] != graph.id or graph.values[part[1]].requires_grad:
             continue

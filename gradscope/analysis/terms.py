@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.cuts import nearest, nearest_cuts
-from gradscope.analysis.ops import EXITS, MAKERS, SCALES, SUMS, ZERO_GRADIENT
+from gradscope.analysis.ops import EXITS, MAKERS, MEANS, SCALES, SUMS, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
 from gradscope.model import Op, Site
@@ -36,14 +36,15 @@ class Wrapped:
     before: tuple[Key, ...]  # the values whose numbers they are
 
 
-def terms(known: Paths, root: Key) -> list[Key]:
-    """The single numbers that `root` adds up, with or without a factor."""
+def terms(known: Paths, root: Key, *, of_samples: bool = False) -> list[Key]:
+    """The single numbers that `root` adds up, with or without a factor. of_samples: where it is the mean or the sum of
+    one number for each sample, what these numbers are added up of."""
     found: dict[Key, None] = {}
     todo, seen = [root], {root}
     while todo and len(seen) < MAX_TERMS:
         key = todo.pop()
         sources, op = known.sources(key)
-        parts = sources if op is None else _parts(known, op, sources)
+        parts = sources if op is None else _parts(known, op, sources, of_samples)
         if not parts:
             found[key] = None
         for part in parts:
@@ -53,8 +54,13 @@ def terms(known: Paths, root: Key) -> list[Key]:
     return list(found)
 
 
-def _parts(known: Paths, op: Op, sources: list[Key]) -> list[Key]:
-    single = all(known.graph(g).values[v].shape in ((), (1,)) for g, v in sources)
+def _parts(known: Paths, op: Op, sources: list[Key], of_samples: bool) -> list[Key]:
+    shapes = {known.graph(g).values[v].shape for g, v in sources}
+    several = {shape for shape in shapes if shape not in ((), (1,))}
+    rows = of_samples and len(several) == 1 and all(len(shape) == 1 for shape in several)
+    if rows and op.name in MEANS | {"sum"} and len(sources) == 1:
+        return sources
+    single = not several or rows
     if op.name in SUMS or (op.name in SCALES | {"neg"} and len(sources) == 1) or op.name == "stack":
         return sources if single else []
     if op.name == "sum" and len(sources) == 1:

@@ -532,3 +532,54 @@ def good_a_memory_bank() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_one_number_for_each_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scale, shift = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.Adam([*scale.parameters(), *shift.parameters()], lr=0.01)
+    for _ in range(4):
+        kept, moved = torch.randn(32, 8).chunk(2, 1)
+        logs = scale(kept).tanh()
+        z = moved * logs.exp() + shift(kept)
+        volume = logs.detach().sum(1)  # cause: GS315
+        loss = (0.5 * z.pow(2).sum(1) - volume).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def good_losses_of_samples_with_what_is_meant_to_be_held() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        x, reward = torch.randn(32, 4), torch.randn(32)
+        policy = torch.distributions.Categorical(logits=actor(x))
+        value = critic(x).squeeze(1)
+        action = policy.sample()
+        advantage = reward - value.detach()
+        of_policy = -policy.log_prob(action) * advantage - 0.01 * policy.entropy()
+        of_value = F.smooth_l1_loss(value, reward, reduction="none")
+        loss = (of_policy + 0.5 * of_value).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    net = nn.Linear(4, 2)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        score = net(torch.randn(32, 4))
+        hard = (score > 0).float()
+        straight = score + (hard - score).detach()
+        loss = (straight.sum(1) + score.square().sum(1)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

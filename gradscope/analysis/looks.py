@@ -22,9 +22,15 @@ FAR = 4  # names that a value is followed through
 def kept_gradients(trace: Trace) -> frozenset[int]:
     """Parameters of whose gradients the program reads what they may have been computed for: they were
     taken, or their numbers go on where they can't be followed."""
+    return read_for_more(trace) | {p.id for p in trace.parameters if used_for_itself(p)}
+
+
+@once
+def read_for_more(trace: Trace) -> frozenset[int]:
+    """Parameters of whose gradients some line of the program reads more than what it shows."""
     places = {place for p in trace.parameters for place in p.read_at}
     shown = {place for place in places if _shown(trace, place)}
-    return frozenset(p.id for p in trace.parameters if used_for_itself(p) or set(p.read_at) - shown)
+    return frozenset(p.id for p in trace.parameters if set(p.read_at) - shown)
 
 
 def _shown(trace: Trace, place: tuple[str, int, int]) -> bool:

@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from gradscope.analysis.dropped import missed
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.looks import read_for_more
 from gradscope.analysis.memo import once
 from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
@@ -71,6 +72,8 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     lines = passes_by_line(trace)
     before = {(found.clear, found.step) for found in missed(trace)}  # steps that found nothing: GS202's
     for site, line in lines.items():
+        if site.location() in _unsynced(trace):  # where the wrapper takes the gradients too
+            line = replace(line, kept=bool(line.parameters & read_for_more(trace)))
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
         by_count = line.used and line.step is not None and counts_passes(trace, site, line.step)
         if not often or line.spared or (line.kept and not by_count):

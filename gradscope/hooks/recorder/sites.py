@@ -40,6 +40,9 @@ _LIBRARY = tuple(
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages(?=[\\/])")  # `pip install --target`, other environments
 _CELL_NUMBER = re.compile(r"^In ?\[(\d+)\]$")
 _CELL_FILE = re.compile(r"ipython-input-(\d+)-")
+MAX_STACK = (
+    65  # numbers, two a frame, in a stack that is looked up whole: a deep recursion has too many of them
+)
 _RECORDS = (".dist-info", ".egg-info")  # what pip leaves beside what it installs
 
 
@@ -106,6 +109,7 @@ class SiteTree:
         self.users: dict[int, int] = {0: 0}  # its innermost frame in the user's code
         self.places: dict[int, tuple[str, int, str]] = {0: ("", 0, "")}  # (path, line, function)
         self._codes: dict[int, CodeType] = {}  # keeps each code alive, so that its id stays its own
+        self._stacks: dict[tuple[int, ...], int] = {}  # (code, f_lasti, …, site they are below) → site
         self._files: dict[str, tuple[int, str]] = {}
         self._file_numbers = count(1)
         self._kinds: dict[int, str] = {}
@@ -115,15 +119,32 @@ class SiteTree:
 
     def current(self, frame: FrameType | None) -> int:
         """The id of the stack that ends in `frame`."""
-        path = []
+        stack: list[int] = []
         anchors = self.anchors
         node = self.root
-        innermost = frame
-        while frame is not None:
-            anchored = anchors.get(id(frame))
+        at = frame
+        while at is not None:
+            anchored = anchors.get(id(at))
             if anchored is not None:
                 node = anchored
                 break
+            stack += id(at.f_code), at.f_lasti
+            at = at.f_back
+        stack.append(node.id)
+        key = tuple(stack)
+        known = self._stacks.get(key)
+        if known is not None:
+            return known
+        site = self._below(node, frame, at)
+        if len(key) <= MAX_STACK:
+            self._stacks[key] = site
+        return site
+
+    def _below(self, node: SiteNode, innermost: FrameType | None, outer: FrameType | None) -> int:
+        """The site of `innermost`, where `node` is the one of `outer`; each new place is added."""
+        path = []
+        frame = innermost
+        while frame is not None and frame is not outer:
             path.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
         for code, lasti in reversed(path):

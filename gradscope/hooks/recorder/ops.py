@@ -92,37 +92,46 @@ class Ops:
         live = self.live
         serial = segment.serial
         entries: list[Live] = []
-        for t in tensors:
-            found = live.get(id(t))
-            if found is not None and found.serial == serial and found() is t:
-                entries.append(found)
-            else:
-                entries.append(self.entering.value(t, site, first if made else None))
-        metas = []
+        numbers: list[int] = []  # of the inputs' metas
+        given: list[int] = []
+        places: list[int] = []
+        for t in tensors:  # one loop for all that is asked of them: each has its price at every call
+            entry = live.get(id(t))
+            if entry is None or entry.serial != serial or entry() is not t:
+                entry = self.entering.value(t, site, first if made else None)
+            entries.append(entry)
+            meta = entry.meta
+            numbers.append(meta)
+            given.append(structs[meta])
+            places.append(entry.output_nr)
+        metas: list[int] = []
         known: list[Live | None] = []
+        details: list[Any] = []
+        gives: list[int] = []
+        old: list[bool] = []
         for t in outs:
             found = live.get(id(t))
             if found is not None and found() is not t:
                 found = None
             known.append(found)
-            metas.append(self.metas.of(t, not t.requires_grad or (not made and self._leafness(t, found))))
+            old.append(found is not None)
+            meta = self.metas.of(t, not t.requires_grad or (not made and self._leafness(t, found)))
+            metas.append(meta)
+            gives.append(structs[meta])
+            details.append(t._is_view())
         key = (
-            site, name, state.region, made,
-            tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
-            tuple([e is not None for e in known]), extra, tuple([e.output_nr for e in entries]),
-            None if len(set(entries)) == len(entries) else repeats(entries),
+            site, name, state.region, made, tuple(given), tuple(gives), tuple(old), extra, tuple(places),
+            None if len(entries) < 2 or len(set(entries)) == len(entries) else repeats(entries),
         )  # fmt: skip
-        details: tuple[Any, ...]
         if made:
-            details = (*[t._is_view() for t in outs], *others, *[e.meta for e in entries])
-        else:
-            details = tuple([t._is_view() for t in outs])
+            details += others
+            details += numbers
         certain = not segment.rebased or not self._rebased(entries)
-        template_id = self.learner.find(key, details, others, entries) if certain else None
+        template_id = self.learner.find(key, tuple(details), others, entries) if certain else None
         if template_id is None:
             listed = len(args[0]) if args and type(args[0]) in (list, tuple) else 0
             call = Call(name, kwargs, others, tensors, entries, outs, known, first, made, extra, listed)
-            template_id = self.learner.learn(key, details, call, certain)
+            template_id = self.learner.learn(key, tuple(details), call, certain)
         template = self.templates[template_id]
         if made:
             segment.nodes = True

@@ -4,7 +4,7 @@ that is set from the constructor's argument while the methods have its default w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
@@ -20,7 +20,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 @dataclass(frozen=True)
 class UnreadArgument:
     """function: its `def`, with the argument; given: a call that hands the argument over; inside: a call in the
-    function that leaves a number at its default (`strength=1.0`), and the name of that."""
+    function that leaves a number at its default (`strength=1.0`), and the name of that; own: where a method reads the
+    object's attribute of the same name."""
 
     path: str
     name: str
@@ -29,6 +30,7 @@ class UnreadArgument:
     given: Site
     inside: ast.Call | None
     default: str
+    own: tuple[ast.Attribute, ...]
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,11 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
             continue
         names = _arguments(function, owner)
         for place, name in enumerate(names):
-            if name.startswith("_") or _reads(function, name):
+            own = _own(function, name) if owner is not None else ()
+            if name.startswith("_") or _reads(function, name, _to_itself(function, name) if own else ()):
                 continue
             calls = _calls(trace, key)
-            given = next(((p, c) for p, c in calls if _hands_over(c, name, place)), None)
+            given = next(((p, c) for p, c in calls if _hands_over(c, name, place, bool(own))), None)
             if given is not None:
                 inside, default = _left_at_default(trace, path, function)
                 yield UnreadArgument(
@@ -70,6 +73,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     site_of(given[0], key, given[1]),
                     inside,
                     default,
+                    own,
                 )
 
 
@@ -148,12 +152,45 @@ def _argument(function: Function, name: str) -> ast.arg:
     return next(a for a in (*given.posonlyargs, *given.args, *given.kwonlyargs) if a.arg == name)
 
 
-def _reads(function: Function, name: str) -> bool:
-    """Whether the function reads it, or may: by `locals()`, or in a class's way of its own."""
+def _reads(function: Function, name: str, passed_over: Collection[ast.stmt] = ()) -> bool:
+    """Whether the function reads it, or may: by `locals()`, or in a class's way of its own; but for some statements."""
     body = ast.Module(function.body, [])
     used = names_in(body, ast.Load) | names_in(body, ast.Del)
     abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
-    return name in used or bool(used & {"locals", "super", "vars"}) or abstract
+    without = {id(node) for statement in passed_over for node in ast.walk(statement)}
+    read = any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Store) and id(n) not in without
+        for n in ast.walk(body)
+    )
+    return read or bool(used & {"locals", "super", "vars"}) or abstract
+
+
+def _to_itself(function: Function, name: str) -> list[ast.stmt]:
+    """The statements that give the name to itself alone: `tau = self.tau if tau is None else tau`, and with `if`."""
+
+    def binds(node: ast.AST) -> bool:
+        return isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]
+
+    return [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.stmt)
+        and (binds(node) or (isinstance(node, ast.If) and not node.orelse and all(map(binds, node.body))))
+    ]
+
+
+def _own(function: Function, name: str) -> tuple[ast.Attribute, ...]:
+    """Where a method reads `self.name`, but to give it to the name."""
+    given = {id(node) for statement in _to_itself(function, name) for node in ast.walk(statement)}
+    found = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and ast.unparse(node) == f"self.{name}"
+        and id(node) not in given
+    ]
+    return tuple(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
 
 
 def _calls(trace: Trace, key: str) -> list[tuple[str, ast.Call]]:
@@ -189,9 +226,11 @@ def _given(call: ast.Call, name: str, place: int) -> ast.expr | None:
     return given[0] if given else None
 
 
-def _hands_over(call: ast.Call, name: str, place: int) -> bool:
+def _hands_over(call: ast.Call, name: str, place: int, constants: bool) -> bool:
+    """Whether it is more than a constant, or, where `constants` count, than None."""
     given = _given(call, name, place)
-    return given is not None and not isinstance(given, ast.Constant)
+    constant = isinstance(given, ast.Constant)
+    return given is not None and (not constant or (constants and ast.unparse(given) != "None"))
 
 
 def _hands_another(call: ast.Call, name: str, place: int, default: float) -> bool:

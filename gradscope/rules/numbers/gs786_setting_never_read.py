@@ -7,9 +7,10 @@ written into the code.
 Fix: use it where it was meant, or take it away.
 
 A note: it may stand there for the sake of an interface. Told of functions of the program that ran and are handed
-something other than a constant; and of an argument of a constructor that is handed another number than its default,
-while a method that ran has that default written in. Silent on names that begin with `_`, on functions of one name in
-several classes, on functions with a decorator.
+something other than a constant (or than None, where a method reads `self.rate` in place of its argument `rate`); and
+of an argument of a constructor that is handed another number than its default, while a method that ran has that
+default written in. Silent on names that begin with `_`, on functions of one name in several classes, on functions
+with a decorator.
 """
 
 from collections.abc import Iterator
@@ -86,7 +87,13 @@ def setting_never_read(trace: Trace) -> Iterator[Finding]:
 def _argument(trace: Trace, found: UnreadArgument) -> Finding:
     name = found.name
     edits: Edits = ()
-    if found.inside is not None:
+    if found.own:
+        cause = site_of(found.path, found.function.name, found.own[0])
+        label = f"takes the object's own, whatever `{name}` is"
+        fix = f"`{name}` in place of `self.{name}` in `{found.function.name}()`"
+        here = Source(trace, found.path)
+        edits = tuple(edit for node in found.own for edit in here.replace(node, name))
+    elif found.inside is not None:
         cause = site_of(found.path, found.function.name, found.inside)
         label = f"leaves `{found.default}` at its default"
         fix = f"hand `{name}` on: `{found.default}={name}` for {located(trace, cause)}"
@@ -101,7 +108,10 @@ def _argument(trace: Trace, found: UnreadArgument) -> Finding:
         cause_label=label,
         effect=found.given,
         effect_label=f"hands `{name}` over",
-        seen=(f"no line of `{found.function.name}()` reads `{name}`",),
+        seen=(
+            f"no line of `{found.function.name}()` reads `{name}`"
+            + (" but to give it a value" if found.own else ""),
+        ),
         fix=fix,
         edits=edits,
     )

@@ -89,3 +89,58 @@ def good_an_interface() -> None:
         opt.step()
         for watcher in watchers:
             watcher.note(step, loss.item())
+
+
+def bad_the_objects_own_in_place_of_the_argument() -> None:
+    import torch
+    from torch import nn
+
+    class Learner:
+        def __init__(self) -> None:
+            self.tau = 0.1
+            self.model, self.target = nn.Linear(3, 1), nn.Linear(3, 1)
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def follow(self, tau: float | None = None) -> None:
+            tau = self.tau if tau is None else tau
+            with torch.no_grad():
+                for slow, fast in zip(self.target.parameters(), self.model.parameters(), strict=True):
+                    slow.lerp_(fast, self.tau)  # cause: GS786
+
+    learner = Learner()
+    learner.follow(tau=1.0)  # effect: GS786
+    for _ in range(5):
+        x = torch.randn(8, 3)
+        loss = (learner.model(x) - learner.target(x).detach() - 1).pow(2).mean()
+        learner.opt.zero_grad()
+        loss.backward()
+        learner.opt.step()
+        learner.follow()
+
+
+def good_the_argument_goes_before_the_objects_own() -> None:
+    import torch
+    from torch import nn
+
+    class Follower:
+        def __init__(self) -> None:
+            self.rate = 0.1
+            self.model, self.target = nn.Linear(3, 1), nn.Linear(3, 1)
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def keep_up(self, rate: float | None = None) -> None:
+            if rate is None:
+                rate = self.rate
+            with torch.no_grad():
+                for slow, fast in zip(self.target.parameters(), self.model.parameters(), strict=True):
+                    slow.lerp_(fast, rate)
+
+    learner = Follower()
+    learner.keep_up(rate=1.0)
+    for _ in range(5):
+        x = torch.randn(8, 3)
+        loss = (learner.model(x) - learner.target(x).detach() - 1).pow(2).mean()
+        learner.opt.zero_grad()
+        loss.backward()
+        learner.opt.step()
+        learner.keep_up()

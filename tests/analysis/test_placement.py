@@ -45,6 +45,8 @@ CLEARED_ELSEWHERE = {
     "GS305-bad_prediction_rounded_for_both": "cleared last, the critic's step takes the other loss too",
     "GS232-bad_one_loop_for_both": "cleared first, what the other's pass has left is gone",
     "GS237-bad_turn_left_out_by_continue": "cleared first, what the turn left out has filled is gone",
+    "GS206-bad_both_optimizers_of_the_discriminator": "cleared last, the second step takes the first loss too",
+    "GS243-bad": "cleared last, the `return` leaves it out",
     "GS243-bad_break": "cleared last, the `break` leaves it out",
     "GS215-bad_cleared_between_two_losses": "cleared after the step is right",
 }

@@ -78,6 +78,7 @@ class _Cells:
         try:
             self.asked = dict(_options.make_context("%%gradscope", shlex.split(args)).params)
             scope = watch(not self.asked["full"], self.asked["prove"], select=self.asked["select"])
+            scope.name = self.asked["name"]
             self.scope = scope.begin(sys._getframe(1))
         except (click.ClickException, GradscopeError, ValueError) as error:
             said = error.format_message() if isinstance(error, click.ClickException) else str(error)

@@ -69,6 +69,7 @@ class Scope:
         self._process = os.getpid()
         self._unwatched: str | None = None  # why there is no trace
         self._aside: list[str] = []
+        self.name = "scope"  # the variable that holds it, for what a report says to call next
 
     def __enter__(self) -> Scope:
         return self.begin(sys._getframe(1))
@@ -220,7 +221,7 @@ class Scope:
         if self._path is None:
             return f"<gradscope.watch(): {self._unwatched or 'it has not ended yet'}>"
         found = [plural(n, kind) for kind in SEVERITIES if (n := self._examined.count(kind))]
-        return f"<gradscope.watch(): {', '.join(found) or 'nothing to report'}; print(scope.report())>"
+        return f"<gradscope.watch(): {', '.join(found) or 'nothing to report'}; print({self.name}.report())>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """A notebook shows the report."""
@@ -228,13 +229,13 @@ class Scope:
             return {"text/plain": repr(self)}
         from gradscope.render.notebook import report
 
-        return {"text/plain": self.report(), "text/html": report(self._examined)}
+        return {"text/plain": self.report(), "text/html": report(self._examined, self.name)}
 
     def report(self, hints: bool = True) -> str:
         """The findings as text. hints: with what to call next on this scope."""
         from gradscope.render.text import render
 
-        return render(self._examined, scope=True, hints=hints)
+        return render(self._examined, scope=self.name, hints=hints)
 
     def save(self, path: str | Path) -> Path:
         """Copies the trace to `path`, which must not exist as anything but a trace."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _MOST = 20  # findings with their source; the others get a line each
 
 
-def report(of: Report) -> str:
-    """The findings, most severe first, and what is said below them."""
+def report(of: Report, scope: str) -> str:
+    """The findings of the watch of that name, most severe first, and what is said below them."""
     told: set[tuple[str, str]] = set()
     parts = [part for found in of.findings[:_MOST] for part in cards.finding_parts(found, told)]
     parts += [
@@ -31,7 +31,7 @@ def report(of: Report) -> str:
     ]
     fields = [
         (label, text)
-        for label, texts in summary(of, scope=True)
+        for label, texts in summary(of, scope=scope)
         for text in ([texts.plain] if isinstance(texts, Text) else texts)
     ]
     return cards.block([*parts, cards.table(fields)])

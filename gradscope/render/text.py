@@ -37,9 +37,9 @@ _CELLS = 16
 _LINES = 20  # findings with a line each; the others are counted
 
 
-def render(report: Report, scope: bool = False, hints: bool = True) -> str:
-    """The whole report, plain. scope: it is that of a `gradscope.watch()`, which is asked in Python. hints: with
-    what to ask it."""
+def render(report: Report, scope: str = "", hints: bool = True) -> str:
+    """The whole report, plain. scope: what the `gradscope.watch()` that it is of is called, which is asked in
+    Python. hints: with what to ask it."""
     return to_plain(partial(report_rows, report, scope=scope, hints=hints))
 
 
@@ -48,7 +48,7 @@ def show(report: Report, stream: TextIO) -> None:
     print_rows(partial(report_rows, report), stream)
 
 
-def report_rows(report: Report, width: int, scope: bool = False, hints: bool = True) -> Iterator[Text]:
+def report_rows(report: Report, width: int, scope: str = "", hints: bool = True) -> Iterator[Text]:
     """The report's rows: findings, faults, summary, what to type next."""
     told: set[tuple[str, str]] = set()
     shown = dict.fromkeys(SEVERITIES, 0)
@@ -157,9 +157,7 @@ def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
 # -- summary -----------------------------------------------------------------------
 
 
-def summary(
-    report: Report, scope: bool = False, hints: bool = True
-) -> Iterator[tuple[str, Text | list[str]]]:
+def summary(report: Report, scope: str = "", hints: bool = True) -> Iterator[tuple[str, Text | list[str]]]:
     """What is said below the findings: labels, each with its sentences. scope, hints: as for `render`."""
     yield "fault", [f"{fault} (please report this)" for fault in report.faults]
     unused = [
@@ -174,7 +172,7 @@ def summary(
     yield "loss", list(_losses(report))
     yield "cost", [cost(report)]
     if hints:
-        yield "next", _asked_in_python(report) if scope else _next(report)
+        yield "next", _asked_in_python(report, scope) if scope else _next(report)
 
 
 def _counts(report: Report) -> Text:
@@ -253,11 +251,11 @@ def _next(report: Report) -> list[str]:
     return [*commands, f"gradscope why {shlex.quote(asked)}"] if asked else commands
 
 
-def _asked_in_python(report: Report) -> list[str]:
-    """What to call next on a scope."""
+def _asked_in_python(report: Report, scope: str) -> list[str]:
+    """What to call next on the scope of that name."""
     codes = [f"gradscope explain {finding.code} (in a shell)" for finding in report.findings if finding.code]
     asked = _to_ask_for(report)
-    calls = ["scope.graph()", *([f"scope.trace.why({asked!r})"] if asked else [])]
+    calls = [f"{scope}.graph()", *([f"{scope}.trace.why({asked!r})"] if asked else [])]
     return [*codes[:1], *(calls if report.trace.summary["passes"] else what_ran(report.trace))]
 
 

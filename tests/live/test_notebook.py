@@ -96,6 +96,7 @@ def test_what_is_told_to_do_next_can_be_done(outputs: dict[str, list[Any]]) -> N
     report = text(outputs["watched"][2:])
     assert "scope.graph()" in report and "scope.trace.why('net.weight')" in report
     assert "gradscope graph" not in report and "gradscope fix" not in report
+    assert "kept.graph()" in text(outputs["future"]), "by the name that the cell has given"
 
 
 def test_everything_shows_itself(outputs: dict[str, list[Any]]) -> None:

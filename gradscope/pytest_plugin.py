@@ -19,6 +19,8 @@ MARKER = (
     "note, never) and its code begins with one of `select`"
 )
 
+_WATCH: pytest.StashKey[tuple[Scope, str]] = pytest.StashKey()  # of a test, from its set-up to its end
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gradscope", "watching gradients")
@@ -41,31 +43,66 @@ def gradscope() -> Scope:
     return package.watch()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    marker = item.get_closest_marker("gradscope")
-    if marker is None and not item.config.getoption("--gradscope"):
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Begins before the fixtures: what they make, and how, belongs to the test."""
+    asked = _asked(item)
+    if asked is None:
         return (yield)
-    asked: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
-    fail_on = asked.pop("fail_on", item.config.getoption("--gradscope-fail-on"))
-    select = asked.pop("select", ())
-    if asked or fail_on not in SEVERITIES or (marker is not None and marker.args):
-        raise pytest.UsageError(f"{item.nodeid}: the marker is {MARKER.partition(':')[0]}")
     import gradscope as package
 
-    scope = package.watch(select=select)
+    scope = package.watch(select=asked[1]).start()
     try:
-        with scope:
-            result = yield
-    except BaseException:
+        yield
+    except BaseException as error:
+        scope.end(error)
+        if text := _told(scope, "note"):
+            item.add_report_section("setup", "gradscope", text)
+        raise
+    item.stash[_WATCH] = scope, asked[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    scope, fail_on = item.stash.get(_WATCH, (None, ""))
+    if scope is None:
+        return (yield)
+    try:
+        result = yield
+    except BaseException as error:
+        scope.end(error)
         if text := _told(scope, "note"):
             item.add_report_section("call", "gradscope", text)
         raise
+    finally:
+        scope.stop()
     if text := _told(scope, fail_on):
         pytest.fail(text, pytrace=False)
     if fail_on != "never" and (text := _told(scope, "note")):
         item.add_report_section("call", "gradscope", text)  # of a test that passes: `-rP` shows it
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Ends a watch whose test was not called (`--setup-only`), and lets go of its trace."""
+    scope, _ = item.stash.get(_WATCH, (None, ""))
+    if scope is not None:
+        scope.stop()
+        del item.stash[_WATCH]
+
+
+def _asked(item: pytest.Item) -> tuple[str, Any] | None:
+    """From which severity on a test fails, and the rules that are told; None where it is not watched."""
+    marker = item.get_closest_marker("gradscope")
+    if marker is None and not item.config.getoption("--gradscope"):
+        return None
+    asked: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    fail_on = asked.pop("fail_on", item.config.getoption("--gradscope-fail-on"))
+    select = asked.pop("select", ())
+    if asked or fail_on not in SEVERITIES or (marker is not None and marker.args):
+        raise pytest.UsageError(f"{item.nodeid}: the marker is {MARKER.partition(':')[0]}")
+    return fail_on, select
 
 
 def _told(scope: Scope, fail_on: str) -> str:

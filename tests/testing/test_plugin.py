@@ -131,6 +131,27 @@ def test_what_fails_no_test_stands_in_its_section(tmp_path: Path) -> None:
     assert "gradscope call" in said and "note[GS208]" in said, said
 
 
+def test_what_a_fixture_does_belongs_to_the_test(tmp_path: Path) -> None:
+    (tmp_path / "test_made.py").write_text(
+        "import pytest, torch\nfrom torch import nn\n"
+        "@pytest.fixture(params=[True, False], ids=['cut', 'whole'])\ndef loss(request):\n"
+        "    one, two = nn.Linear(3, 3), nn.Linear(3, 1)\n"
+        "    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)\n"
+        "    hidden = one(torch.ones(4, 3))\n"
+        "    yield two(hidden.detach() if request.param else hidden).sum(), opt\n"
+        "    opt.zero_grad()\n"
+        "class TestStep:\n"
+        "    def test_step(self, loss):\n        loss[0].backward()\n        loss[1].step()\n"
+        "@pytest.fixture\ndef broken():\n    raise OSError('no data')\n"
+        "def test_not_called(broken):\n    pass\n"
+        "def test_after_it():\n    pass\n"
+    )
+    said = run(tmp_path, "--gradscope", "test_made.py")
+    told = outcomes(said)
+    assert told == {"test_step[cut]": "FAILED", "test_step[whole]": "PASSED", "test_after_it": "PASSED"}, said
+    assert "[GS301]" in said and "test_made.py:8" in said and "no data" in said, said
+
+
 def test_the_plugin_loads_neither_torch_nor_the_rules() -> None:
     loaded = "{'torch', 'gradscope.rules', 'rich'} & set(sys.modules)"
     asked = f"import sys, gradscope.pytest_plugin; print(sorted({loaded}))"

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from gradscope.api import Explanation, Picture, Trace
+    from gradscope.live.saved import Saved
     from gradscope.live.table import Table
     from gradscope.model import Finding, FindingsError, FindingWarning, GradscopeError
     from gradscope.scope import Scope
 
 __version__ = "0.1.0"
 __all__ = [
-    "Explanation", "Finding", "FindingWarning", "FindingsError", "GradscopeError", "Picture", "Trace", "open", "show",
-    "table", "watch", "why",
+    "Explanation", "Finding", "FindingWarning", "FindingsError", "GradscopeError", "Picture", "Trace", "open", "saved",
+    "show", "table", "watch", "why",
 ]  # fmt: skip
 
 _FROM = {
@@ -139,6 +140,18 @@ def show(*tensors: Tensor, params: Any = None) -> Picture:
     GradscopeError for what is no tensor.
     """
     answer: Picture = _live("show")(tensors, params, sys._getframe(1))
+    return answer
+
+
+def saved(*tensors: Tensor) -> Saved:
+    """What the graph behind tensors keeps in memory for its backward pass, in bytes, by line: most first.
+
+    To be asked between the forward and the backward pass, which frees it. The lines are known inside a watch
+    (`with gradscope.watch():`); without one a row is a kind of node. Parameters and other leaves are not counted,
+    memory that several lines keep counts for the first. Rows are `gradscope.live.saved.SavedLine`, `.bytes` is the
+    sum, `.notes` say what could not be counted. Raises GradscopeError for what is no tensor.
+    """
+    answer: Saved = _live("saved")(tensors)
     return answer
 
 

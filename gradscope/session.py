@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -395,6 +395,16 @@ def recorded(tensor: Any) -> tuple[Path, int | None] | None:
     if not path.exists():
         return None
     return path, next((number for ref, number in leaves if ref() is tensor), None)
+
+
+def made_at(numbers: Iterable[int]) -> tuple[Path, dict[int, int]] | None:
+    """The trace of the watch that is on, and the site there of the call that made each of the nodes with these
+    sequence numbers, of those that it saw lately; None where there is no watch."""
+    if (session := active()) is None:
+        return None
+    session.write_down()
+    found = {number: session.recorder.history.locate(number) for number in numbers if number >= 0}
+    return session.path, {number: at[2] for number, at in found.items() if at is not None}
 
 
 def _forked() -> None:

@@ -399,15 +399,40 @@ def saved_by(node: Any, name: str) -> Any:
     """What the node saved under this name ("_saved_self"); None where to look would run a hook of
     the user's (a checkpoint computes its stretch again). Raises RuntimeError as torch does where it
     was freed or written to."""
-    if _tells_hooks:
-        raw = getattr(node, f"_raw{name}", None)
-        for one in raw if isinstance(raw, (tuple, list)) else (raw,):
-            if one is not None and one.unpack_hook is not None:
-                return None
-    elif under_hooks.covers(node):
+    if _unpacked_by_hook(node, f"_raw{name}"):
         return None
     with aside():  # to look is a `detach` of the tensor
         return getattr(node, name)
+
+
+def _unpacked_by_hook(node: Any, raw: str) -> bool:
+    """Whether a hook of the user's gives back what a node has saved under this name ("_raw_saved_self")."""
+    if not _tells_hooks:
+        return under_hooks.covers(node)
+    saved = getattr(node, raw, None)
+    several = saved if isinstance(saved, (tuple, list)) else (saved,)
+    return any(one is not None and one.unpack_hook is not None for one in several)
+
+
+def saved_tensors(node: Any) -> tuple[list[Any], int]:
+    """(the tensors that a node keeps for its backward, how many names under which it keeps something behind a
+    hook of the user's). Raises RuntimeError as torch does where they were freed or written to."""
+    kept: list[Any] = []
+    hidden = 0
+    for raw in dir(type(node)):
+        if not raw.startswith("_raw_saved_"):
+            continue
+        if _unpacked_by_hook(node, raw):
+            hidden += 1
+            continue
+        name = raw.removeprefix("_raw")
+        with aside():
+            found = getattr(
+                node, name if name != "_saved_tensors" else "saved_tensors"
+            )  # of a custom Function
+        several = found if isinstance(found, (tuple, list)) else (found,)
+        kept += [one for one in several if isinstance(one, torch.Tensor)]
+    return kept, hidden
 
 
 _FOREACH_NORM: Any = torch.ops.aten._foreach_norm.Scalar

@@ -14,6 +14,7 @@ from gradscope.answers import why as ask
 from gradscope.api import Explanation, Picture, Trace
 from gradscope.live.picture import view_of
 from gradscope.live.reasons import gradient, reason
+from gradscope.live.saved import Saved, saved_by_line
 from gradscope.live.table import Table, table_of
 from gradscope.live.walk import Names, variables_of, walk
 from gradscope.model import GradscopeError
@@ -61,6 +62,13 @@ def table(model: Any, optimizer: Optimizer | Iterable[Optimizer] | None, frame: 
     else:
         optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
     return table_of(Names(model), optimizers)
+
+
+def saved(tensors: tuple[Tensor, ...]) -> Saved:
+    """See `gradscope.saved`."""
+    if not tensors:
+        raise GradscopeError("of which tensor? say `gradscope.saved(loss)`")
+    return saved_by_line([_tensor(tensor) for tensor in tensors])
 
 
 def _tensor(thing: Any) -> Tensor:

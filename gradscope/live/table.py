@@ -34,8 +34,37 @@ class Row:
         return one_line(self.name), shape, "yes" if self.requires_grad else "no", self.grad, held
 
 
-@dataclass(frozen=True)
-class Table:
+class Tabular:
+    """Printed as text, in a notebook as a table."""
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """The cells of each line, the heads first; a note is a line with only a first cell."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        lines = self.lines()
+        wide = [line for line in lines if any(line[1:])]
+        widths = [max(len(line[i]) for line in wide) for i in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._html()}
+
+    def _html(self) -> str:
+        heads, *lines = self.lines()
+        head = "".join(f"<th>{head}</th>" for head in heads)
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
+        return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+@dataclass(frozen=True, repr=False)
+class Table(Tabular):
     """The rows, in the model's order. Printed as text, in a notebook as a table."""
 
     rows: list[Row]
@@ -46,23 +75,8 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __str__(self) -> str:
-        lines = [HEADS, *(row.cells() for row in self.rows)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._html()}
-
-    def _html(self) -> str:
-        head = "".join(f"<th>{head}</th>" for head in HEADS)
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row.cells()) for row in self.rows)
-        return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    def lines(self) -> list[tuple[str, ...]]:
+        return [HEADS, *(row.cells() for row in self.rows)]
 
 
 def table_of(names: Names, optimizers: list[Optimizer]) -> Table:

@@ -247,3 +247,44 @@ def test_what_a_custom_function_keeps_is_no_leaf() -> None:
     w = torch.ones(2, requires_grad=True)
     y = Kept.apply(w * 3)
     assert [node.name for node in walk([y]).nodes] == ["KeptBackward", "MulBackward0", "AccumulateGrad"]
+
+
+def test_saved_bytes_by_line() -> None:
+    """What stands in memory between forward and backward: the lines of a watch, else the kinds of nodes."""
+    model, x = nn.Linear(8, 16), torch.randn(4, 8)
+
+    def forward() -> torch.Tensor:
+        hidden = model(x)
+        twice = hidden.relu() + 2
+        return twice.exp().mean()
+
+    loss = forward()
+    unwatched = gradscope.saved(loss)
+    assert {row.place: row.bytes for row in unwatched.rows} == {
+        "AddmmBackward0": 4 * 8 * 4, "ReluBackward0": 4 * 16 * 4, "ExpBackward0": 4 * 16 * 4,
+    }, "no parameter is counted, nor what `+ 2` makes"  # fmt: skip
+    with gradscope.watch() as scope:
+        loss = forward()
+        watched = gradscope.saved(loss)
+        loss.backward()
+    first = forward.__code__.co_firstlineno
+    lines = {int(row.place.rpartition(":")[2]) - first: row.bytes for row in watched.rows}
+    assert lines == {1: 128, 2: 256, 3: 256} and watched.bytes == unwatched.bytes == 640
+    assert "together" in str(watched) and not watched.notes and not scope.faults
+    gone = gradscope.saved(loss)
+    assert gone.bytes == 0 and "freed" in str(gone)
+    with pytest.raises(gradscope.GradscopeError):
+        gradscope.saved()
+
+
+def test_saved_bytes_behind_hooks_are_not_unpacked() -> None:
+    """To look must not run a checkpoint again."""
+    runs = []
+
+    def stretch(x: torch.Tensor) -> torch.Tensor:
+        runs.append(x)
+        return x.exp()
+
+    x = torch.randn(3, requires_grad=True)
+    loss = torch.utils.checkpoint.checkpoint(stretch, x * 1, use_reentrant=False).sum()
+    assert any("checkpoint" in note for note in gradscope.saved(loss).notes) and len(runs) == 1

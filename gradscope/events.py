@@ -184,7 +184,7 @@ class Step(Gradients):
     @property
     def by_scaler(self) -> bool:
         """Whether a gradient scaler made it."""
-        return any(frame.path.endswith("grad_scaler.py") for frame in self.site.stack)
+        return self.site.under("grad_scaler.py")
 
 
 class ZeroGrad(Kind):
@@ -822,12 +822,9 @@ class ConstantAnswer(Kind):
     __slots__ = ()
     of = "constant_answer"
     name = Field(_text)  # of the loss
-    calls = Field(_count)
     best = Field(_known)  # the mean loss of that answer
     spread = Field(_known)  # how far the targets differ from sample to sample
-    losses = Field(_numbers)  # of the last calls that were looked at
-    differ = Field(_numbers)  # how far the answers of the first ones differed from sample to sample
-    differ_last = Field(_numbers)  # those of the last ones
+    differ = Field(_numbers)  # how far the answers of the last calls that were looked at did
 
 
 class RawInput(Kind):

@@ -105,6 +105,10 @@ class Site:
                 return outer
         return self.user
 
+    def under(self, *files: str) -> bool:
+        """Whether one of the stack's frames is in one of these files, by the ends of their paths ("torch/x.py")."""
+        return any(frame.path.replace("\\", "/").endswith(files) for frame in self.stack)
+
     def location(self) -> tuple[str, int]:
         return self.path, self.line
 

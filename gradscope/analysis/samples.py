@@ -30,20 +30,13 @@ def drawn(known: Paths, op: Op) -> bool:
 
 def collated(trace: Trace, op: Op) -> bool:
     """Whether a `DataLoader` that draws its samples in a random order has put them together in this call."""
-    return _is_in(op.site, COLLATE) and op.site.user.location() in _shuffled(trace)
+    here = op.site.path.replace("\\", "/").endswith(COLLATE)
+    return here and op.site.user.location() in _shuffled(trace)
 
 
 def handed(trace: Trace, op: Op) -> bool:
     """Whether it is a batch from a worker of such a `DataLoader`: on which axis its samples are, nobody saw."""
-    return (
-        not op.inputs
-        and op.site.user.location() in _shuffled(trace)
-        and any(_is_in(frame, LOADER) for frame in op.site.stack)
-    )
-
-
-def _is_in(site: Site, file: str) -> bool:
-    return site.path.replace("\\", "/").endswith(file)
+    return not op.inputs and op.site.user.location() in _shuffled(trace) and op.site.under(LOADER)
 
 
 @once

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from gradscope.analysis.memo import once
 from gradscope.model import Edit, Site
 from gradscope.source import SourceFile, called_name
 from gradscope.store import Trace
@@ -95,6 +96,20 @@ def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
     for path, function, node in nodes_of_functions(trace):
         if (path, function) in ran:
             yield path, function, node
+
+
+def has_run(trace: Trace, path: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether anything was recorded in the body of a function of the program's text."""
+    last = function.end_lineno or function.lineno
+    return any(function.lineno < line <= last for line in _lines_that_ran(trace).get(path, ()))
+
+
+@once
+def _lines_that_ran(trace: Trace) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for site in trace.sites:
+        found.setdefault(site.path, set()).add(site.line)
+    return found
 
 
 def nodes_of_functions(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:

@@ -8,13 +8,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.text import site_of
+from gradscope.analysis.text import has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, called_name, names_in
+from gradscope.source import FUNCTIONS, called_name
 from gradscope.store import Trace
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+REFLECTION = {"locals", "super", "vars"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
             len(defined) != 1
             or key.startswith("__")
             or function.decorator_list
-            or not _ran(trace, path, function)
+            or not has_run(trace, path, function)
         ):
             continue
         names = _arguments(function, owner)
@@ -90,7 +91,7 @@ def unread_attributes(trace: Trace) -> Iterator[UnreadAttribute]:
             for name, default in (_numbers(made) if made is not None else {}).items():
                 if made is None or default in (0, 1) or name in loaded or not _only_kept(made, name):
                     continue
-                ran = [method for method in methods if method is not made and _ran(trace, path, method)]
+                ran = [method for method in methods if method is not made and has_run(trace, path, method)]
                 written = [c for method in ran for c in _constants(method, default)]
                 place = _arguments(made, cls).index(name)
                 calls = [
@@ -128,19 +129,6 @@ def _functions(trace: Trace) -> dict[str, list[tuple[str, Function, ast.ClassDef
     return found
 
 
-def _ran(trace: Trace, path: str, function: Function) -> bool:
-    end = function.end_lineno or function.lineno
-    return any(function.lineno < line <= end for line in _lines(trace).get(path, ()))
-
-
-@once
-def _lines(trace: Trace) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
-    for site in trace.sites:
-        found.setdefault(site.path, set()).add(site.line)
-    return found
-
-
 def _arguments(function: Function, owner: ast.ClassDef | None) -> list[str]:
     """The names of what a call gives it, in their order; without `self`."""
     given = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
@@ -154,15 +142,15 @@ def _argument(function: Function, name: str) -> ast.arg:
 
 def _reads(function: Function, name: str, passed_over: Collection[ast.stmt] = ()) -> bool:
     """Whether the function reads it, or may: by `locals()`, or in a class's way of its own; but for some statements."""
-    body = ast.Module(function.body, [])
-    used = names_in(body, ast.Load) | names_in(body, ast.Del)
-    abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
+    names = [
+        n
+        for s in function.body
+        for n in ast.walk(s)
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)
+    ]
     without = {id(node) for statement in passed_over for node in ast.walk(statement)}
-    read = any(
-        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Store) and id(n) not in without
-        for n in ast.walk(body)
-    )
-    return read or bool(used & {"locals", "super", "vars"}) or abstract
+    abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
+    return abstract or any(n.id in REFLECTION or (n.id == name and id(n) not in without) for n in names)
 
 
 def _to_itself(function: Function, name: str) -> list[ast.stmt]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradscope.analysis.ops import BOUNDS
-from gradscope.model import Graph, Op, Site
+from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
 
@@ -38,9 +38,3 @@ def initialises(op: Op) -> bool:
 def loads_state(op: Op) -> bool:
     """Whether torch's `load_state_dict()` makes the call."""
     return any(f.kind == "torch" and f.function.endswith("load_state_dict") for f in op.site.stack)
-
-
-def checks_gradients(site: Site) -> bool:
-    """Whether torch's `gradcheck` or `gradgradcheck` stands above: it moves its inputs by hand, forth and back, and
-    keeps its graphs on purpose."""
-    return any(f.kind == "torch" and f.path.endswith("torch/autograd/gradcheck.py") for f in site.stack)

@@ -29,7 +29,7 @@ explain(
     why="it takes the parameters",
     fix="pass `model.parameters()`",
     cause=nowhere,
-    when=lambda crash: any(f.path.endswith("optim/optimizer.py") for f in crash.event.site.stack),
+    when=lambda crash: crash.event.site.under("optim/optimizer.py"),
 )
 explain(
     "schedule-of-no-optimizer",

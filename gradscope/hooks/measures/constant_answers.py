@@ -36,7 +36,7 @@ FIRST = 64  # calls that are all compared, then ever fewer
 
 @dataclass
 class _Place:
-    """What one line's loss was given and came to."""
+    """What one line's loss was given."""
 
     name: str
     columns: int
@@ -44,8 +44,9 @@ class _Place:
     samples: int = 0
     total: torch.Tensor | None = None  # of the targets, by column; how many there were of each class
     squares: torch.Tensor | None = None
-    differ: list[float] = field(default_factory=list)  # the answers of the first calls, from sample to sample
-    last: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=LAST))  # with the loss
+    differ: deque[float] = field(
+        default_factory=lambda: deque(maxlen=LAST)
+    )  # the answers, from sample to sample
 
 
 class ConstantAnswers(Hook):
@@ -85,20 +86,13 @@ class ConstantAnswers(Hook):
             else:
                 _add(place, target.detach().reshape(len(target), -1).double())
             rows = answers.detach().reshape(len(answers), -1)
-            differ = float(rows.std(dim=0).mean())
-            if len(place.differ) < SEVERAL:
-                place.differ.append(differ)
-            place.last.append((float(result), differ))
+            place.differ.append(float(rows.std(dim=0).mean()))
 
     def _tell(self) -> None:
         for site, place in self.places.items():
             if place.samples >= ENOUGH:
                 best, spread = _best(place)
-                data = {
-                    "name": place.name, "calls": place.calls, "best": best, "spread": spread,
-                    "losses": [loss for loss, _ in place.last], "differ": place.differ,
-                    "differ_last": [differ for _, differ in place.last],
-                }  # fmt: skip
+                data = {"name": place.name, "best": best, "spread": spread, "differ": list(place.differ)}
                 self.recorder.emit("constant_answer", site, data)
 
 

@@ -73,7 +73,7 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
             continue
         if event.site.user.kind != "user" or not event.roots:
             continue
-        if any(frame.path.endswith(TORCHS_OWN) for frame in event.site.stack):
+        if event.site.under(*TORCHS_OWN):
             continue  # `torch.autograd.functional.jacobian` keeps it, not the program
         place = event.site.user.location()
         groups.setdefault(place, []).append(event)

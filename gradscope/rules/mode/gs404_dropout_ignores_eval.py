@@ -94,7 +94,7 @@ def dropout_ignores_eval(trace: Trace) -> Iterator[Finding]:
         call = _evaluation(known.all, event)
         if call is None or call.used or call.event.training:
             continue
-        layer = any(frame.path.endswith("nn/modules/dropout.py") for frame in event.site.stack)
+        layer = event.site.under("nn/modules/dropout.py")
         if not layer or (module.root == module.id and call.event.module != module.id):
             told.add(event.site.user.location())
             yield _finding(trace, known, event, call, layer)

@@ -84,7 +84,7 @@ def _seen(found: NoBetter) -> Iterator[str]:
     classes = found.event.name in ("cross_entropy", "nll_loss")
     answer = "the shares of the classes" if classes else "the mean of the targets"
     yield f"{answer}, for every sample: a loss of {found.event.best:.4g}; the last half of the run: {found.loss:.4g}"
-    last = fmean(found.event.differ_last)
+    last = fmean(found.event.differ)
     alike = last < ALIKE * found.event.spread
     yield (
         f"the answers {'hardly ' if alike else ''}differ from sample to sample, by {last:.2g}"

@@ -12,6 +12,7 @@ place. Silent where the evaluation's numbers are as large, or smaller, as where 
 
 from collections.abc import Iterator
 
+from gradscope.analysis.leaks import where_parted
 from gradscope.analysis.words import located
 from gradscope.events import RawInput
 from gradscope.model import Finding, Site
@@ -74,7 +75,7 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
         first = trained.get(event.parameter)
         if event.trains or first is None or not _other(first, event):
             continue
-        here, there = _parted(event.site, first.site)
+        here, there = where_parted(event.site, first.site, of_users=True)
         if here in told:
             continue
         told.add(here)
@@ -93,13 +94,6 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
             fix=f"prepare what {located(trace, here)} is given as it is done for {located(trace, there)}, with the"
             " training data's numbers",
         )
-
-
-def _parted(one: Site, other: Site) -> tuple[Site, Site]:
-    """The program's lines at which the ways to two calls part."""
-    pairs = zip(one.stack, other.stack, strict=False)
-    parted = ((a, b) for a, b in pairs if a.location() != b.location() and a.kind == b.kind == "user")
-    return next(parted, (one.user, other.user))
 
 
 def _other(first: RawInput, later: RawInput) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.text import has_run, nodes_that_ran, site_of
 from gradscope.analysis.words import counted, where
 from gradscope.events import Backward, Crashed
 from gradscope.model import Finding, Site
@@ -95,7 +95,7 @@ def _own_backward(node: ast.ClassDef) -> ast.FunctionDef | None:
 def _ran(trace: Trace, path: str, own: ast.FunctionDef) -> bool:
     """Whether any torch call was made from its lines."""
     last = own.end_lineno or own.lineno
-    return any(site.path == path and own.lineno < site.line <= last for site in trace.sites) or (
+    return has_run(trace, path, own) or (
         any(own.lineno <= site.line <= last for site in _ends(trace) if site.path == path)
     )
 

@@ -415,7 +415,7 @@ def bad_dropped_before_ranks_add_up() -> None:  # fix: by hand
                 else:
                     (model(torch.randn(8, 4)).pow(2).mean() / 4).backward()
             opt.step()
-        del model  # before the group: its reducer would hold the GIL while it waits for gloo's thread, which needs it
+        del model  # first: freed after the group it would wait for gloo's thread, and hold the GIL
     finally:
         dist.destroy_process_group()
 
@@ -439,6 +439,6 @@ def good_norms_of_one_rank_alone() -> None:
             model(torch.randn(8, 4)).pow(2).mean().backward()
             opt.step()
             opt.zero_grad()
-        del model  # before the group: its reducer would hold the GIL while it waits for gloo's thread, which needs it
+        del model  # first: freed after the group it would wait for gloo's thread, and hold the GIL
     finally:
         dist.destroy_process_group()

@@ -598,6 +598,16 @@ class StateLoaded(Kind):
     moved = Field(_flag)  # its tensors were written to since
 
 
+class StateSaved(Kind):
+    """A state that was kept in the course of the training was saved after more of it."""
+
+    __slots__ = ()
+    of = "state_saved"
+    made = Field(_id)  # site of the `state_dict()` that made the state
+    moved = Field(_count)  # tensors of it that were written to since
+    steps = Field(_count)  # since it was made
+
+
 class KeepsGraph(Kind):
     """A tensor that grew over segments carried its graph along."""
 

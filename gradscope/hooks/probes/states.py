@@ -1,10 +1,11 @@
-"""Watches states that are kept and loaded again: a module's `state_dict()` holds its own tensors, no copies."""
+"""Watches states that are kept, then loaded or saved: a module's `state_dict()` holds its own tensors, no copies."""
 
 from __future__ import annotations
 
 import sys
 import weakref
 from collections import OrderedDict
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -17,13 +18,16 @@ from gradscope.hooks.recorder.values import measurable
 
 MAX_TENSORS = 500  # compared of one state
 MAX_TOLD = 50
+MAX_PARTS = 50  # of what is saved
 
 
 class Kept(NamedTuple):
-    """Where a state was made, and the versions of its first tensors then."""
+    """Where and after how many steps a state was made, and the versions and addresses of its first tensors then."""
 
     site: int
+    steps: int
     versions: dict[str, int]
+    addresses: dict[str, int]
 
 
 class States(Hook):
@@ -36,6 +40,7 @@ class States(Hook):
         self.places: set[tuple[Any, int]] = set()  # (code, instruction) of calls of `load_state_dict`
         self.patch(nn.Module, "state_dict", self._state_dict(nn.Module.state_dict))
         self.patch(nn.Module, "load_state_dict", self._load(nn.Module.load_state_dict))
+        self.patch(torch, "save", self._save(torch.save))
 
     def _state_dict(self, real: Any) -> Any:
         def state_dict(module: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -59,8 +64,10 @@ class States(Hook):
         weakref.finalize(state, kept.pop, number, None).atexit = False
         tensors = [(name, t) for name, t in list(state.items())[:MAX_TENSORS] if isinstance(t, torch.Tensor)]
         with DisableTorchFunction():
-            versions = {name: version_of(t) for name, t in tensors if measurable(t)}
-        kept[number] = Kept(self.recorder.sites.current(frame), versions)
+            plain = [(name, t) for name, t in tensors if measurable(t)]
+            versions = {name: version_of(t) for name, t in plain}
+            addresses = {name: t.data_ptr() for name, t in plain}
+        kept[number] = Kept(self.recorder.sites.current(frame), self.recorder.steps, versions, addresses)
 
     def _load(self, real: Any) -> Any:
         def load_state_dict(module: Any, state_dict: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -75,6 +82,37 @@ class States(Hook):
             return real(module, state_dict, *args, **kwargs)
 
         return load_state_dict
+
+    def _save(self, real: Any) -> Any:
+        def save(*args: Any, **kwargs: Any) -> Any:
+            if self.told < MAX_TOLD and self.recorder.mine():
+                try:
+                    for state in _states(args[0] if args else kwargs.get("obj")):
+                        self._note_saved(state, sys._getframe(1))
+                except BaseException as error:
+                    self.recorder.fault("looking at what is saved", error)
+            return real(*args, **kwargs)
+
+        return save
+
+    def _note_saved(self, state: Any, frame: Any) -> None:
+        """Tells of a state that was kept during the training and written to since then."""
+        kept = self.kept.get(id(state))
+        if kept is None or not kept.steps or kept.steps == self.recorder.steps:
+            return
+        with DisableTorchFunction():
+            moved = [
+                name
+                for name, version in kept.versions.items()
+                if isinstance(t := state.get(name), torch.Tensor)
+                and measurable(t)
+                and t.data_ptr() == kept.addresses[name]
+                and version_of(t) != version
+            ]
+        if moved:
+            self.told += 1
+            data = {"made": kept.site, "moved": len(moved), "steps": self.recorder.steps - kept.steps}
+            self.recorder.emit("state_saved", self.recorder.sites.current(frame), data)
 
     def _look_once(self, frame: Any) -> None:
         """Wakes sampling for the first load of each line: what runs with these weights next is no training."""
@@ -112,6 +150,16 @@ class States(Hook):
         site = self.recorder.sites.current(frame)
         data = {"parameters": parameters, "made": kept.site if kept else None, "moved": bool(moved)}
         self.recorder.emit("state_loaded", site, data)
+
+
+def _states(obj: Any, depth: int = 2) -> list[Any]:
+    """What may be a module's state in an object that is saved."""
+    if type(obj) is OrderedDict:
+        return [obj]
+    if not depth or type(obj) not in (dict, list, tuple):
+        return []
+    parts = obj.values() if type(obj) is dict else obj
+    return [state for part in islice(parts, MAX_PARTS) for state in _states(part, depth - 1)]
 
 
 def _tensors(module: Any) -> list[tuple[str, Any]]:

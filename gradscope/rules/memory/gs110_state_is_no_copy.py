@@ -1,12 +1,14 @@
-"""A state that was kept to be loaded again is no copy: it has changed with the model.
+"""A state that was kept to be loaded or saved later is no copy: it has changed with the model.
 
 Why: `state_dict()` gives the model's own tensors, not copies. Training goes on writing to them, so that the state
-kept of the best epoch is always that of the last one; to load it copies every tensor onto itself. The same happens
-where a target network is not a copy of the online one but the network itself.
+kept of the best epoch is always that of the last one; to load it copies every tensor onto itself, and a file that
+it is saved to holds the last weights. The same happens where a target network is not a copy of the online one but the
+network itself.
 
 Fix: keep a copy, `{name: value.clone() for name, value in model.state_dict().items()}`.
 
-Silent on: states that are cloned, deep-copied, written to a file, or loaded into another model.
+Silent on: states that are cloned, deep-copied, written to a file before the training goes on, loaded into another
+model, or saved again and again where they were made before the first step.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, user, where
-from gradscope.events import Backward, StateLoaded, Step
+from gradscope.events import Backward, StateLoaded, StateSaved, Step
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -72,6 +74,11 @@ def state_is_no_copy(trace: Trace) -> Iterator[Finding]:
             yield _kept(trace, events)
         elif trace.of(Backward) and sum(event.count for event in events) > 1:
             yield _onto_itself(trace, events)
+    saved: dict[tuple[int | None, tuple[str, int]], list[StateSaved]] = {}
+    for one in trace.of(StateSaved):
+        saved.setdefault((one.made, one.site.user.location()), []).append(one)
+    for told in saved.values():
+        yield _saved(trace, told)
 
 
 def _kept(trace: Trace, events: list[StateLoaded]) -> Finding:
@@ -93,6 +100,27 @@ def _kept(trace: Trace, events: list[StateLoaded]) -> Finding:
         edits=edits,
         count=sum(event.count for event in events),
         subjects=parameter_subjects(event.parameters),
+    )
+
+
+def _saved(trace: Trace, events: list[StateSaved]) -> Finding:
+    event = events[-1]
+    made = user(trace.site(event.made)) or event.site.user
+    save = code(trace, event.site.user, "the save")
+    fix, edits = _copy(trace, made)
+    return Finding(
+        message=f"{code(trace, made, 'the state')} keeps no copy: {save} writes what training has made of it",
+        cause=made,
+        cause_label="gives the model's own tensors",
+        effect=event.site.user,
+        effect_label=f"saves them as they are {plural(event.steps, 'step')} later",
+        seen=(
+            f"{plural(event.moved, 'tensor')} of the saved state lie in the model's own memory, which was written to"
+            " since it was kept",
+        ),
+        fix=fix,
+        edits=edits,
+        count=sum(one.count for one in events),
     )
 
 

@@ -35,8 +35,8 @@ _DID = {
     "backward": "backward", "step": "step", "zero_grad": "zero_grad", "clip": "clip", "update": "update by hand",
     "call": "model called", "mode": "train/eval", "optimizer": "optimizer made", "scheduler": "scheduler made",
     "scheduled": "scheduler step", "scaler": "grad scaler", "requires_grad": "requires_grad set",
-    "state_loaded": "state loaded", "error": "error", "crashed": "crash", "non_finite": "not finite",
-    "hidden_write": "hidden write", "corrupted": "corrupted",
+    "state_loaded": "state loaded", "state_saved": "state saved", "error": "error", "crashed": "crash",
+    "non_finite": "not finite", "hidden_write": "hidden write", "corrupted": "corrupted",
 }  # fmt: skip
 
 

@@ -130,3 +130,52 @@ def bad_the_targets_own_state() -> None:
         opt.step()  # effect: GS110
         if step % 2:
             target.load_state_dict(target.state_dict())  # cause: GS110
+
+
+def bad_best_state_is_saved_at_the_end() -> None:
+    import io
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    best, kept = float("inf"), None
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            score = model(torch.ones(8, 3)).pow(2).mean().item()
+        if score < best:
+            best, kept = score, model.state_dict()  # cause: GS110
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
+        opt.step()
+    torch.save({"score": best, "model": kept}, io.BytesIO())  # effect: GS110
+
+
+def good_states_saved_as_they_are() -> None:
+    import copy
+    import io
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    living = {"model": model.state_dict(), "optimizer": opt.state_dict()}
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        kept = model.state_dict()
+        torch.save(obj=kept, f=io.BytesIO())
+        torch.save(living, io.BytesIO())
+        for name, value in kept.items():
+            kept[name] = value.clone()
+        copied = copy.deepcopy(model.state_dict())
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
+        opt.step()
+        torch.save([kept, copied], io.BytesIO())

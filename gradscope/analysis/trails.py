@@ -38,7 +38,7 @@ class Trail(Axes):
     def __init__(self, known: Axes, key: Key, logarithms: bool):
         self.scaling = ADDITIONS if logarithms else SCALES
         self.adding = {"logsumexp"} if logarithms else {"sum", "mean"}
-        self.sources, self.samples = known.sources, known.samples
+        self.sources, self.samples, self.batches = known.sources, known.samples, dict(known.batches)
         self.known, self.around = known.known, known
         self.straddles, self.merged, self.handed, self.runs, self.ops = {}, {}, {}, [], []
         value = self.known.graph(key[0]).values[key[1]]

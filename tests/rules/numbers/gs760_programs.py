@@ -316,3 +316,22 @@ def good_capsules_by_matrices() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(head(parents).squeeze(2), torch.randint(0, 3, (4,))).backward()
         opt.step()
+
+
+def good_pixels_attend_and_a_convolution_takes_them() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, out, head = nn.Conv2d(8, 24, 1), nn.Conv2d(8, 8, 1), nn.Linear(8, 2)
+    layers = nn.ModuleList([project, out, head])
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for _ in range(3):
+        image = torch.randn(5, 8, 3, 4)
+        q, k, v = project(image).reshape(5, 3, 8, 12).unbind(1)
+        weights = torch.softmax(q.transpose(1, 2) @ k / 8**0.5, dim=-1)
+        attended = (v @ weights.transpose(1, 2)).reshape(5, 8, 3, 4)
+        scores = head((image + out(attended)).mean((2, 3)))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (5,))).backward()
+        opt.step()

@@ -199,12 +199,13 @@ class Terminal:
     def press(self, *keys: str) -> None:
         self._do("send-keys", *keys)
 
-    def wait(self, ready: Callable[[str], bool]) -> str:
-        """The screen, once it is as wanted."""
+    def wait(self, ready: Callable[[str], bool], scrolled: bool = False) -> str:
+        """The screen, once it is as wanted. scrolled: with the lines that have run off its top, which what a program
+        prints pushes there before anybody looks."""
         end = time.monotonic() + 90
         shown = last = ""
         while time.monotonic() < end:
-            shown = self._do("capture-pane", "-p")
+            shown = self._do("capture-pane", "-p", *(["-S", "-"] if scrolled else []))
             if ready(shown):
                 return shown
             last = shown if shown.strip() else last
@@ -420,7 +421,8 @@ def test_a_fault_of_the_ui_leaves_the_program_alone(
     window.press("7")
     window.wait(lambda shown: "step 20" in shown)
     window.press("4")
-    window.wait(lambda shown: "a fault of the terminal UI has ended it. The program runs on" in shown)
+    said = "a fault of the terminal UI has ended it. The program runs on"
+    window.wait(lambda shown: said in shown, scrolled=True)  # then the program's lines follow at once
     (tmp_path / "enough").touch()
     shown = window.wait(lambda shown: "ended with 7" in shown)
     assert "whole" in shown and "found: nothing to report" in shown

@@ -866,14 +866,16 @@ class Compared(Kind):
 
 
 class PaddedTargets(Kind):
-    """How much of a classification loss's targets is padding, at its first call from a place."""
+    """How much of a classification loss's targets is padding, at one of its first calls from a place."""
 
     __slots__ = ()
     of = "padded_targets"
     name = Field(_text)  # of the loss
-    index = Field(_count)  # of the class that an embedding has for padding
+    index = Field(_count)  # of the class that is padding
     classes = Field(_count)
     share = Field(_known)
+    named = Field(_flag)  # by an embedding's `padding_idx`; else its runs in the tokens have shown it
+    marked = Field(_flag)  # of those: whether the same token stands before each of them
 
 
 class Flags(Kind):

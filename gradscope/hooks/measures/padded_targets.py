@@ -1,8 +1,11 @@
-"""Counts the padding among the targets of a classification loss, at its first call from a place, where an embedding of
-as many rows as there are classes has named it: `padding_idx`."""
+"""Counts the padding among the targets of a classification loss, at its first calls from a place: the index that an
+embedding of as many rows as there are classes has named (`padding_idx`), or one that shows itself. In the tokens
+that such an embedding was given it stands in one run in each row, of another length in each, all of which end at the
+same place, and nowhere else; and the targets are the tokens, or those one place further on."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import torch
@@ -16,6 +19,9 @@ LOSSES = ("cross_entropy", "nll_loss")
 EMBEDDING = ("input", "weight", "padding_idx")
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
 MAX_ELEMENTS = 10_000_000
+FIRST = 3  # calls of a place in which padding that shows itself is looked for
+ROWS, PLACES = 4, 3  # at least
+MAX_TOKENS = 1_000_000
 
 
 class PaddedTargets(Hook):
@@ -23,18 +29,35 @@ class PaddedTargets(Hook):
 
     def install(self) -> None:
         self.padding: dict[int, int] = {}  # rows of an embedding → which of them is padding
+        self.shown: dict[tuple[int, tuple[int, ...], bool], tuple[int, bool, torch.Tensor]] = {}
+        """Rows of an embedding, form of its tokens, whether that was turned round → index, whether it comes after the
+        same token in all rows, where it stands."""
+        self.looked: Counter[int] = Counter()  # at these sites of an embedding, and of a loss
         self.told: set[int] = set()
         self.recorder.functions.follow(["embedding"], self._embedding)
         self.recorder.functions.follow(LOSSES, self._loss)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(EMBEDDING, args, kwargs)
-        padding, weight = given.get("padding_idx"), given.get("weight")
-        if isinstance(padding, int) and isinstance(weight, torch.Tensor) and weight.dim() == 2:
+        padding, weight, tokens = given.get("padding_idx"), given.get("weight"), given.get("input")
+        if not isinstance(weight, torch.Tensor) or weight.dim() != 2:
+            return
+        if isinstance(padding, int):
             self.padding[len(weight)] = padding % len(weight)
+        elif torch.is_grad_enabled() and isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
+            site = self.recorder.sites.current(frame)
+            if self.looked[site] >= FIRST or not measurable(tokens) or not tokens.is_cpu:
+                return
+            self.looked[site] += 1
+            if tokens.dtype == torch.int64 and 0 < tokens.numel() <= MAX_TOKENS:
+                with torch.no_grad(), private.aside():
+                    for turned in (False, True):
+                        found = _runs(tokens.detach().t() if turned else tokens.detach())
+                        if found is not None:
+                            self.shown[len(weight), tuple(tokens.shape), turned] = found
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if not self.padding or not torch.is_grad_enabled():
+        if not (self.padding or self.shown) or not torch.is_grad_enabled():
             return
         given = by_name(ARGUMENTS, args, kwargs)
         scores, target = given.get("input"), given.get("target")
@@ -42,22 +65,65 @@ class PaddedTargets(Hook):
             return
         if scores.dim() < 2 or target.dtype != torch.int64 or not target.is_cpu:
             return
-        classes = scores.shape[1]
-        index = self.padding.get(classes)
-        if (
-            index is None
-            or not 0 < target.numel() <= MAX_ELEMENTS
-            or given.get("ignore_index", -100) == index
-        ):
+        if not 0 < target.numel() <= MAX_ELEMENTS:
             return
         if given.get("reduction", "mean") == "none" or given.get("weight") is not None:
             return  # the program may leave it out itself
         site = self.recorder.sites.current(frame)
         if site in self.told:
             return
+        classes, left_out = scores.shape[1], given.get("ignore_index", -100)
+        index = self.padding.get(classes)
+        if index is None:
+            self._look_for(site, name, target, classes, left_out)
+        elif left_out != index:
+            self._tell(site, name, target, classes, index, named=True)
+
+    def _look_for(self, site: int, name: str, target: torch.Tensor, classes: int, left_out: object) -> None:
+        """Tells of targets that have the padding that the tokens of an embedding show."""
+        if self.looked[site] >= FIRST:
+            return
+        self.looked[site] += 1
+        for (rows, form, turned), (index, marked, places) in self.shown.items():
+            if rows == classes and places.numel() == target.numel() and left_out != index:
+                with torch.no_grad(), private.aside():
+                    stands = target.detach().reshape(form) == index
+                    same = _same_runs(stands.t() if turned else stands, places)
+                if same:
+                    self._tell(site, name, target, classes, index, marked=marked)
+                    return
+
+    def _tell(
+        self, site: int, name: str, target: torch.Tensor, classes: int, index: int, **more: bool
+    ) -> None:
         self.told.add(site)
         with torch.no_grad(), private.aside():
             share = int((target.detach() == index).sum()) / target.numel()
-        self.recorder.emit(
-            "padded_targets", site, {"name": name, "index": index, "classes": classes, "share": share}
-        )
+        found = {"name": name, "index": index, "classes": classes, "share": share, **more}
+        self.recorder.emit("padded_targets", site, found)
+
+
+def _runs(rows: torch.Tensor) -> tuple[int, bool, torch.Tensor] | None:
+    """The token that stands in one run in each row, its runs ending at the same place and of several lengths; whether
+    the token before them is the same in all rows; where it stands."""
+    if rows.shape[0] < ROWS or rows.shape[1] < PLACES:
+        return None
+    for some in (rows[:, -1], rows.reshape(-1)):
+        index = int(some.mode().values)
+        places = rows == index
+        lengths, reached = places.sum(1), places.any(0).nonzero()
+        if int(lengths.max()) < 2 or int(lengths.min()) == int(lengths.max()):
+            continue
+        end, count = int(reached[-1]), torch.arange(rows.shape[1])
+        wanted = (count <= end) & (count > end - lengths.unsqueeze(1))
+        if int((lengths > 0).sum()) * 2 < len(rows) or not bool((places == wanted).all()):
+            continue
+        behind = (lengths > 0) & (lengths <= end)
+        before = rows[behind, (end - lengths)[behind]]
+        return index, len(before) > 0 and bool((before == before[0]).all()), places
+    return None
+
+
+def _same_runs(targets: torch.Tensor, tokens: torch.Tensor) -> bool:
+    """Whether the padding of the targets stands where that of the tokens does, or one place before."""
+    return bool((targets == tokens).all()) or bool((targets[:, :-1] == tokens[:, 1:]).all())

@@ -6,16 +6,21 @@ by as much.
 
 Fix: `ignore_index=` with that number; the mean is then one over the places that count.
 
-Silent on: losses without reduction or with weights of the classes, which the program may mask itself, a few places of
-padding, padding that no embedding names by `padding_idx`.
+Measured: the index that an embedding has as `padding_idx`, or one that shows itself: in the tokens and in the targets
+it stands behind each sequence, of whatever length, and nowhere else. Where that index may be what ends a sequence, too,
+this is a note.
+Silent on: losses without reduction or with weights of the classes, which the program may mask itself; a few places of
+padding.
 """
 
 from collections.abc import Iterator
 
+from gradscope.analysis.made import layer_site
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located, source
 from gradscope.events import PaddedTargets
 from gradscope.fixes.calls import with_argument
-from gradscope.model import Finding
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -61,16 +66,47 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
             continue
         place, index = event.site.user, event.index
         plain = event.name in source(trace, place).partition("(")[0]
+        made = None if plain else _made(trace, event)
         fix = f"leave it out of the mean: give `ignore_index={index}` to "
-        fix += located(trace, place) if plain else f"the loss that {located(trace, place)} calls"
+        if plain or made is not None:
+            fix += located(trace, made or place)
+        else:
+            fix += f"the loss that {located(trace, place)} calls"
+        if not event.named and not event.marked:
+            fix += f"; where {index} is to end a sequence as well, put -100 in place of all but the first of each"
         yield Finding(
             message=f"`{event.name}` counts the padding: {event.share:.0%} of its targets are {index}",
             cause=place,
             cause_label=f"learns to give {index} behind the end of each sequence",
-            seen=(
-                f"at its first call {event.share:.0%} of the targets were {index}, which the embedding of the same"
-                f" {event.classes} words takes for padding (`padding_idx={index}`), and the loss left none out",
-            ),
+            related=((made, "the loss, made without it"),) if made is not None else (),
+            seen=(_seen(event),),
             fix=fix,
-            edits=with_argument(trace, place, "ignore_index", str(index)) if plain else (),
+            edits=with_argument(
+                trace, made or place, "ignore_index", str(index), 2 if made is not None else -1
+            )
+            if plain or made is not None
+            else (),
+            severity="" if event.named or event.marked else "note",
         )
+
+
+def _made(trace: Trace, event: PaddedTargets) -> Site | None:
+    """Where the layer of torch's was made that computes the loss."""
+    for _, op in paths(trace).used_calls({event.name}):
+        if op.site.user.span() == event.site.user.span():
+            return layer_site(trace, op, alone=True)
+    return None
+
+
+def _seen(event: PaddedTargets) -> str:
+    share = f"{event.share:.0%} of the targets were {event.index}"
+    if event.named:
+        return (
+            f"at its first call {share}, which the embedding of the same {event.classes} words takes for padding"
+            f" (`padding_idx={event.index}`), and the loss left none out"
+        )
+    return (
+        f"in one of its first calls {share}: in each row one run of another length, all ending at the same place,"
+        f" and {event.index} nowhere else; so it was in the tokens of the embedding of the same {event.classes} words"
+        + (", where the same token stood before each run" if event.marked else "")
+    )

@@ -1,7 +1,7 @@
 """More programs of GS746: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_criterion_of_flattened_targets() -> None:  # fix: by hand
+def bad_criterion_of_flattened_targets() -> None:
     import torch
     from torch import nn
 
@@ -62,6 +62,90 @@ def good_classes_of_another_kind() -> None:
     for _ in range(3):
         words = torch.randint(1, 9, (6, 5))
         loss = nn.functional.cross_entropy(head(embedding(words).mean(1)), torch.arange(6) % 3)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_padding_shows_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*embedding.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(2, 6, (8, 1))
+        words = torch.randint(1, 8, (8, 7)).masked_fill(torch.arange(7) > lengths, 0)
+        words = words.masked_fill(torch.arange(7) == lengths, 8)
+        scores = head(embedding(words[:, :-1]))
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), words[:, 1:])  # cause: GS746
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_padding_by_columns_and_no_end_mark() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8), nn.GRU(8, 8), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        words = torch.randint(0, 8, (8, 7)).masked_fill(torch.arange(7) > torch.randint(2, 6, (8, 1)), 8).t()
+        scores = head(rnn(embedding(words[:-1]))[0])
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[1:].flatten())  # cause: GS746
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_all_but_the_first_left_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*embedding.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(2, 6, (8, 1))
+        words = torch.randint(1, 9, (8, 7)).masked_fill(torch.arange(7) > lengths, 0)
+        right = words[:, 1:].masked_fill(torch.arange(1, 7) > lengths + 1, -100)
+        loss = nn.functional.cross_entropy(head(embedding(words[:, :-1])).transpose(1, 2), right)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_the_same_mark_at_the_start() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*embedding.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        words = torch.randint(0, 9, (8, 9)).masked_fill(torch.tensor([1] + [0] * 7 + [1]).bool(), 0)
+        scores = head(embedding(words[:, :-1]))
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), words[:, 1:])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_blanks_of_one_length() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):  # remember the digits over the blanks
+        digits, blanks = torch.randint(1, 9, (8, 3)), torch.zeros(8, 6, dtype=torch.long)
+        asked, right = torch.cat([digits, blanks], 1), torch.cat([blanks, digits], 1)
+        scores = head(rnn(embedding(asked))[0])
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), right)
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -691,6 +691,17 @@ class ZeroOnes(Kind):
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
 
 
+class Hinge(Kind):
+    """A ReLU, or a `clamp` with the bound 0, that never cut anything off."""
+
+    __slots__ = ()
+    of = "hinge"
+    name = Field(_text)  # of the call
+    calls = Field(_count)  # that were looked at
+    low = Field(_known)  # of what it was given
+    high = Field(_known)
+
+
 class KeptPlaces(Kind):
     """Whenever looked at, a mask over a loss let only places with one and the same target through, which are the ends
     of sequences."""

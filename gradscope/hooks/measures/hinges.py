@@ -1,0 +1,57 @@
+"""The range of what a ReLU, or a `clamp` with the bound 0, was given from a line, where it never cut anything off: most
+that are part of a model do so in their first call, and are not looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.values import measurable
+
+FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
+MAX_ELEMENTS = 1_000_000
+MAX_SITES = 256
+
+
+class Hinges(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.cut: set[int] = set()  # sites that have cut something off
+        self.calls: dict[int, int] = {}
+        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.recorder.functions.follow(["relu", "clamp", "clamp_min", "clip"], self._call)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = by_name(("input", "min", "max"), args, kwargs)
+        value: Any = given.get("input")
+        if not getattr(value, "requires_grad", False) or (name != "relu" and given.get("min") != 0):
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.cut or (site not in self.calls and len(self.calls) >= MAX_SITES):
+            return
+        calls = self.calls[site] = self.calls.get(site, 0) + 1
+        if calls > FIRST and calls & (calls - 1):
+            return
+        if not measurable(value) or not value.is_cpu or value.layout is not torch.strided:
+            return
+        if not 0 < value.numel() <= MAX_ELEMENTS or value.is_complex():
+            return
+        with torch.no_grad(), private.aside():
+            low, high = (float(bound) for bound in torch.aminmax(value.detach()))
+        if not low > 0:
+            self.cut.add(site)
+            self.seen.pop(site, None)
+            return
+        told = self.seen.setdefault(site, {"name": name, "calls": 0, "low": low, "high": high})
+        told["calls"] += 1
+        told["low"], told["high"] = min(told["low"], low), max(told["high"], high)
+
+    def _tell(self) -> None:
+        for site, found in self.seen.items():
+            self.recorder.emit("hinge", site, found)

@@ -41,16 +41,16 @@ class Source:
         line = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
         return (Edit(self.path, line, 1, line, 1, f"{self._indent(statement)}{text}\n"),)
 
-    def after(self, statement: ast.stmt | None, text: str, inner: str = "") -> Edits:
-        """Puts the statement `text` on a line of its own after another and its block; `inner` is a
-        statement of its own block."""
+    def after(self, statement: ast.stmt | None, text: str, *inner: str) -> Edits:
+        """Puts the statement `text` on a line of its own after another and its block; each of `inner` is the one
+        statement of the block before it."""
         if statement is None or not self._alone(statement):
             return ()
         _, _, last, _ = self.file.span(statement)
         end = len(self.file.lines[last - 1]) + 1  # a comment stays on its line
         indent = self._indent(statement)
-        block = f"\n{indent}{self._unit()}{inner}" if inner else ""
-        return (Edit(self.path, last, end, last, end, f"\n{indent}{text}{block}"),)
+        lines = [f"\n{indent}{self._unit() * depth}{line}" for depth, line in enumerate((text, *inner))]
+        return (Edit(self.path, last, end, last, end, "".join(lines)),)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
         return (Edit(self.path, *self.file.span(node), text),)

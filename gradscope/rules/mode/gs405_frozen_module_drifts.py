@@ -11,6 +11,7 @@ Silent on: networks that are frozen for a while (a critic in the generator's ste
 copies; layers whose statistics did not move.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
@@ -21,7 +22,7 @@ from gradscope.analysis.words import located, numbers, source
 from gradscope.events import Drift, Mode
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -77,45 +78,86 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     site = events[0].site.user
     layers = known.layers([e.module for e in events])
-    name = _frozen_part(trace, known, events)
+    part = _frozen_part(trace, known, events[0])
     seen = []
     for event in events[:2]:
         module = trace.modules[event.module]
         label = f"{module.path}.{event.name}" if module.path else event.name
         seen.append(f"`{label}` moved from {numbers(event.before)} to {numbers(event.after)}")
     times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
-    bare, switched = name.strip("`"), _switched(trace, events[0])
-    elsewhere = name.startswith("the ")
-    after = f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
-    only = ""
-    if any(p.passes or p.steps for p in trace.parameters if p.module in {e.module for e in events}):
-        only = f"not any(p.requires_grad for p in {bare}.parameters())"
-        after += " once it is frozen; before that it was trained, and needs training mode"
+    switched = _switched(trace, events[0])
+    trained = any(p.passes or p.steps for p in trace.parameters if p.module in {e.module for e in events})
+    if {e.module for e in events} <= known.members(part.id):
+        name = _name(trace, part, events[0])
+        fix, edits = _back_in_eval(trace, site, switched, name, trained)
+        message = f"{name} is frozen, but its running statistics move: {layers} ran in training mode"
+    else:
+        fix, edits = _each_back_in_eval(trace, site, switched)
+        message = f"{layers} are frozen, but their running statistics move: they ran in training mode"
     return Finding(
-        message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
+        message=message,
         cause=site,
         cause_label="called in training mode",
         seen=(*seen, f"{at_least(trace, times, 'call')} in training mode from this line"),
-        fix=f"call {f'`eval()` on {name}' if elsewhere else f'`{bare}.eval()`'} {after}: frozen parameters are not"
-        f" enough{f': `if {only}: {bare}.eval()`' if only and not elsewhere else ''}",
+        fix=fix,
         count=times,
-        edits=() if elsewhere else _kept_in_eval(trace, site, switched, bare, only),
+        edits=edits,
         subjects=frozenset({("call", site.location())}),
     )
 
 
-def _frozen_part(trace: Trace, known: Calls, events: list[Drift]) -> str:
-    """The largest module around these layers that nothing trains in."""
-    module = trace.modules[events[0].module]
-    gone = frozen_for_good(trace, events[0].site.user.location())
+def _back_in_eval(
+    trace: Trace, site: Site, switched: Site | None, name: str, trained: bool
+) -> tuple[str, tuple[Edit, ...]]:
+    bare, elsewhere = name.strip("`"), name.startswith("the ")
+    only = f"not any(p.requires_grad for p in {bare}.parameters())" if trained else ""
+    where_to = _where_to(trace, site, switched)
+    if trained:
+        where_to += " once it is frozen; before that it was trained, and needs training mode"
+    if elsewhere:
+        return f"call `eval()` on {name} {where_to}: frozen parameters are not enough", ()
+    condition = f": `if {only}: {bare}.eval()`" if only else ""
+    edits = _kept_in_eval(trace, site, switched, bare, only)
+    return f"call `{bare}.eval()` {where_to}: frozen parameters are not enough{condition}", edits
+
+
+def _each_back_in_eval(trace: Trace, site: Site, switched: Site | None) -> tuple[str, tuple[Edit, ...]]:
+    """Layers that lie here and there in a model, of which the rest is trained."""
+    call = trace.source_file(switched.path).at(switched) if switched is not None else None
+    owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    model = ast.unparse(owner) if owner is not None else "model"
+    loop = (
+        f"for part in {model}.modules():",
+        'if hasattr(part, "running_mean") and not any(p.requires_grad for p in part.parameters()):',
+        "part.eval()",
+    )
+    edits: tuple[Edit, ...] = ()
+    if switched is not None and owner is not None:
+        here = Source(trace, switched.path)
+        edits = here.after(here.file.statement(switched), *loop)
+    return f"put each of them back {_where_to(trace, site, switched)}: `{' '.join(loop)}`", edits
+
+
+def _where_to(trace: Trace, site: Site, switched: Site | None) -> str:
+    return f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
+
+
+def _frozen_part(trace: Trace, known: Calls, event: Drift) -> Module:
+    """The largest module around this layer that nothing trains in."""
+    module = trace.modules[event.module]
+    gone = frozen_for_good(trace, event.site.user.location())
     while module.parent is not None:
         above = trace.modules[module.parent]
         members = known.members(above.id)
         if any(p.requires_grad and p.id not in gone for p in trace.parameters if p.module in members):
             break
         module = above
+    return module
+
+
+def _name(trace: Trace, module: Module, event: Drift) -> str:
     root = trace.modules[module.root]
-    called = trace.modules[events[0].called]
+    called = trace.modules[event.called]
     if (
         module.path and called.root != root.id and called.name
     ):  # it was a part of another model when it was first called

@@ -56,6 +56,34 @@ def bad_frozen_after_a_long_training() -> None:
         opt.step()
 
 
+def bad_frozen_norms_here_and_there() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.norm(self.linear(x)).relu()
+
+    def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        model.train()
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4) + 1).pow(2).mean().backward()  # cause: GS405
+            optimizer.step()
+
+    net = nn.Sequential(nn.BatchNorm1d(4), Block(), Block(), nn.Linear(4, 2))
+    for part in net.modules():
+        if isinstance(part, nn.BatchNorm1d):
+            part.eval().requires_grad_(False)
+    opt = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):
+        train(net, opt)
+
+
 def good_critic_frozen_in_turn() -> None:
     import torch
     from torch import nn

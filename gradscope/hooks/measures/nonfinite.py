@@ -96,6 +96,8 @@ class NonFinite(Hook):
             self._remember(roots[0])
         if len(roots) == 1 and not single_finite(roots[0], self.forward.suspect):
             self.loss = float(roots[0].detach())
+            if looked:
+                self._note_mild(nodes_below(roots, MAX_NODES))
             self.origin = self._forward_origin(roots[0])
         affordable = self.spent < SHARE * (began - self.since)
         if self.loss is None and (
@@ -193,13 +195,18 @@ class NonFinite(Hook):
         if not nodes:
             return
         self.last = private.sequence_of(nodes[0])
+        if self.recorder.segment.looked:
+            self._note_mild(nodes)
         for node in nodes:
-            number, mild = private.sequence_of(node), is_mild(node)
-            if mild and self.recorder.segment.looked:
-                self.mild.add(self.last - number)
-            if self.forward.suspect or (not mild and is_risky(private.name_of(node))):
+            number = private.sequence_of(node)
+            if self.forward.suspect or (is_risky(private.name_of(node)) and not is_mild(node)):
                 self.nodes[number] = node
                 self.handles.append(node.register_hook(self._hook(number)))
+
+    def _note_mild(self, nodes: list[Any]) -> None:
+        """nodes: of the graph that is known, the newest first."""
+        last = private.sequence_of(nodes[0]) if nodes else 0
+        self.mild.update(last - private.sequence_of(node) for node in nodes if is_mild(node))
 
     def _oldest(self, roots: list[Any]) -> int:
         """Where to stop: no node of this pass with a smaller number is watched, as far as is known."""

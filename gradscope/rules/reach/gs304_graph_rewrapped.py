@@ -118,7 +118,7 @@ def _finding(
         fix=fix,
         count=loss.count,
         edits=edits,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("leaf", site.location())},
     )
 
 
@@ -154,7 +154,7 @@ def _term(trace: Trace, term: Wrapped) -> Finding:
         count=term.loss.count,
         edits=edits,
         severity="warning",
-        subjects=frozenset({("term", *term.made.location())}),
+        subjects=frozenset({("term", *term.made.location()), ("leaf", term.made.location())}),
     )
 
 
@@ -205,10 +205,11 @@ def _of_numbers(trace: Trace, made: Site, before: list[Op], otherwise: str) -> s
     )
 
 
-_CUTS = ("item", "detach", "data")  # of them, those that leave the graph behind
+_NUMBERS = ("item", "tolist", "numpy")  # methods that give numbers outside of torch
+_CUTS = (*_NUMBERS, "detach", "data")  # leave the graph behind
 
 
-_COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
+_COPIES = (*_NUMBERS, "detach", "clone", "cpu", "requires_grad_")  # methods that give the same numbers
 
 
 def as_it_is(trace: Trace, site: Site, cut: Site | None = None) -> tuple[str, tuple[Edit, ...]]:
@@ -252,7 +253,7 @@ def _behind(here: Source, node: ast.expr) -> tuple[ast.expr | None, bool]:
     value, mended = node, False
     if isinstance(value, ast.Call) and value.args and here.file.is_imported(value.func):
         value, mended = value.args[0], True
-        if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "item"):
+        if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _NUMBERS):
             return None, False
     while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _COPIES:
         assert isinstance(value.func, ast.Attribute)

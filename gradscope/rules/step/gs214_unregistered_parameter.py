@@ -133,9 +133,11 @@ def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Param
         label = "a tensor, no `nn.Parameter`: not registered"
     else:
         what = plural(layers, "layer") if layers else plural(len(lost), "tensor")
+        one = (layers or len(lost)) == 1
         holder = HOLDERS.get(kind, "nn.ModuleList") if layers else OF_LEAVES.get(kind, "nn.ParameterList")
         message = (
-            f"{held} is a plain {kind}: its {what} are not part of the model, and no optimizer gets them"
+            f"{held} is a plain {kind}: its {what} {'is' if one else 'are'} not part of the model, and no optimizer"
+            f" gets {'it' if one else 'them'}"
         )
         label = f"a plain {kind}: what it holds is not registered"
     value = assigned_value(trace, made, f"self.{name}")

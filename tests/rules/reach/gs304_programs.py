@@ -71,6 +71,35 @@ def bad_number_put_back() -> None:
         opt.step()
 
 
+def bad_values_put_back_as_a_list() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden = encoder(torch.randn(8, 4))
+        hidden = torch.tensor(hidden.tolist(), requires_grad=True)  # cause: GS304
+        loss = decoder(hidden).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_values_put_back_by_numpy() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden = encoder(torch.randn(8, 4))
+        loss = decoder(torch.tensor(hidden.detach().cpu().numpy(), requires_grad=True))  # cause: GS304
+        opt.zero_grad()
+        loss.pow(2).mean().backward()  # effect: GS304
+        opt.step()
+
+
 def bad_item_put_back() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -95,6 +95,9 @@ def _volatile(text: str) -> list[tuple[tuple[int, int, int, int], str]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return []
+    own = _own(tree)
+    if "<module>" in own or not _has_torchs(tree):
+        return []
     helpers = {
         node.name: [argument.arg for argument in node.args.args]
         for node in ast.walk(tree)
@@ -104,12 +107,40 @@ def _volatile(text: str) -> list[tuple[tuple[int, int, int, int], str]]:
     todo: list[tuple[ast.AST, str]] = [(tree, "<module>")]
     while todo:
         node, function = todo.pop()
-        if isinstance(node, ast.Call) and _is_volatile(node, helpers):
+        if isinstance(node, ast.Call) and function not in own and _is_volatile(node, helpers):
             end = (node.end_lineno or node.lineno, (node.end_col_offset or node.col_offset) + 1)
             found.append(((node.lineno, node.col_offset + 1, *end), function))
         inside = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
         todo += [(child, inside) for child in ast.iter_child_nodes(node)]
     return sorted(found)
+
+
+def _own(tree: ast.Module) -> set[str]:
+    """The functions, or the module, that define a `Variable` of their own."""
+    found: set[str] = set()
+    todo: list[tuple[ast.AST, str]] = [(tree, "<module>")]
+    while todo:
+        node, function = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if node.name == "Variable":
+                found.add(function)
+            function = node.name
+        todo += [(child, function) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def _has_torchs(tree: ast.Module) -> bool:
+    """Whether `Variable` may be torch's in a file: it is imported from torch, or by a star, or written out."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            of_torch = (node.module or "").partition(".")[0] == "torch" or [n.name for n in node.names] == [
+                "*"
+            ]
+            if of_torch and any(n.name in ("Variable", "*") for n in node.names):
+                return True
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).endswith("autograd.Variable"):
+            return True
+    return False
 
 
 def _hands_on(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -8,7 +8,8 @@ the name.
 Fix: take the second statement out, or let it contain the first result.
 
 Measured: no operation and no pass of the run takes the first result, but for its number.
-Silent on: results that are bound anew under a condition, values without a graph, a second call of the same expression.
+Silent on: results that are bound anew under a condition (but for a sum that a term was added to by `+=`), values
+without a graph, a second call of the same expression.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import replace
 
 from gradscope.analysis.loop import settled
 from gradscope.analysis.never_read import read_later
-from gradscope.analysis.ops import EXITS
+from gradscope.analysis.ops import ADDITIONS, EXITS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
@@ -97,6 +98,8 @@ def _lost(trace: Trace, graph: Graph, op: Op) -> tuple[Finding | None] | None:
     place = op.site.user
     file = trace.source_file(place.path)
     statement = file.statement(place)
+    if isinstance(statement, ast.AugAssign):
+        return _sum(trace, graph, op, statement)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     if isinstance(statement.targets[0], ast.Tuple):
@@ -109,10 +112,53 @@ def _lost(trace: Trace, graph: Graph, op: Op) -> tuple[Finding | None] | None:
     anew = _bound_anew(Source(trace, place.path), statement, statement.targets[0].id)
     if anew is None:
         return None
+    return (None,) if _is_read(trace, graph, value) else (_loss(trace, graph, op, statement, anew),)
+
+
+def _is_read(trace: Trace, graph: Graph, value: int) -> bool:
+    """Whether an operation or a pass takes a value, for more than its number."""
     readers = [one for one in graph.consumers.get(value, ()) if one.name not in EXITS]
-    if readers or (graph.id, value) in paths(trace).roots or (graph.id, value) in read_later(trace):
-        return (None,)
-    return (_loss(trace, graph, op, statement, anew),)
+    return bool(readers) or (graph.id, value) in paths(trace).roots or (graph.id, value) in read_later(trace)
+
+
+def _sum(trace: Trace, graph: Graph, op: Op, statement: ast.AugAssign) -> tuple[Finding | None] | None:
+    """The same for the sum that `loss += term` gives to its name."""
+    place, value = op.site.user, op.outputs[0]
+    whole = (place.line, place.column) == (statement.lineno, statement.col_offset + 1)
+    if not isinstance(statement.target, ast.Name) or op.name not in ADDITIONS or not whole:
+        return None
+    anew = _sum_bound_anew(Source(trace, place.path), statement, statement.target.id)
+    if graph.values[value].shape or anew is None:
+        return None
+    return (None,) if _is_read(trace, graph, value) else (_loss(trace, graph, op, statement, anew),)
+
+
+def _sum_bound_anew(here: Source, statement: ast.stmt, name: str) -> ast.Assign | None:
+    """The next statement that gives the name a value which is not made of it, where nothing between reads the name:
+    conditions around either are no matter."""
+    while True:
+        siblings = here.siblings(statement)
+        place = next(i for i, one in enumerate(siblings) if one is statement)
+        for later in _flat(siblings[place + 1 :]):
+            if isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]:
+                plain = isinstance(later.value, ast.Constant) or name in names_in(later.value, ast.Load)
+                return None if plain else later
+            if name in names_in(later):
+                return None
+        above = here.file.parent.get(id(statement))
+        if not isinstance(above, ast.If):
+            return None
+        statement = above
+
+
+def _flat(block: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements of a block, and in place of an `if` without an `else` its test and those of its own."""
+    for statement in block:
+        if isinstance(statement, ast.If) and not statement.orelse:
+            yield statement.test
+            yield from _flat(statement.body)
+        else:
+            yield statement
 
 
 def _gives(trace: Trace, op: Op, statement: ast.Assign) -> bool:
@@ -134,7 +180,9 @@ def _bound_anew(here: Source, statement: ast.Assign, name: str) -> ast.Assign | 
     return None
 
 
-def _loss(trace: Trace, graph: Graph, op: Op, first: ast.Assign, anew: ast.Assign) -> Finding | None:
+def _loss(
+    trace: Trace, graph: Graph, op: Op, first: ast.Assign | ast.AugAssign, anew: ast.Assign
+) -> Finding | None:
     known, here = paths(trace), Source(trace, op.site.user.path)
     name = ast.unparse(anew.targets[0])
     behind = known.behind((graph.id, op.outputs[0])) & {p.id for p in trace.parameters if p.optimizers}

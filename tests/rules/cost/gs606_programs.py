@@ -22,3 +22,20 @@ def good_helper_that_is_not_asked() -> None:
 
     weight = torch.ones(3, requires_grad=True)
     assert (weight * to_var(torch.ones(3))).requires_grad
+
+
+def good_variable_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    def Variable(data: torch.Tensor, volatile: bool = False) -> torch.Tensor:
+        torch.set_grad_enabled(not volatile)
+        return data
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(Variable(torch.randn(8, 3), volatile=True))
+        opt.zero_grad()
+        model(Variable(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()

@@ -44,6 +44,38 @@ def bad_state_copied_twice() -> None:
         opt.step()
 
 
+def bad_sum_of_terms_begun_anew_in_the_middle() -> None:
+    import torch
+    from torch import nn
+
+    encoder, judge = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    opt_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+    weights = {"adversarial": 0.1, "identity": 0.5, "distance": 1.0}
+
+    def combined(x: torch.Tensor, code: torch.Tensor) -> torch.Tensor:
+        loss, terms = torch.zeros(()), {}
+        if weights["adversarial"] > 0:
+            adversarial = nn.functional.softplus(-judge(code)).mean()
+            terms["adversarial"] = float(adversarial)
+            loss += adversarial * weights["adversarial"]  # cause: GS324
+        if weights["identity"] > 0:
+            identity = (1 - torch.cosine_similarity(code, x)).mean()
+            loss = identity * weights["identity"]  # effect: GS324
+        if weights["distance"] > 0:
+            loss += nn.functional.mse_loss(code, x) * weights["distance"]
+        return loss
+
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        opt_judge.zero_grad()
+        (judge(x).pow(2).mean() + (judge(encoder(x).detach()) - 1).pow(2).mean()).backward()
+        opt_judge.step()
+        opt.zero_grad()
+        combined(x, encoder(x)).backward()
+        opt.step()
+
+
 def good_first_phase_on_one_term() -> None:
     import torch
     from torch import nn
@@ -126,3 +158,26 @@ def good_evaluated_between_loss_and_pass() -> None:
         opt.step()
         loss = torch.zeros(())
         print(loss)
+
+
+def good_sum_shown_and_begun_anew() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        shown = torch.zeros(())
+        for batch in range(2):
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            shown += loss.detach()
+            if batch % 2:
+                print(shown.item())
+                shown = torch.zeros(())
+            total = torch.zeros(())
+            total += loss
+            if epoch == 1:
+                total = total + model.weight.pow(2).sum()
+            opt.zero_grad()
+            total.backward()
+            opt.step()

@@ -192,13 +192,19 @@ def _read_after(scope: ast.AST, loop: ast.For, statement: ast.Assign, name: str)
     """Whether anything may read the variable after the statement, before it is bound by the loop again."""
     last = (statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
     inside = {id(node) for node in ast.walk(loop)}
+    # `p.requires_grad = True` reads nothing of the new tensor: it ends with the turn all the same.
+    flagged = {
+        id(node.value)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+    }
     for node in ast.walk(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return True
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
         if id(node) in inside:
-            if (node.lineno, node.col_offset) >= last:
+            if (node.lineno, node.col_offset) >= last and id(node) not in flagged:
                 return True
         elif not _bound_by_another(scope, node, name):
             return True

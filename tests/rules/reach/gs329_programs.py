@@ -62,6 +62,22 @@ def bad_zeros_for_a_name() -> None:
         opt.step()
 
 
+def bad_new_weights_for_a_name() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    for name, weights in net.named_parameters():
+        if name.startswith("2."):
+            weights = torch.randn(weights.shape) * 0.02  # cause: GS329
+            weights.requires_grad = True
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (net(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
 def good_value_kept_in_a_dictionary() -> None:
     import torch
     from torch import nn

@@ -44,7 +44,7 @@ class Constant:
 def constants(known: Paths) -> Iterator[Constant]:
     """Once per line of a cut."""
     told: set[tuple[str, int]] = set()
-    used, whole = _used(known), _lines_seen_whole(known)
+    used, whole = used_in_passes(known), _lines_seen_whole(known)
     for root, events in known.roots.items():
         stepped = frozenset().union(*(used.get((event.graph, event.roots), ()) for event in events))
         trained = known.reach([root], ZERO_GRADIENT).parameters & stepped
@@ -72,7 +72,7 @@ def _lines_seen_whole(known: Paths) -> bool:
     return seen[False] <= seen[True]
 
 
-def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
+def used_in_passes(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
     """Graph and roots of a pass → parameters whose gradients from it a step, or an update by hand, used."""
     found: dict[tuple[int, tuple[int, ...]], set[int]] = {}
     for fill in gradients(known.trace).fills:
@@ -82,7 +82,7 @@ def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
 
 def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
     parts = terms(known, root, of_samples=True)
-    if len(parts) < 2 or not _is_cut(known, root):
+    if len(parts) < 2 or not is_cut(known, root):
         return
     for part in parts:
         if known.parameter_of(part) is not None:
@@ -172,7 +172,7 @@ def _meant_for_others(
     )
 
 
-def _is_cut(known: Paths, root: Key) -> bool:
+def is_cut(known: Paths, root: Key) -> bool:
     """Whether a way back from a loss ends anywhere although something before requires a gradient."""
     for number, index in known.flow([root]).order:
         graph = known.graph(number)

@@ -196,7 +196,9 @@ def _read_after(scope: ast.AST, loop: ast.For, statement: ast.Assign, name: str)
     flagged = {
         id(node.value)
         for node in ast.walk(loop)
-        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.Attribute)
+        and node.attr == "requires_grad"
+        and isinstance(node.ctx, ast.Store)
     }
     for node in ast.walk(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:

@@ -85,6 +85,8 @@ def test_gradients_that_are_used_without_a_step_are_used(use: str) -> None:
         "print(net.weight.grad.tolist(), net.bias.grad.numpy())",
         "size = sum(p.grad.norm().item() for p in net.parameters())\nprint(f'{size:.3f}')",
         "assert torch.isfinite(net.weight.grad).all()",
+        "bool((net.weight.grad != 0).any())",
+        "sum(p.grad.abs().sum().item() for p in net.parameters()) / 2",
     ],
 )
 def test_gradients_that_are_only_shown_are_not(look: str) -> None:

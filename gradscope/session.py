@@ -68,6 +68,7 @@ class Session:
         self.recorder = Recorder(self.writer, main, prove=prove)
         self.recorder.sample, self.recorder.only = sample, steps
         self.rank, self.child = rank, child
+        self.recorder.several = rank is not None or child is not None
         self.stood: int | None = None  # the site where a signal found it
         self.recorder.signals.process_exit.connect(self.stop)
         self.hooks: list[Hook] = []

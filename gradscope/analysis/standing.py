@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Any
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.names import place
+from gradscope.analysis.words import counted
 from gradscope.events import Crashed
 from gradscope.model import Site, listed_ranks
 from gradscope.store import Member, Run, Trace
+
+# What Python's fault handler says, and the signal that it means.
+_FATAL = {
+    "Aborted": "SIGABRT", "Segmentation fault": "SIGSEGV", "Bus error": "SIGBUS",
+    "Floating point exception": "SIGFPE", "Floating-point exception": "SIGFPE", "Illegal instruction": "SIGILL",
+}  # fmt: skip
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.*)$', re.MULTILINE)
 
 
 def how_it_ended(run: Run) -> list[str]:
@@ -46,6 +55,8 @@ def _end(member: Member) -> str:
         where = f" at {place(site)}" if site is not None and site.kind == "user" else ""
         return f"ended by {exception.get('type', 'an exception')}{where}"
     code = program.get("exit_code")
+    if not program.get("ended") and (how := _died(member.trace)):
+        return how
     if program.get("ended") and isinstance(code, int) and code >= 0:
         return f"ended with exit code {code}" if code else ""
     if program.get("ended") and code is None:
@@ -60,7 +71,24 @@ def _end(member: Member) -> str:
     doing = f" in `{site.function.rpartition('.')[2]}`" if site.kind == "torch" and "stood" in program else ""
     verb = "it stood" if program.get("stood") is not None else "it was last seen"
     step = member.trace.summary["steps"]
-    return f"{how}: {verb}{doing} at {place(site.user)}, after {step:,} step{'' if step == 1 else 's'}"
+    return f"{how}: {verb}{doing} at {place(site.user)}, after {counted(step, 'step')}"
+
+
+def _died(trace: Trace) -> str:
+    """Of a process that C code ended: by which signal, and where the program stood. "" of others."""
+    head, _, threads = trace.last_words.partition("\n\n")
+    name = _FATAL.get(head.removeprefix("Fatal Python error: ").strip())
+    if name is None:
+        return ""
+    how = f"was ended by {name}, which its own code or a library raised"
+    stacks = threads.split("\n\n")[::-1]  # the first thread that there was is the last that it names
+    for stack in sorted(stacks, key=lambda text: not text.startswith("Current thread")):
+        for path, line, function in _FRAME.findall(stack):
+            if path in trace.sources:
+                site = Site(-1, path, int(line), 1, int(line), 1, function, "user")
+                step = trace.summary["steps"]
+                return f"{how}: it stood at {place(site)}, after {counted(step, 'step')}"
+    return how
 
 
 def _subject(names: list[str]) -> str:

@@ -92,7 +92,7 @@ def gathered(trace: Path, children: Path, keep: bool) -> Path:
     try:
         for path in children.glob(f"*{SUFFIX}"):
             if _saw_nothing(path):
-                for suffix in ("", "-wal", "-shm"):
+                for suffix in ("", "-wal", "-shm", "-died"):
                     Path(f"{path}{suffix}").unlink(missing_ok=True)
         if all(path == trace for path in children.glob(f"*{SUFFIX}")):
             with suppress(OSError):

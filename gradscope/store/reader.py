@@ -193,6 +193,14 @@ class Trace:
         return program
 
     @cached_property
+    def last_words(self) -> str:
+        """What Python's fault handler has written beside the trace of a process that C code ended; "" of others."""
+        try:
+            return Path(f"{self.path}-died").read_text(errors="replace")
+        except OSError:
+            return ""
+
+    @cached_property
     def summary(self) -> dict[str, Any]:
         """steps, passes, distinct_graphs, nodes, overhead (ratio to the plain run, or None)."""
         stored = self.meta.get("summary", {})

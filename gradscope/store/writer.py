@@ -61,7 +61,7 @@ class TraceWriter:
                 head = file.read(72)
             if head and (len(head) < 72 or int.from_bytes(head[68:72], "big") != APPLICATION_ID):
                 raise GradscopeError(f"{path} exists and is not a gradscope trace: not overwritten")
-            for suffix in ("", "-wal", "-shm"):
+            for suffix in ("", "-wal", "-shm", "-died"):
                 Path(f"{path}{suffix}").unlink(missing_ok=True)
         with quiet():
             self.db = _connection(path)
@@ -213,7 +213,10 @@ def _fold_in(db: sqlite3.Connection) -> None:
 
 
 def tidy(path: Path) -> None:
-    """Removes the files beside a trace that a reader kept its writer from removing."""
+    """Removes the files beside a trace that a reader kept its writer from removing, or that hold nothing."""
+    with suppress(OSError):
+        if not (words := Path(f"{path}-died")).stat().st_size:
+            words.unlink()
     if Path(f"{path}-wal").exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as db:
             _fold_in(db)

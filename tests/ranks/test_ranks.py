@@ -33,6 +33,8 @@ def train(rank):
         model(torch.randn(8, 4)).pow(2).mean().backward()
         if rank and step == 3 and "killed" in sys.argv:
             os.kill(os.getpid(), signal.SIGKILL)
+        if rank and step == 3 and "aborts" in sys.argv:
+            os.abort()  # as gloo does
         if rank and step == 3 and "raises" in sys.argv:
             raise ValueError("of its own")
         if rank and step == 3 and "hangs" in sys.argv:
@@ -374,6 +376,40 @@ def test_a_rank_that_dies_is_told_and_its_trace_read(how: str, end: str, told: s
         line = int(note.partition(f"{told}")[2].partition(",")[0])
         assert "optimizer.zero_grad()" in (ran.folder / "train.py").read_text().splitlines()[line - 1], note
     assert all("nother rank has gone" in f["message"] for f in report["findings"])
+
+
+def test_a_rank_that_c_code_ends_is_told_with_its_signal_and_line(ranks: Start) -> None:
+    plain = ranks(SCRIPT, "clean", "aborts", how="plain")
+    ran = ranks(SCRIPT, "clean", "aborts")
+    assert (ran.status, ran.out) == (plain.status, plain.out)
+    line = 1 + program(SCRIPT).splitlines().index("            os.abort()  # as gloo does")
+    told = "rank 1 was ended by SIGABRT, which its own code or a library raised"
+    assert f"{told}: it stood at train.py:{line}, after 3 steps" in ran.report()["unwatched"]
+    assert {path.name for path in ran.run.iterdir() if path.name.endswith("-died")} == {
+        "rank-1.gradscope-died"
+    }
+
+
+def test_the_fault_handler_is_the_programs(ranks: Start) -> None:
+    body = """
+        import faulthandler
+
+        rank = begin()
+        train(rank)
+        said = [faulthandler.is_enabled(), faulthandler.disable(), faulthandler.is_enabled()]
+        faulthandler.enable()
+        said += [faulthandler.is_enabled(), faulthandler.disable(), faulthandler.is_enabled()]
+        end()
+        print(said) if not rank else None
+        """
+    plain = ranks(TRAIN + textwrap.dedent(body), how="plain")
+    ran = ranks(TRAIN + textwrap.dedent(body))
+    assert (
+        (ran.status, ran.out)
+        == (plain.status, plain.out)
+        == (0, "[False, False, False, True, True, False]\n")
+    )
+    assert not list(ran.run.glob("*-died"))
 
 
 @pytest.mark.parametrize("started", [both, pytest.param(torchrun, marks=pytest.mark.nightly)])

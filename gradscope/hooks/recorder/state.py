@@ -44,6 +44,7 @@ class State:
         self.sample = True
         self.only: Container[int] | None = None  # the steps to look at, where they are given
         self.children: Path | None = None  # where processes that the program starts keep their traces
+        self.several = False  # this is one of several processes of a run
         self.launches = False  # the program does nothing but start others
         self.closely = 0  # watches inside this one that want every step looked at
         self.signals = Signals()

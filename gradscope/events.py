@@ -1071,6 +1071,7 @@ class Sampler(Kind):
     epochs = Field(_count)  # different ones, two at most
     shuffles = Field(_flag)
     parts = Field(_count)  # how many it divides the data into (`num_replicas`); 0 in an older trace
+    part = Field(_id)  # the one that it gives; None in an older trace
 
 
 class Loader(Kind):

@@ -37,6 +37,8 @@ CALLS = 8  # of a wrapper, whose inputs are printed
 PASSES = 256  # up to here what is wrapped is printed after the 1st, 2nd, 4th, 8th …
 EVALUATIONS = 4  # in which buffers are printed
 FIRST = 3  # steps, before which the gradients are printed
+OTHERS = (4, 16)  # steps, before which parameters are printed that no wrapper and no optimizer knows
+FEW = 512  # of them
 STEPS_APART = 1024  # at most, between two steps whose parameters are printed
 
 MANY = 250  # parameters; of more the steps are farther apart
@@ -78,6 +80,7 @@ class Sampled:
     times: int = 0
     shuffles: bool = False
     parts: int = 0
+    part: int = 0
     epochs: set[int] = field(default_factory=set)
 
 
@@ -206,6 +209,8 @@ class Distributed(Hook):
             self._print("parameters", optimizer, 0, sys._getframe(2))
         if step < FIRST:  # what is done to them shows in each step, or in none
             self._print("gradients", optimizer, step + 1, sys._getframe(2))
+        if step + 1 in OTHERS and self.wrappers:
+            self._print("others", optimizer, step + 1, sys._getframe(2))
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         step = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
@@ -226,7 +231,9 @@ class Distributed(Hook):
                 site = recorder.sites.current(frame)
                 number = recorder.services.optimizer_number(optimizer, site)
                 records = [recorder.ledger.of(p) for group in groups_of(optimizer) for p in group["params"]]
-                printed = (print_of_parameters if kind == "parameters" else print_of_gradients)(records)
+                if kind == "others":
+                    records = self._others()
+                printed = (print_of_gradients if kind == "gradients" else print_of_parameters)(records)
                 if printed is not None:
                     self._keep(printed.told(kind, number, step, site))
         except BaseException as error:
@@ -234,6 +241,15 @@ class Distributed(Hook):
         finally:
             recorder.paused -= 1
             recorder.own_time += perf_counter() - began
+
+    def _others(self) -> list[LeafRecord]:
+        """Parameters that stay with this rank: of an averaged teacher, a target network."""
+        known = {leaf.id for wrapper in self.wrappers for leaf in wrapper.parameters}
+        return [
+            record
+            for record in self.recorder.ledger.all
+            if record.registered and not record.optimizers and record.id not in known
+        ][:FEW]
 
     def _after_pass(self, site: int, failed: BaseException | None) -> None:
         """Prints what is wrapped where perhaps only other ranks make steps."""
@@ -288,7 +304,7 @@ class Distributed(Hook):
                     known.loop = recorder.sites.current(sys._getframe(1))
                     known.times += 1
                     known.shuffles = bool(sampler.shuffle)
-                    known.parts = int(sampler.num_replicas)
+                    known.parts, known.part = int(sampler.num_replicas), int(sampler.rank)
                     if len(known.epochs) < 2:
                         known.epochs.add(int(sampler.epoch))
                 except BaseException as error:
@@ -307,7 +323,7 @@ class Distributed(Hook):
                     "sampler", known.site,
                     {
                         "loop": known.loop, "times": known.times, "epochs": len(known.epochs),
-                        "shuffles": known.shuffles, "parts": known.parts,
+                        "shuffles": known.shuffles, "parts": known.parts, "part": known.part,
                     },
                 )  # fmt: skip
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
+from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
 from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
+from gradscope.analysis.rank_gradients import TooLate, averaged_too_late, changed_after_average
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
@@ -26,6 +28,7 @@ from gradscope.store import Member, Run, Trace
 
 _SHOWN = 4  # ranks whose numbers are told
 _ASKED = 32  # ranks at whose ends is looked
+_AGAIN = "a reentrant checkpoint runs the layer again within the pass: what that adds stays on its rank"
 _UNSYNCED = "under `no_sync`, and a step uses these gradients as they are"
 
 
@@ -66,6 +69,12 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (averaged := hand_averaged(run)) is not None:
         finding = _not_alike(averaged)
         yield from ((member, finding) for member in run.ranks)
+    if (late := averaged_too_late(run)) is not None:
+        finding = _too_late(late)
+        yield from ((member, finding) for member in run.ranks)
+    if (left := left_behind(run)) is not None:
+        finding = _left_behind(left)
+        yield from ((member, finding) for member in [*left.writers, *left.others])
     if (drift := drifted(run)) is not None:
         finding = _drift(drift)
         yield from ((member, finding) for member, _ in drift.values)
@@ -109,6 +118,54 @@ def _not_alike(found: HandAveraged) -> Finding:
         why="what is not averaged parts with each step: the ranks train different models",
         fix=f"average the gradients of {names} too, as those of {other} are",
         severity="note" if found.whole else "warning",
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _too_late(found: TooLate) -> Finding:
+    trace = found.values[0][0].trace
+    names = parameter_names(trace, found.parameters)
+    first = parameter_names(trace, found.parameters[:1])
+    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
+    step = located(trace, found.step, "the step")
+    return Finding(
+        message=f"the gradients of {names} are averaged over the ranks, and the step has used them before",
+        cause=found.site,
+        cause_label="averages what the step no longer uses",
+        effect=found.step,
+        effect_label="makes another step on each rank",
+        seen=(
+            f"norm of {first}'s gradient when the first step used it: {shown}",
+            f"they differed at each of the first {found.steps:,} steps, and the parameters, which were the same before"
+            " them, do now",
+        ),
+        why="a step uses the gradients as they are when it is called: these are still those of one rank's data",
+        fix=f"average the gradients between `backward()` and {step}, and wait for it where it is asynchronous",
+        subjects=parameter_subjects(found.parameters),
+        since=Since(1),
+    )
+
+
+def _left_behind(found: LeftBehind) -> Finding:
+    trace = found.writers[0].trace
+    names = parameter_names(trace, found.parameters)
+    others = _members(found.others)
+    return Finding(
+        message=f"{names}, which all ranks work with, are written to on {_members(found.writers)} alone",
+        cause=found.site,
+        cause_label=f"{_members(found.writers)} {'comes' if len(found.writers) == 1 else 'come'} here, others do not",
+        effect=found.call,
+        effect_label=f"{others} {'works' if len(found.others) == 1 else 'work'} with what they were at first",
+        seen=(
+            f"norm of {parameter_names(trace, found.parameters[:1])} before step {found.step:,}:"
+            f" {found.norms[0]:.7g} on {found.writers[0].name}, {found.norms[1]:.7g} on {found.others[0].name}",
+            f"{found.times:,} writes on {found.writers[0].name}, none on {others};"
+            f" {found.others[0].name} called their module {found.calls:,} times",
+        ),
+        why="no wrapper knows them, and nothing sends them to the other ranks",
+        fix=f"do it on all ranks ({located(trace, found.site, 'this line')}), whose parameters are the same; or send"
+        " the result: `dist.broadcast(p, 0)` for each",
+        severity="warning",
         subjects=parameter_subjects(found.parameters),
     )
 
@@ -243,6 +300,8 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         for round_ in rounds(trace, of):
             if not round_.synced and not round_.around and round_.step is not None:
                 return round_.call.site.user, _UNSYNCED
+    if (changed := changed_after_average(parting)) is not None:
+        return changed.site, _AGAIN if changed.again else "writes to the gradients after they were averaged"
     if (written := _written(trace, parting)) is not None:
         return written, "writes to what differs afterwards, and to nothing else"
     if not parting.step:
@@ -318,4 +377,6 @@ def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
     if label == _UNSYNCED:
         call = located(trace, cause, "the call of the model")
         return f"make {call} outside of `no_sync` where its pass is the last before a step: that one averages the sum"
+    if label == _AGAIN:
+        return f"call {located(trace, cause, 'the checkpoint')} with `use_reentrant=False`"
     return f"let all ranks do the same at {located(trace, cause, 'this line')}"

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
-from gradscope.analysis.words import located, parameter_subjects
+from gradscope.analysis.words import counted, located, parameter_subjects
 from gradscope.analysis.wrappers import Round, rounds, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Wrapped
 from gradscope.model import Finding, listed_ranks
@@ -127,12 +127,18 @@ def _same_data(run: Run) -> Iterator[tuple[Member, Finding]]:
         alike for alike in groups.values() if len(alike) > 1 and _learn_alike([member for member, _ in alike])
     ]
     told = [listed_ranks([str(m.rank) for m, _ in alike]) for alike in shared]
+    parts = {
+        sampler.site.user.location()
+        for alike in shared[:1]
+        for sampler in alike[0][0].trace.of(Sampler)
+        if sampler.parts > 1 and all(_gives(member, sampler) for member, _ in alike)
+    }
     seen = [f"the inputs of the first {_ENOUGH} calls are the same, number by number"]
     if len(groups) > 1:
         seen.append(f"on ranks {'; on ranks '.join(told[:_SHOWN])}{'; …' if len(told) > _SHOWN else ''}")
     for alike in shared:
         for member, of in alike:
-            yield member, _same(member, of, len(alike), seen)
+            yield member, _same(member, of, len(alike), seen, parts)
 
 
 def _given(trace: Trace, wrapper: int) -> tuple[tuple[tuple[str, float], ...], ...]:
@@ -160,7 +166,15 @@ def _learn_alike(members: list[Member]) -> bool:
     )
 
 
-def _same(member: Member, of: Wrapped, ranks: int, seen: list[str]) -> Finding:
+def _gives(member: Member, sampler: Sampler) -> bool:
+    """Whether the sampler of the same line gives this rank the same part."""
+    known = (sampler.site.user.location(), sampler.parts, sampler.part)
+    return sampler.part is not None and any(
+        (other.site.user.location(), other.parts, other.part) == known for other in member.trace.of(Sampler)
+    )
+
+
+def _same(member: Member, of: Wrapped, ranks: int, seen: list[str], given: set[tuple[str, int]]) -> Finding:
     trace = member.trace
     call = next((r.call for r in rounds(trace, of) if not r.around), None)
     site = call.site.user if call is not None else of.site.user
@@ -174,9 +188,29 @@ def _same(member: Member, of: Wrapped, ranks: int, seen: list[str]) -> Finding:
         made = located(trace, few.site.user, "the `DistributedSampler`")
         seen = [
             *seen,
-            f"{made} divides the data into {few.parts:,} parts, the model is averaged over {world:,} ranks",
+            f"{made} divides the data into {counted(few.parts, 'part')}, the model is averaged over {world:,} ranks",
         ]
         fix = f"give {made} the number of all ranks and this one's among them, or leave both out: it asks for them"
+    one = next((s for s in trace.of(Sampler) if s.site.user.location() in given), None)
+    if one is not None:
+        made = located(trace, one.site.user, "the `DistributedSampler`")
+        seen = [*seen, f"{made} gives each of them part {one.part:,} of {one.parts:,}"]
+        fix = f"give {made} the number of this rank (`rank=dist.get_rank()`), or leave it out: it asks for it"
+    sampler = few or one
+    if sampler is not None:
+        return Finding(
+            message=f"{ranks:,} ranks are given the same data: each computes what the others do",
+            cause=sampler.site.user,
+            cause_label="divides the data into fewer parts"
+            if few is not None
+            else "gives them the same part",
+            effect=site,
+            effect_label="called with the same input on each of them",
+            related=((of.site.user, "wrapped here"),),
+            seen=tuple(seen),
+            fix=fix,
+            severity="warning",
+        )
     return Finding(
         message=f"{ranks:,} ranks are given the same data: each computes what the others do",
         cause=site,

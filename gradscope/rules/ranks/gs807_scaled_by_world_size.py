@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from math import isclose
 
 from gradscope.analysis.ops import LOSSES, MEANS
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.rank_gradients import reductions
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward, Clip, Wrapped
@@ -185,7 +185,7 @@ def _by_size(trace: Trace) -> bool:
 
 
 def _reduced_again(trace: Trace, of: Wrapped) -> Iterator[Finding]:
-    place = next((site for site in _reductions(trace)), None)
+    place = next((site for site in reductions(trace)), None)
     if place is None or len(trace.optimizers) != 1:
         return
     ((number, _),) = trace.optimizers.items()
@@ -209,17 +209,3 @@ def _reduced_again(trace: Trace, of: Wrapped) -> Iterator[Finding]:
         severity="note" if _by_size(trace) else "",
         subjects=parameter_subjects(of.parameters),
     )
-
-
-def _reductions(trace: Trace) -> Iterator[Site]:
-    """Where the program gives gradients to `all_reduce`."""
-    for path, function, node in nodes_that_ran(trace):
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).rpartition(".")[2] == "all_reduce"
-            and node.args
-        ):
-            if any(
-                isinstance(part, ast.Attribute) and part.attr == "grad" for part in ast.walk(node.args[0])
-            ):
-                yield site_of(path, function, node)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
 
 def net() -> nn.Module:
@@ -354,3 +356,138 @@ def bad_loaded_from_another_model_of_one_rank() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()  # effect: GS801
+
+
+def bad_averaged_after_the_step() -> None:
+    torch.manual_seed(0)
+    model = net()
+    torch.manual_seed(torch.distributed.get_rank())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+        for p in model.parameters():
+            torch.distributed.all_reduce(p.grad)  # cause: GS801
+            assert p.grad is not None
+            p.grad /= torch.distributed.get_world_size()
+
+
+def bad_noise_of_each_rank() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        for p in model.parameters():
+            assert p.grad is not None
+            p.grad.add_(torch.randn_like(p.grad), alpha=0.01)  # cause: GS801
+        opt.step()  # effect: GS801
+
+
+def good_noise_of_all_ranks() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    noise = torch.Generator().manual_seed(3)
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        for p in model.parameters():
+            assert p.grad is not None
+            p.grad.add_(torch.randn(p.shape, generator=noise), alpha=0.01)
+        opt.step()
+
+
+def bad_reentrant_checkpoints_of_one_layer() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(2):
+                x = checkpoint(self.layer, x, use_reentrant=True)  # cause: GS801
+            y: torch.Tensor = self.head(x)
+            return y
+
+    model = DistributedDataParallel(Twice())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 4).requires_grad_()).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def good_checkpoints_of_one_layer() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(2):
+                x = checkpoint(self.layer, x, use_reentrant=False)
+            y: torch.Tensor = self.head(x)
+            return y
+
+    model = DistributedDataParallel(Twice())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_teacher_of_one_rank() -> None:
+    torch.manual_seed(0)
+    inner = net()
+    teacher = copy.deepcopy(inner).requires_grad_(False)
+    torch.manual_seed(torch.distributed.get_rank())
+    model = DistributedDataParallel(inner)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        target = teacher(x)  # effect: GS801
+        (model(x) - target + 1).pow(2).mean().backward()
+        opt.step()
+        if torch.distributed.get_rank() == 0:
+            with torch.no_grad():
+                for old, new in zip(teacher.parameters(), inner.parameters(), strict=True):
+                    old.lerp_(new, 0.1)  # cause: GS801
+
+
+def good_teacher_that_is_sent() -> None:
+    torch.manual_seed(0)
+    inner = net()
+    teacher = copy.deepcopy(inner).requires_grad_(False)
+    torch.manual_seed(torch.distributed.get_rank())
+    model = DistributedDataParallel(inner)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        (model(x) - teacher(x) + 1).pow(2).mean().backward()
+        opt.step()
+        if torch.distributed.get_rank() == 0:
+            with torch.no_grad():
+                for old, new in zip(teacher.parameters(), inner.parameters(), strict=True):
+                    old.lerp_(new, 0.1)
+        for p in teacher.parameters():
+            torch.distributed.broadcast(p, 0)
+
+
+def good_teacher_of_one_rank_for_its_own_evaluation() -> None:
+    inner = net()
+    teacher = copy.deepcopy(inner).requires_grad_(False)
+    model = DistributedDataParallel(inner)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        if torch.distributed.get_rank() == 0:
+            with torch.no_grad():
+                for old, new in zip(teacher.parameters(), inner.parameters(), strict=True):
+                    old.lerp_(new, 0.1)
+            teacher(torch.randn(8, 4))

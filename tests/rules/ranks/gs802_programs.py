@@ -36,10 +36,22 @@ def bad_sampler_of_fewer_parts() -> None:
     model = DistributedDataParallel(nn.Linear(4, 1))
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     data = points()
-    sampler = DistributedSampler(data, num_replicas=1, rank=0)
+    sampler = DistributedSampler(data, num_replicas=1, rank=0)  # cause: GS802
     for x, y in DataLoader(data, batch_size=8, sampler=sampler):
         opt.zero_grad()
-        (model(x) - y).pow(2).mean().backward()  # cause: GS802
+        (model(x) - y).pow(2).mean().backward()  # effect: GS802
+        opt.step()
+
+
+def bad_sampler_of_the_first_rank() -> None:
+    """The number of the machine in place of that of the rank."""
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    sampler = DistributedSampler(data, num_replicas=dist.get_world_size(), rank=0)  # cause: GS802
+    for x, y in DataLoader(data, batch_size=8, sampler=sampler):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()  # effect: GS802
         opt.step()
 
 

@@ -1,0 +1,166 @@
+"""Gradients that differ between the ranks when a step uses them, though the program averages them: what came between,
+or came too late."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isclose
+
+from gradscope.analysis.parting import Parting, same_shapes
+from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.wrappers import wrapped
+from gradscope.model import Parameter, Site
+from gradscope.store import Member, Run, Trace
+from gradscope.store.outline import outline_of_prints
+
+_NOISE = 1e-5  # relative
+_LEAST = 2  # steps
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What made averaged gradients differ. `again`: a layer's forward and backward that a reentrant checkpoint runs
+    within the pass; else a line of the program that writes to them."""
+
+    site: Site
+    again: bool
+
+
+@dataclass(frozen=True)
+class TooLate:
+    """Gradients that the program averages once a step has used them. `values`: norms of that of the first parameter,
+    when its first step used it."""
+
+    site: Site  # of the `all_reduce`
+    step: Site | None
+    parameters: list[int]  # ids in the first member's trace
+    values: list[tuple[Member, float]]
+    steps: int  # that were compared
+
+
+def reductions(trace: Trace) -> Iterator[Site]:
+    """Where the program gives gradients to `all_reduce`."""
+    for path, function, node in nodes_that_ran(trace):
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).rpartition(".")[2] == "all_reduce"
+            and node.args
+            and any(map(_is_grad, ast.walk(node.args[0])))
+        ):
+            yield site_of(path, function, node)
+
+
+def changed_after_average(parting: Parting) -> Changed | None:
+    """Of wrapped parameters that part: None where their gradients were the same, or were not looked at."""
+    members = [member for member, _ in parting.values]
+    trace = members[0].trace
+    if not parting.known or parting.after_pass or not _gradients_differ(members, parting):
+        return None
+    written = {site.location(): site for site in _writes(trace, trace.parameter(parting.parameters[0]))}
+    if len(written) == 1:
+        return Changed(next(iter(written.values())), again=False)
+    calls = [op.site for graph in trace.graphs for op in graph.ops if op.name == "CheckpointFunction"]
+    if not written and len(calls) > 1:
+        return Changed(calls[-1].user, again=True)
+    return None
+
+
+def averaged_too_late(run: Run) -> TooLate | None:
+    """The first optimizer of a run without a wrapper of which that is so; None where traces are missing."""
+    if not 1 < run.world == len(run.ranks) or any(wrapped(group[0].trace) for group in run.alike):
+        return None
+    if len({outline_of_prints(member.trace) for member in run.ranks}) < run.world:
+        return None  # some of them average, if not all
+    members = run.ranks[:_COMPARED]
+    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
+        if (found := _too_late(members, number)) is not None:
+            return found
+    return None
+
+
+_COMPARED = 32  # ranks
+
+
+def _too_late(members: list[Member], number: int) -> TooLate | None:
+    weights = [member.trace.prints("parameters").get(number, {}) for member in members]
+    gradients = [member.trace.prints("gradients")[number] for member in members]
+    steps = sorted(set.intersection(*(set(table) for table in gradients)))
+    last = max(set.intersection(*(set(table) for table in weights)), default=0)
+    if len(steps) < _LEAST or not last or any(0 not in table for table in weights):
+        return None
+    ids = [sorted(table[0][1], key=int) for table in weights]
+    if len({len(own) for own in ids}) != 1 or not same_shapes(members, ids):
+        return None
+    found = []
+    for place in range(len(ids[0])):
+        rows = [[t[step][1].get(own[place]) for t, own in zip(gradients, ids, strict=True)] for step in steps]
+        begun, ended = (
+            [t[step][1].get(own[place], 0.0) for t, own in zip(weights, ids, strict=True)]
+            for step in (0, last)
+        )
+        if all(not value for row in rows for value in row):
+            continue
+        if not _alike(begun) or any(_alike(row) for row in rows):
+            return None
+        if not _alike(ended):
+            found.append(place)
+    trace = members[0].trace
+    for site in reductions(trace) if found else ():
+        at = (site.path, site.line)
+        given = [p for p in found if at in {r[:2] for r in trace.parameter(int(ids[0][p])).read_at}]
+        if given:
+            own = [ids_[given[0]] for ids_ in ids]
+            norms = [t[steps[0]][1].get(id) or 0.0 for t, id in zip(gradients, own, strict=True)]
+            step = trace.site(gradients[0][steps[0]][0])
+            return TooLate(
+                site, step.user if step is not None else None, [int(ids[0][p]) for p in given],
+                list(zip(members, norms, strict=True)), len(steps),
+            )  # fmt: skip
+    return None
+
+
+def _gradients_differ(members: list[Member], parting: Parting) -> bool:
+    """Whether the gradient of the first parameter that parts differed when that step used it."""
+    tables = [m.trace.prints("gradients") for m in members]
+    id = str(parting.parameters[0])
+    for number in set.intersection(*(set(table) for table in tables)):
+        printed = [table[number].get(parting.step) for table in tables]
+        if printed[0] is None or id not in printed[0][1]:
+            continue
+        place = list(printed[0][1]).index(id)
+        rows = [list(one[1].values()) if one is not None else [] for one in printed]
+        if len({len(row) for row in rows}) == 1:
+            return not _alike([row[place] for row in rows])
+    return False
+
+
+def _writes(trace: Trace, parameter: Parameter) -> Iterator[Site]:
+    """Lines of the program that read this parameter's gradient and write to it, clearing aside."""
+    read = {place[:2] for place in parameter.read_at}
+    for path, function, node in nodes_that_ran(trace):
+        if not isinstance(node, (ast.Call, ast.Assign, ast.AugAssign)) or (path, node.lineno) not in read:
+            continue
+        if isinstance(node, ast.Call):
+            called = node.func
+            if (
+                not isinstance(called, ast.Attribute)
+                or not called.attr.endswith("_")
+                or called.attr == "zero_"
+            ):
+                continue
+            target: ast.AST = called.value
+        else:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if any(map(_is_grad, ast.walk(target))):
+            yield site_of(path, function, node)
+
+
+def _is_grad(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
+
+
+def _alike(values: Sequence[float | None]) -> bool:
+    first = values[0] or 0.0
+    return all(isclose(value or 0.0, first, rel_tol=_NOISE) for value in values)

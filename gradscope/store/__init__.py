@@ -13,7 +13,7 @@ from gradscope.store.part import Start, copy_part
 from gradscope.store.reader import Trace
 from gradscope.store.run import Member, Run
 from gradscope.store.schema import SCHEMA_VERSION
-from gradscope.store.writer import TraceWriter, pack, pack_numbers, pack_parameter, tidy
+from gradscope.store.writer import TraceWriter, left_out, pack, pack_numbers, pack_parameter, tidy
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -26,6 +26,7 @@ __all__ = [
     "Trace",
     "TraceWriter",
     "copy_part",
+    "left_out",
     "pack",
     "pack_norms",
     "pack_numbers",

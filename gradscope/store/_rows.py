@@ -12,6 +12,7 @@ from itertools import starmap
 from typing import Any
 
 from gradscope.model import Edge, Node, Op, Site, Value
+from gradscope.store.schema import COMMON
 
 Row = tuple[Any, ...]
 Sites = Mapping[int, Site]
@@ -45,10 +46,14 @@ def values_of(rows: Sequence[Row], sites: Sites) -> tuple[Value, ...]:
         idx, kind, shape, dtype, device, rg, leaf, op, position, alias_of, hidden, node, parameter, module,
         origin, site,
     ) = _columns(rows)  # fmt: skip
+    kinds, dtypes, devices = (
+        [text or common for text in column]
+        for column, common in zip((kind, dtype, device), COMMON, strict=True)
+    )
     origins = {text: tuple(json.loads(text)) if text else None for text in set(origin)}
     return tuple(
         map(
-            Value, idx, kind, _few(shape), dtype, device, map(bool, rg), map(bool, leaf), op, position, alias_of,
+            Value, idx, kinds, _few(shape), dtypes, devices, map(bool, rg), map(bool, leaf), op, position, alias_of,
             map(bool, hidden), node, parameter, module, map(origins.__getitem__, origin), map(sites.get, site),
         )
     )  # fmt: skip

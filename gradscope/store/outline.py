@@ -22,7 +22,9 @@ _SAME = (
     "SELECT * FROM graph ORDER BY id",
     "SELECT graph, idx, name, site, module, region, inputs, outputs, nodes, cut FROM op ORDER BY graph, idx",
     "SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step",
-    "SELECT id, json_remove(data, '$.grad_norm') FROM parameter ORDER BY id",
+    # A list where the run has ended (store/alike.py).
+    "SELECT id, json_remove(data, CASE json_type(data) WHEN 'array' THEN '$[3]' ELSE '$.grad_norm' END) FROM parameter"
+    " ORDER BY id",
 )
 _BUT_FOR_NUMBERS = (
     "SELECT id, data FROM optimizer ORDER BY id",

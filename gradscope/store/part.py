@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradscope.store.schema import INDEX
+from gradscope.store.schema import INDEX, MANY_OPS
 from gradscope.store.writer import pack
 
 _NEVER = 1 << 60
@@ -48,7 +48,8 @@ def copy_part(trace: Path, target: Path, start: Start | None, program: dict[str,
         _optimizers(part, since, _parameters(part, since))
         _facts(part, since, program)
         part.execute("COMMIT")
-        part.execute(INDEX)
+        if part.execute("SELECT coalesce(sum(ops), 0) FROM graph").fetchone()[0] > MANY_OPS:
+            part.execute(INDEX)
 
 
 def _drop_before(db: sqlite3.Connection, start: Start) -> None:

@@ -30,6 +30,7 @@ from gradscope.model import (
 )
 from gradscope.source import SourceFile, lines_of, parsed
 from gradscope.store._rows import NODES, OPS, VALUES, nodes_of, ops_of, values_of
+from gradscope.store.alike import parameters_of
 from gradscope.store.norms import read_norms
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
@@ -283,8 +284,7 @@ class Trace:
     @_sound
     def parameters(self) -> list[Parameter]:
         found = []
-        for id, data in self.rows("SELECT id, data FROM parameter ORDER BY id"):
-            fields = json.loads(data)
+        for id, fields in parameters_of(self.rows):
             fields["shape"] = tuple(fields["shape"])
             fields["optimizers"] = tuple(fields.get("optimizers", ()))
             for places in ("read_at", "taken_at"):

@@ -15,8 +15,10 @@ CREATE TABLE site (id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL
   col INTEGER NOT NULL, end_line INTEGER NOT NULL, end_col INTEGER NOT NULL, function TEXT NOT NULL);
 CREATE TABLE module (id INTEGER PRIMARY KEY, path TEXT NOT NULL, cls TEXT NOT NULL, root INTEGER NOT NULL,
   parent INTEGER, name TEXT NOT NULL, site INTEGER, held TEXT NOT NULL);
--- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields
+-- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields; in
+-- the trace of a rank that has ended a list, of what it shares with others (in `alike`), and of what it does not
 CREATE TABLE parameter (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE alike (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE optimizer (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER);
 CREATE TABLE graph (id INTEGER PRIMARY KEY, ops INTEGER NOT NULL, nodes INTEGER NOT NULL);
@@ -24,6 +26,7 @@ CREATE TABLE graph (id INTEGER PRIMARY KEY, ops INTEGER NOT NULL, nodes INTEGER 
 CREATE TABLE op (graph INTEGER, idx INTEGER, name TEXT NOT NULL, site INTEGER, module INTEGER, region INTEGER,
   inputs TEXT NOT NULL, outputs TEXT NOT NULL, nodes TEXT NOT NULL, cut TEXT, writes TEXT, written TEXT, extra TEXT,
   PRIMARY KEY (graph, idx)) WITHOUT ROWID;
+-- kind, dtype and device are '' where they are what most are: "intermediate", "float32", "cpu"
 CREATE TABLE value (graph INTEGER, idx INTEGER, kind TEXT NOT NULL, shape TEXT NOT NULL, dtype TEXT NOT NULL,
   device TEXT NOT NULL, requires_grad INTEGER NOT NULL, is_leaf INTEGER NOT NULL, op INTEGER, position INTEGER,
   alias_of INTEGER, hidden INTEGER NOT NULL, node INTEGER, parameter INTEGER, module INTEGER,
@@ -50,7 +53,11 @@ CREATE TABLE print (kind TEXT NOT NULL, of INTEGER NOT NULL, number INTEGER NOT 
   PRIMARY KEY (kind, of, number)) WITHOUT ROWID;
 """
 
-# Made when a run ends: what looks at one module of a large graph need not read the others.
+# What most values are: kind, dtype, device. The writer leaves it out.
+COMMON = ("intermediate", "float32", "cpu")
+
+# Made when a run with so many ops ends: what looks at one module of a large graph need not read the others.
+MANY_OPS = 20_000
 INDEX = "CREATE INDEX IF NOT EXISTS op_by_module ON op (graph, module)"
 
 COLUMNS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable
@@ -13,8 +14,12 @@ from typing import Any
 
 from gradscope.model import GradscopeError
 from gradscope.store._ground import descriptors, kept_open, leak, moved_aside, quiet, still_ours
+from gradscope.store.alike import folded, parameters_of
 from gradscope.store.outline import KEY, outlines
-from gradscope.store.schema import APPLICATION_ID, COLUMNS, INDEX, SCHEMA, SCHEMA_VERSION
+from gradscope.store.schema import APPLICATION_ID, COLUMNS, COMMON, INDEX, MANY_OPS, SCHEMA, SCHEMA_VERSION
+
+SMALL = 1 << 24  # bytes
+PAGE = 1024  # bytes: most norms of a pass take a few, and leave the rest of the last one empty
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -34,6 +39,11 @@ def pack(data: Any) -> str:
 def pack_numbers(numbers: Iterable[int]) -> str:
     """`pack` for what most rows hold, a list of whole numbers."""
     return "[" + ",".join(map(str, numbers)) + "]"
+
+
+def left_out(place: int, text: str) -> str:
+    """`text` as a row of `value` has it, whose kind (0), dtype (1) and device (2) are mostly the same."""
+    return "" if text == COMMON[place] else text
 
 
 def pack_parameter(data: dict[str, Any]) -> str:
@@ -146,13 +156,42 @@ class TraceWriter:
                     self.db.execute("ROLLBACK")
                 self._rows = {table: rows + self._rows[table] for table, rows in self._gathered.items()}
                 self._commit()
-                self.db.execute(INDEX)
+                if self._rows_of("SELECT coalesce(sum(ops), 0) FROM graph")[0][0] > MANY_OPS:
+                    self.db.execute(INDEX)
                 if one_of is not None:
-                    found = outlines(lambda query: self.db.execute(query).fetchall(), one_of)
+                    found = outlines(self._rows_of, one_of)
                     self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, pack(found)))
+                    self._make_small()
                 _fold_in(self.db)
             finally:
                 self.db.close()
+
+    def _rows_of(self, query: str) -> list[tuple[Any, ...]]:
+        return self.db.execute(query).fetchall()
+
+    def _make_small(self) -> None:
+        """There may be a thousand of them. A large one is left as it is, which would take long."""
+        pages, size = (self._rows_of(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size"))
+        if pages * size > SMALL:
+            return
+        shared, rows = folded(parameters_of(self._rows_of))
+        self.db.execute("BEGIN")
+        self.db.executemany("INSERT OR REPLACE INTO alike VALUES (?, ?)", shared)
+        self.db.executemany("INSERT OR REPLACE INTO parameter VALUES (?, ?)", rows)
+        if self._rows_of("SELECT coalesce(sum(ops), 0) FROM graph")[0][0] <= MANY_OPS:
+            self.db.execute("DROP INDEX IF EXISTS op_cut")
+        self.db.execute("COMMIT")
+        _fold_in(self.db)
+        if self._rows_of("PRAGMA journal_mode") != [("delete",)]:
+            return  # somebody reads: what is in the log belongs to this file
+        # Into another file, which takes its place: one that is killed meanwhile leaves the old one whole.
+        copy = Path(f"{self.path}-new")
+        try:
+            self.db.execute(f"PRAGMA page_size={PAGE}")
+            self.db.execute("VACUUM INTO ?", (str(copy),))
+            os.replace(copy, self.path)
+        except (sqlite3.Error, OSError):  # no room to do it in
+            copy.unlink(missing_ok=True)
 
     def forget(self) -> None:
         """Never writes again, nor closes the file: in a forked child it is the parent's."""

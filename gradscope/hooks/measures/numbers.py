@@ -140,7 +140,12 @@ class Numbers(Hook):
             self.closer = CLOSER
             self.recorder.measured_at = dict.fromkeys(self.recorder.measured_at, self.recorder.passes + 1)
         self.recorder.writer.add(
-            "number", measured.number, measured.step, measured.site or None, pack(loss), pack_norms(norms)
+            "number",
+            measured.number,
+            measured.step,
+            measured.site or None,
+            pack(loss),
+            pack_norms(norms, exact=False),
         )
 
     def _end(self) -> None:

@@ -12,7 +12,7 @@ from gradscope.hooks.recorder.learn import EARLIER, INPUT, INTERNAL, LEAF, OUTSI
 from gradscope.hooks.recorder.segments import Row, Segment
 from gradscope.hooks.recorder.sites import SiteTree
 from gradscope.hooks.recorder.values import Metas
-from gradscope.store import TraceWriter, pack, pack_numbers
+from gradscope.store import TraceWriter, left_out, pack, pack_numbers
 
 MAX_STORED_GRAPHS = 500  # a program whose every step is another graph fills no disk
 MAX_STORED_LISTS = 2_000  # of events, where others are like them; and as many that nothing is like
@@ -360,8 +360,9 @@ class GraphRows:
             node = self._outside.get(external.outside)  # where a write came before what reads it
         self.values.append(
             (
-                self.graph, value, external.kind if external else "intermediate", pack_numbers(shown.shape),
-                shown.dtype, shown.device, shown.requires_grad, shown.is_leaf, maker if maker >= 0 else None,
+                self.graph, value, left_out(0, external.kind) if external else "", pack_numbers(shown.shape),
+                left_out(1, shown.dtype), left_out(2, shown.device), shown.requires_grad, shown.is_leaf,
+                maker if maker >= 0 else None,
                 position.get(value, 0), source_value, hidden,
                 node, external.parameter if external else None,
                 external.module if external else None, origin,

@@ -1,12 +1,15 @@
-"""A watch in the processes that a watched program makes with `multiprocessing`: of those that train a trace is kept."""
+"""A watch in the processes that a watched program makes with `multiprocessing` or `os.fork()`: of those that train a
+trace is kept."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from gradscope.ranks import file_of
@@ -55,8 +58,9 @@ class Watched:
             raised = None
 
 
-def _begun(settings: Settings) -> Session | None:
-    """A watch of this process; None where it has not loaded torch, or it can't be watched: it then runs plain."""
+def _begun(settings: Settings, frame: FrameType | None = None) -> Session | None:
+    """A watch of this process; None where it has not loaded torch, or it can't be watched: it then runs plain. frame:
+    of ours, in which the program's stack begins; by default the caller."""
     if "torch" not in sys.modules:
         return None
     try:
@@ -74,7 +78,7 @@ def _begun(settings: Settings) -> Session | None:
             session.cut_short(-number) if hung else session.stop(-number)
 
         session.recorder.signals.killed.connect(killed)
-        session.start(sys._getframe(1), outermost=True)
+        session.start(frame or sys._getframe(1), outermost=True)
         return session
     except Exception:
         return None
@@ -82,13 +86,25 @@ def _begun(settings: Settings) -> Session | None:
 
 def _over(session: Session, raised: BaseException | None) -> None:
     """Ends the watch, and keeps its trace where there was something to see."""
+    code = raised.code if isinstance(raised, SystemExit) else int(raised is not None)
+    # `torch.multiprocessing.spawn` has caught the exception and leaves by this one.
+    cause = raised.__context__ if isinstance(raised, SystemExit) else raised
+    _closed(session, code if isinstance(code, int) else 0, cause)
+
+
+def end_of_fork(code: int, raised: BaseException | None) -> None:
+    """A child of `os.fork()` has come to the program's end."""
+    from gradscope.session import active
+
+    if (session := active()) is not None:
+        _closed(session, code, raised)
+
+
+def _closed(session: Session, code: int, cause: BaseException | None) -> None:
     from gradscope.hooks.guards.killed import waiting
 
     with suppress(Exception), waiting():  # a pool ends its workers as soon as there is no more work
-        code = raised.code if isinstance(raised, SystemExit) else int(raised is not None)
-        # `torch.multiprocessing.spawn` has caught the exception and leaves by this one.
-        cause = raised.__context__ if isinstance(raised, SystemExit) else raised
-        session.stop(code if isinstance(code, int) else 0, cause)
+        session.stop(code, cause)
         if not session.recorder.passes and session.rank is None:
             session.path.unlink(missing_ok=True)
         elif session.rank is not None:
@@ -126,4 +142,22 @@ def watch_children(session: Session, folder: Path, launches: bool = False) -> No
         )
         return Watched(process, settings)
 
+    def in_fork() -> None:
+        if recorder.thread != threading.get_ident():
+            return  # the frame in which the program's stack begins is none of this thread's
+        number = os.getpid()
+        settings = Settings(
+            str(folder),
+            number,
+            os.getppid(),
+            session.argv,
+            recorder.sites.main,
+            recorder.sample,
+            recorder.prove,
+        )
+        child = _begun(settings, session.outer)
+        if child is not None:
+            child.recorder.signals.process_exit.connect(lambda status: _closed(child, status, None))
+
     recorder.services.in_child = stand_in
+    recorder.services.in_fork = in_fork

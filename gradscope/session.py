@@ -367,6 +367,11 @@ class Session:
             if numpy is not None:
                 numpy.set_state(states[2])
 
+    @property
+    def outer(self) -> FrameType | None:
+        """The frame of ours in which the program's stack begins."""
+        return self._frame
+
     def forget(self) -> None:
         """In a forked child: the parent's trace is not ours to touch."""
         self.running = False

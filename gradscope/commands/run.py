@@ -190,6 +190,9 @@ def command(
             logged.start_once_asked(session, config)
         outcome = run(target)
         if getpid() != process:  # a child that the program forked has come to the program's end
+            from gradscope.offspring import end_of_fork
+
+            end_of_fork(outcome.exit_code, outcome.error)
             return outcome.exit_code
         with _timers_stopped(), _kept_from_ending(place):
             session.stop(outcome.exit_code, outcome.error)

@@ -164,6 +164,50 @@ def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path)
     assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
 
 
+def test_children_of_a_fork_by_hand_have_a_trace_each(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        program("""
+        def work(name):
+            model = nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(5):
+                if name == "exits":
+                    optimizer.zero_grad()
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+            open(name, "w").write(repr([p.tolist() for p in model.parameters()]))
+
+        children = []
+        for how in ("exits", "ends", "raises", "idle"):
+            child = os.fork()
+            if not child:
+                torch.manual_seed(1)
+                if how != "idle":
+                    work(how)
+                if how == "exits":
+                    os._exit(3)
+                if how == "raises":
+                    raise KeyError("of its own")
+                break
+            children.append(child)
+        else:
+            print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+        """)
+    )
+
+    def weights() -> list[str]:
+        return [(tmp_path / name).read_text() for name in ("exits", "ends", "raises")]
+
+    plain = execute(tmp_path, [*python(), "train.py"])
+    before = weights()
+    ran = execute(tmp_path, [*gradscope(), "run", "train.py"])
+    assert (ran.status, ran.out) == (plain.status, plain.out) == (0, "[3, 0, 1, 0]\n")
+    assert ran.err.startswith(plain.err) and weights() == before
+    assert len(names(ran.run)) == 3, "what is idle leaves none"
+    assert ran.findings() == [("GS201", "error", [])] and " and process " in ran.told.partition("-->")[0]
+    assert "ended by KeyError" in ran.told and "ended with exit code 3" in ran.told
+
+
 def test_the_folder_that_is_asked_for_holds_the_traces_of_children_too(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         program("""

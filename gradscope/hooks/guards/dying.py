@@ -35,7 +35,7 @@ class Dying(Hook):
             self._leave()
 
         def disable() -> bool:
-            return False if self.file is not None else real_disable()
+            return self.file is None and bool(real_disable())
 
         def is_enabled() -> bool:
             return self.file is None and real_asked()

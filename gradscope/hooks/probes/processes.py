@@ -1,12 +1,13 @@
 """Watches processes that the program starts and that may train: the ranks of a launcher (torchrun, accelerate), and
-the one program of a launcher that has no ranks to make, run under `gradscope run`; children of `multiprocessing` begin
-a watch of their own (gradscope/offspring.py). Each writes its own trace, in one folder."""
+the one program of a launcher that has no ranks to make, run under `gradscope run`; children of `multiprocessing` and
+of `os.fork()` begin a watch of their own (gradscope/offspring.py). Each writes its own trace, in one folder."""
 
 from __future__ import annotations
 
 import multiprocessing.process
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ class Processes(Hook):
         self.patch(subprocess.Popen, "__init__", self._open(subprocess.Popen.__init__))
         process = multiprocessing.process.BaseProcess
         self.patch(process, "start", self._start(process.start))
+        if hasattr(os, "fork"):
+            self.patch(os, "fork", self._fork(os.fork))
 
     def _open(self, real: Any) -> Any:
         def __init__(popen: Any, args: Any, *more: Any, **kwargs: Any) -> None:
@@ -45,6 +48,20 @@ class Processes(Hook):
         except BaseException as error:
             self.recorder.fault("watching a rank that starts", error)
         return args
+
+    def _fork(self, real: Any) -> Any:
+        services = self.recorder.services
+
+        def fork() -> int:
+            child: int = real()
+            # In the child: what watched its parent is gone by now. `multiprocessing` says itself what a child runs.
+            if not child and not str(sys._getframe(1).f_globals.get("__name__")).startswith(
+                "multiprocessing"
+            ):
+                services.in_fork()
+            return child
+
+        return fork
 
     def _start(self, real: Any) -> Any:
         def start(process: Any) -> None:

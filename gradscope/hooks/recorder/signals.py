@@ -94,6 +94,7 @@ class Services:
         self.in_child: Callable[[Any], Any] = (
             _none  # offspring: what a `multiprocessing.Process` runs in its place
         )
+        self.in_fork: Callable[[], None] = _nothing  # offspring: a child of `os.fork` begins
         self.out_of_sight: Callable[[], AbstractContextManager[None]] = (
             nullcontext  # fast_paths: as without a mode
         )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import starmap
-from typing import Any
+from itertools import repeat
+from typing import Any, TypeVar
 
 from gradscope.model import Edge, Node, Op, Site, Value
 from gradscope.store.schema import COMMON
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 Row = tuple[Any, ...]
 Sites = Mapping[int, Site]
@@ -31,7 +33,7 @@ def ops_of(rows: Sequence[Row], sites: Sites) -> tuple[Op, ...]:
         return ()
     graph, idx, name, site, module, region, inputs, outputs, own, cut, writes, written, extra = _columns(rows)
     return tuple(
-        map(
+        _all(
             Op, idx, name, map(sites.__getitem__, site), module, region, _tuples(inputs), _tuples(outputs),
             _tuples(own), cut, _few(writes), _few(written), graph, _dicts(extra),
         )
@@ -52,7 +54,7 @@ def values_of(rows: Sequence[Row], sites: Sites) -> tuple[Value, ...]:
     )
     origins = {text: tuple(json.loads(text)) if text else None for text in set(origin)}
     return tuple(
-        map(
+        _all(
             Value, idx, kinds, _few(shape), dtypes, devices, map(bool, rg), map(bool, leaf), op, position, alias_of,
             map(bool, hidden), node, parameter, module, map(origins.__getitem__, origin), map(sites.get, site),
         )
@@ -64,8 +66,14 @@ def nodes_of(rows: Sequence[Row], sites: Sites) -> tuple[Node, ...]:
     if not rows:
         return ()
     graph, idx, name, op, edges, site, leaf, parameter = _columns(rows)
-    targets = (tuple(starmap(Edge, pairs)) for pairs in _parsed(edges))
-    return tuple(map(Node, idx, name, op, targets, map(sites.get, site), leaf, graph, parameter))
+    targets = (tuple(map(tuple.__new__, repeat(Edge), pairs)) for pairs in _parsed(edges))
+    return tuple(_all(Node, idx, name, op, targets, map(sites.get, site), leaf, graph, parameter))
+
+
+def _all(kind: type[T], *columns: Iterable[Any]) -> Iterable[T]:
+    """A named tuple for each row of these columns, all as long. (Its own constructor is Python, and as slow as all
+    the rest.)"""
+    return map(tuple.__new__, repeat(kind), zip(*columns, strict=True))
 
 
 def _columns(rows: Sequence[Row]) -> list[tuple[Any, ...]]:

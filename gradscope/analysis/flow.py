@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, paths
@@ -214,20 +215,18 @@ def join(
     shared: dict[int, int] = {}
     for id in (*before, *graphs):
         graph = trace.graph(id)
-        index: dict[int, int] = {}
-        for op in graph.ops:
-            if op.index in wanted.get(id, ()) or id in built or not (built or id in before):
-                index[op.index] = len(flow.ops)
-                flow.ops.append(op)
-        if not index:
+        whole = id in built or not (built or id in before)
+        ops = graph.ops if whole else [graph.ops[at] for at in sorted(wanted.get(id, ()))]
+        if not ops:
             continue
-        _join_values(flow, graph, index, shared, moved)
-        _join_nodes(flow, graph, index)
-        for op_index in index:
-            op = graph.ops[op_index]
-            flow.inputs.append(tuple(flow.joined[id, v] for v in op.inputs))
-            new = [v for v in dict.fromkeys((*op.outputs, *op.written)) if graph.values[v].op == op_index]
-            flow.outputs.append(tuple(flow.joined[id, v] for v in new))
+        index = {op.index: at for at, op in enumerate(ops, len(flow.ops))}
+        flow.ops += ops
+        values = _join_values(flow, graph, index, shared, moved)
+        _join_nodes(flow, graph, index, values)
+        for op in ops:
+            flow.inputs.append(tuple([values[v] for v in op.inputs]))
+            made = op.outputs if not op.written else tuple(dict.fromkeys((*op.outputs, *op.written)))
+            flow.outputs.append(tuple([values[v] for v in made if graph.values[v].op == op.index]))
         if id in before:
             flow.earlier |= frozenset(index.values())
     return flow
@@ -309,8 +308,11 @@ def _shown(
 
 def _join_values(
     flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int], moved: Mapping[Key, Key]
-) -> None:
+) -> list[int]:
+    """Takes in the values of a graph; returns which each of them is in the flow. ops: those that are taken in, by
+    their places in the flow."""
     later = paths(flow.trace).asked_later
+    places: list[int] = []
     for value in graph.values:
         at = None
         if value.op is None and value.origin is not None and value.origin[0] != graph.id:
@@ -320,7 +322,7 @@ def _join_values(
                 at = flow.joined.get(origin)
         elif value.op is not None and value.op not in ops:
             before = _before(graph, value.index)  # a write that is left out makes no new value
-            at = flow.joined.get((graph.id, before)) if before is not None else None
+            at = places[before] if before is not None and before < value.index else None
         if at is None and value.op is None and value.parameter is not None:
             at = shared.get(value.parameter)
         if at is None:
@@ -331,38 +333,41 @@ def _join_values(
             flow.value_node.append(None)
         elif flow.graph_of[at] is not graph:
             flow.taken_over.setdefault(at, []).append((graph.id, value.index))
-        if (id := later.get((graph.id, value.index), value.parameter)) is not None:
+        id = later.get((graph.id, value.index), value.parameter) if later else value.parameter
+        if id is not None:
             flow.parameter_of.setdefault(at, id)
         if value.parameter is not None and value.op is None:
             shared.setdefault(value.parameter, at)
-        flow.joined[graph.id, value.index] = at
+        places.append(at)
+    flow.joined.update(zip(zip(repeat(graph.id), range(len(places))), places, strict=False))
+    return places
 
 
-def _join_nodes(flow: Flow, graph: Graph, ops: dict[int, int]) -> None:
+def _join_nodes(flow: Flow, graph: Graph, ops: dict[int, int], values: list[int]) -> None:
+    """The same for the nodes. values: which each value of the graph is in the flow."""
     known_leaf = {leaf: node for node, leaf in flow.leaf_of.items()}
     owner = {value.node: value.index for value in graph.values if value.node is not None}
+    places: list[int] = []
     for node in graph.nodes:
         at = None
-        if node.leaf is not None and (leaf := flow.joined.get((graph.id, node.leaf))) is not None:
-            at = known_leaf.get(leaf)
+        if node.leaf is not None:
+            at = known_leaf.get(values[node.leaf])
         elif node.op is None and node.index in owner:
-            at = flow.value_node[flow.joined[graph.id, owner[node.index]]]
+            at = flow.value_node[values[owner[node.index]]]
         if at is None:
             at = len(flow.nodes)
             flow.nodes.append(node)
             flow.node_op.append(ops.get(node.op) if node.op is not None else None)
             flow.edges.append([])
             if node.leaf is not None:
-                flow.leaf_of[at] = flow.joined[graph.id, node.leaf]
-        flow.joined_nodes[graph.id, node.index] = at
-    for node in graph.nodes:
-        source = flow.joined_nodes[graph.id, node.index]
+                flow.leaf_of[at] = values[node.leaf]
+        places.append(at)
+    for node, at in zip(graph.nodes, places, strict=True):
+        targets = flow.edges[at]
         for edge in node.edges:
-            target = flow.joined_nodes[graph.id, edge.target]
-            if target not in flow.edges[source]:
-                flow.edges[source].append(target)
-    for value in graph.values:
-        if value.node is not None:
-            at = flow.joined[graph.id, value.index]
-            if flow.value_node[at] is None:
-                flow.value_node[at] = flow.joined_nodes[graph.id, value.node]
+            if (target := places[edge.target]) not in targets:
+                targets.append(target)
+    for value, at in zip(graph.values, values, strict=True):
+        if value.node is not None and flow.value_node[at] is None:
+            flow.value_node[at] = places[value.node]
+    flow.joined_nodes.update(zip(zip(repeat(graph.id), range(len(places))), places, strict=False))

@@ -8,10 +8,11 @@ within the trace.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gradscope import cards
@@ -72,15 +73,15 @@ class Site:
     kind: str
     parent: Site | None = None
 
-    @property
-    def stack(self) -> list[Site]:
+    @cached_property
+    def stack(self) -> tuple[Site, ...]:
         """The frames from the outermost to this one."""
         frames: list[Site] = []
         site: Site | None = self
         while site is not None:
             frames.append(site)
             site = site.parent
-        return frames[::-1]
+        return tuple(frames[::-1])
 
     def __hash__(self) -> int:  # without the stack: a few hundred sites stand for millions of calls
         return hash((self.id, self.path, self.line, self.column))
@@ -322,6 +323,33 @@ class Graph:
         while op is not None and op.name in names and op.inputs:
             op = self.maker(op.inputs[0])
         return op
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Op]]:
+        found: dict[str, list[Op]] = {}
+        for op in self.ops:
+            found.setdefault(op.name, []).append(op)
+        return found
+
+    def called(self, names: Iterable[str]) -> list[Op]:
+        """The ops of these names, in program order. Of a million ops a rule is about a few."""
+        found = [self._by_name[name] for name in dict.fromkeys(names) if name in self._by_name]
+        return found[0] if len(found) == 1 else sorted((op for ops in found for op in ops), key=itemgetter(0))
+
+    @cached_property
+    def cuts(self) -> list[Op]:
+        """The ops with a `cut`, in program order."""
+        return [op for op in self.ops if op.cut is not None]
+
+    @cached_property
+    def writing(self) -> list[Op]:
+        """The ops that write in place, in program order."""
+        return [op for op in self.ops if op.writes]
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """Where its ops were called, each place once, in the order in which they came first."""
+        return list({id(op.site): op.site for op in self.ops}.values())
 
     @cached_property
     def consumers(self) -> dict[int, list[Op]]:

@@ -57,9 +57,8 @@ def sums(known: Paths) -> Iterator[Sum]:
     """The targets without a graph that are sums of data and of a network's estimate."""
     for number in known.graph_ids:
         graph = known.graph(number)
-        for op in graph.ops:
-            named = op.name in COMPARING_LOSSES
-            if len(op.inputs) < 2 or not (named or (op.name in SUBTRACTIONS and squared(graph, op))):
+        for op in graph.called(COMPARING_LOSSES | SUBTRACTIONS):
+            if len(op.inputs) < 2 or not (op.name in COMPARING_LOSSES or squared(graph, op)):
                 continue
             for target, prediction in (op.inputs[1::-1], op.inputs[:2]):
                 if graph.values[prediction].requires_grad and not graph.values[target].requires_grad:
@@ -84,7 +83,7 @@ def bootstraps(trace: Trace, known: Calls) -> Iterator[tuple[Graph, Bootstrap]]:
     told: set[tuple[str, int]] = set()
     for number in known.paths.graph_ids:
         graph = known.paths.graph(number)
-        for op in graph.ops:
+        for op in graph.called(COMPARING_LOSSES | SUBTRACTIONS):
             found = _bootstraps(trace, known, graph, op)
             if found is not None and found.made.site.user.location() not in told:
                 told.add(found.made.site.user.location())
@@ -95,8 +94,6 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
     if len(op.inputs) < 2 or not op.outputs or (graph.id, op.outputs[0]) not in known.paths.used.order:
         return None
     named = op.name in COMPARING_LOSSES
-    if not named and op.name not in SUBTRACTIONS:
-        return None
     sides = op.inputs[:2]
     if not all(graph.values[i].requires_grad and not graph.values[i].is_leaf for i in sides):
         return None

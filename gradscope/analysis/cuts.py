@@ -103,9 +103,9 @@ def _new(trace: Trace, cut: Cut) -> bool:
     ids = {p.id for p in cut.parameters}
     trained = {e.graph for e in trace.of(Backward) if e.graph >= 0 and ids & set(e.filled)}
     return cut.loss is not None and not any(
-        op.cut is not None and op.site.id == cut.op.site.id and op.region == cut.op.region
+        op.site.id == cut.op.site.id and op.region == cut.op.region
         for number in trained
-        for op in cut.known.graph(number).ops
+        for op in cut.known.graph(number).cuts
     )
 
 
@@ -327,7 +327,7 @@ def _left_torch(
 @once
 def _with_exits(trace: Trace) -> list[Graph]:
     """The graphs in which numbers are handed to Python."""
-    return [graph for graph in trace.graphs if any(op.name in EXITS for op in graph.ops)]
+    return [graph for graph in trace.graphs if graph.called(EXITS)]
 
 
 def exits(known: Paths, graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:

@@ -55,9 +55,9 @@ def quotient_of_gradients(trace: Trace, event: NonFinite) -> Op | None:
     taken = {place for id in event.parameters for place in trace.parameter(id).taken_at}
     found: dict[tuple[str, int], Op] = {}
     for graph in trace.graphs:
-        for op in graph.ops:
+        for op in graph.called(QUOTIENTS):
             site = op.site.user
-            if op.nodes or op.name not in QUOTIENTS or len(op.inputs) != 2:
+            if op.nodes or len(op.inputs) != 2:
                 continue
             if (site.path, site.line, site.column) in taken and _of_itself(graph, op):
                 found.setdefault(site.location(), op)
@@ -108,8 +108,8 @@ def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Si
     origin, known = user(trace.site(event.origin)), paths(trace)
     for number in reversed(known.graph_ids):
         graph = known.graph(number)
-        for op in graph.ops:
-            if origin is not None and op.inputs and op.name in EXPONENTIALS and op.site.user == origin:
+        for op in graph.called(EXPONENTIALS):
+            if origin is not None and op.inputs and op.site.user == origin:
                 value = graph.values[op.inputs[0]]
                 while not (others := _exponentials(graph, value.index, origin)):
                     if value.op is None or not _is_scaled(graph.ops[value.op]):

@@ -60,8 +60,8 @@ def _drawn(trace: Trace) -> dict[int, bool]:
     """Parameters that an op of this run gave values → whether the last one drew them."""
     known, found = paths(trace), dict[int, bool]()
     for graph in trace.graphs:
-        for op in graph.ops:
-            made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
+        for op in graph.writing:
+            made = known.parameter_of((graph.id, op.writes[0]))
             if made is not None and op.name in DRAWS | FILLS | WRITES_OF_PARTS:
                 found[made.id] = op.name in DRAWS
     return found
@@ -90,8 +90,8 @@ def _written(trace: Trace) -> dict[int, bool]:
     """Parameters that an op of this run wrote → whether one of them loaded it."""
     known, found = paths(trace), dict[int, bool]()
     for graph in trace.graphs:
-        for op in graph.ops:
-            made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
+        for op in graph.writing:
+            made = known.parameter_of((graph.id, op.writes[0]))
             if made is not None:
                 loads = loads_state(op)
                 found[made.id] = found.get(made.id, False) or loads

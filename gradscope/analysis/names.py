@@ -313,22 +313,28 @@ def _last_ops(graph: Graph) -> dict[int, set[int]]:
     """Site → ops that ended a call from there. One call is a run of ops below the same
     site; it ends when another site follows, or the same op of the same module again."""
     found: dict[int, set[int]] = {}
-    open_runs: dict[int, tuple[int, set[tuple[int, int | None]]]] = {}
+    around = {site.id: [outer.id for outer in site.stack[:-1]] for site in graph.sites}
+    runs: dict[int, set[tuple[int, int | None]]] = {}  # open ones: site → (site, module) of their ops
+    before: int | None = None
     for op in graph.ops:
-        stack = [site.id for site in op.site.stack[:-1]]
-        inside = set(stack)
-        for site in [s for s in open_runs if s not in inside]:
-            found.setdefault(site, set()).add(open_runs.pop(site)[0])
-        key = (op.site.id, op.module)
-        for site in stack:
-            last, seen = open_runs.get(site, (op.index, set()))
-            if key in seen:
-                found.setdefault(site, set()).add(last)
-                seen = set()
-            seen.add(key)
-            open_runs[site] = (op.index, seen)
-    for site, (last, _) in open_runs.items():
-        found.setdefault(site, set()).add(last)
+        here = op.site.id
+        if here != before:
+            for site in runs.keys() - around[here]:
+                found.setdefault(site, set()).add(op.index - 1)
+                del runs[site]
+            before = here
+        key = here, op.module
+        for site in around[here]:
+            if site not in runs:
+                runs[site] = {key}
+            elif key in (seen := runs[site]):
+                found.setdefault(site, set()).add(op.index - 1)
+                seen.clear()
+                seen.add(key)
+            else:
+                seen.add(key)
+    for site in runs:
+        found.setdefault(site, set()).add(len(graph.ops) - 1)
     return found
 
 

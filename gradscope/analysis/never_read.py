@@ -142,8 +142,8 @@ def late_writes(trace: Trace) -> Iterator[LateWrite]:
     """Once per line: writes into a local variable's tensor, which was read before and never again in any graph."""
     found: dict[tuple[str, int], LateWrite | None] = {}
     for graph in trace.graphs:
-        for op in graph.ops:
-            if op.writes and op.site.kind == "user":
+        for op in graph.writing:
+            if op.site.kind == "user":
                 place = op.site.location()
                 if place not in found or found[place] is not None:
                     found[place] = _late(trace, graph, op)

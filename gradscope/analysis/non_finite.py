@@ -84,8 +84,8 @@ def _logarithms(trace: Trace, event: NonFinite, origin: Site | None) -> Iterator
             yield trace.graph(event.graph), op
         return
     for number in reversed(paths(trace).graph_ids) if origin is not None else ():
-        for op in trace.graph(number).ops:
-            if op.name in LOGARITHMS and op.inputs and op.nodes and op.site.user == origin:
+        for op in trace.graph(number).called(LOGARITHMS):
+            if op.inputs and op.nodes and op.site.user == origin:
                 yield trace.graph(number), op
 
 
@@ -95,8 +95,8 @@ def _read_only_by(trace: Trace, made: Op, log: Op) -> bool:
     return all(
         op.name in SAME_OF_BOTH or (op.name == log.name and op.site.user.location() == reader)
         for graph in trace.graphs
-        for one in graph.ops
-        if one.name == made.name and one.site.user.location() == place
+        for one in graph.called({made.name})
+        if one.site.user.location() == place
         for value in one.outputs
         for op in graph.consumers.get(value, ())
     )
@@ -131,8 +131,8 @@ def late_mask(trace: Trace, event: NonFinite, origin: Site | None) -> LateMask |
     """Where the call of the event was given such weights."""
     for number in reversed(paths(trace).graph_ids) if origin is not None else ():
         graph = trace.graph(number)
-        for op in graph.ops:
-            if op.name != event.name or op.site.user != origin:
+        for op in graph.called({event.name}):
+            if op.site.user != origin:
                 continue
             for value in op.inputs:
                 fill = graph.maker_behind(value, BETWEEN)

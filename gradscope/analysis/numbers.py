@@ -48,8 +48,8 @@ def gathered(graph: Graph, made: int, exits: Iterable[tuple[Op, Op]]) -> tuple[O
 
 def taken_out(graph: Graph) -> Iterator[tuple[Op, Op]]:
     """Ops that give the numbers of a value with a graph, each with the first cut before it."""
-    for op in graph.ops:
-        if op.name not in EXITS or not op.inputs:
+    for op in graph.called(EXITS):
+        if not op.inputs:
             continue
         cut: Op | None = op
         while cut is not None and cut.cut not in ("detach", "data", *EXITS) and cut.inputs:

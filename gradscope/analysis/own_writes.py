@@ -126,7 +126,7 @@ def _writes(trace: Trace) -> list[_Write]:
 
 
 def _written(known: Paths, graph: Graph) -> Iterator[tuple[int, Op]]:
-    for op in graph.ops:
+    for op in graph.writing:
         for value in op.writes if not initialises(op) else ():
             parameter = known.parameter_of((graph.id, known.memory(graph.id, value)))
             if parameter is not None:

@@ -228,7 +228,7 @@ def _writes_at_first(trace: Trace) -> dict[tuple[str, int], Site]:
     graph, known = trace.graph(first), {id for of in wrapped(trace) for id in of.parameters}
     ours = {value.index for value in graph.values if value.parameter in known}
     found: dict[tuple[str, int], Site] = {}
-    for op in graph.ops:
+    for op in graph.writing:
         for before, after in zip(op.writes, op.written, strict=False):
             if memory_root(graph, before) in ours:
                 ours.add(after)  # what was written to is another value from then on

@@ -19,7 +19,7 @@ from gradscope.analysis.ops import (
 )
 from gradscope.analysis.reach import Key
 from gradscope.events import Backward
-from gradscope.model import Graph, Op
+from gradscope.model import Graph, Op, Site
 
 MAX_UPSTREAM = 400  # values looked at for a log-probability
 
@@ -40,9 +40,9 @@ def advantages(known: Calls) -> Iterator[tuple[Graph, Advantage]]:
     told: set[tuple[str, int]] = set()
     for number in known.paths.graph_ids:
         graph = known.paths.graph(number)
-        for op in graph.ops:
+        for op in graph.called(SCALES):
             place = op.site.user.location()
-            if op.name in SCALES and len(op.inputs) == 2 and op.outputs and place not in told:
+            if len(op.inputs) == 2 and op.outputs and place not in told:
                 found = _advantage(known, graph, op)
                 if found is not None:
                     told.add(place)
@@ -112,10 +112,10 @@ def rewards(known: Calls, told: Collection[tuple[str, int]]) -> Iterator[tuple[G
         if event.call != "backward" or event.create_graph:
             continue
         graph = known.paths.graph(event.graph)
-        scored = any(_method(op, "log_prob") for op in graph.ops)
-        for op in graph.ops if scored else ():
+        scored = any(_method(site, "log_prob") for site in graph.sites)
+        for op in graph.called(MULTIPLICATIONS) if scored else ():
             place = op.site.user.location()
-            if op.name in MULTIPLICATIONS and len(set(op.inputs)) == 2 and op.nodes and place not in seen:
+            if len(set(op.inputs)) == 2 and op.nodes and place not in seen:
                 found = _reward(known, event, graph, op)
                 if found is not None:
                     seen.add(place)
@@ -151,7 +151,7 @@ def _score(known: Calls, graph: Graph, value: int, actor: frozenset[int]) -> boo
     return any(
         _drawn(known, (graph.id, i), actor)
         for op in _calls_behind(graph, value, EXPONENTIALS | PROBABILITIES)
-        if _method(op, "log_prob")
+        if _method(op.site, "log_prob")
         for i in op.inputs
         if not graph.values[i].requires_grad
     )
@@ -161,7 +161,7 @@ def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
     """Whether a value was drawn with probabilities that these parameters give."""
     for key in known.paths.flow([value]).order:
         sources, op = known.paths.sources(key)
-        if op is not None and (op.name in DRAWS or _method(op, "sample")):
+        if op is not None and (op.name in DRAWS or _method(op.site, "sample")):
             behind = (known.paths.parameter_of(source) for source in known.paths.flow(sources).order)
             if any(parameter is not None and parameter.id in actor for parameter in behind):
                 return True
@@ -170,7 +170,7 @@ def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
 
 def _scored(graph: Graph, value: int) -> bool:
     """Whether a distribution's `log_prob` stands behind a value, with a graph."""
-    return any(_method(op, "log_prob") for op in _calls_behind(graph, value))
+    return any(_method(op.site, "log_prob") for op in _calls_behind(graph, value))
 
 
 def _calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Iterator[Op]:
@@ -186,5 +186,6 @@ def _calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Ite
         todo += new
 
 
-def _method(op: Op, name: str) -> bool:
-    return any(f.kind == "torch" and f.function.endswith(f".{name}") for f in op.site.stack)
+def _method(site: Site, name: str) -> bool:
+    """Whether a call is a part of this method of a class of torch's."""
+    return any(f.kind == "torch" and f.function.endswith(f".{name}") for f in site.stack)

@@ -60,10 +60,7 @@ def loader_of(trace: Trace, batch: Op) -> Loader | None:
 def calls_at(known: Paths, name: str, place: Site) -> list[Op]:
     """All calls of a function at one place of the program, with gradients on or off."""
     return [
-        op
-        for number in known.graph_ids
-        for op in known.graph(number).ops
-        if op.name == name and op.site.user == place
+        op for number in known.graph_ids for op in known.graph(number).called({name}) if op.site.user == place
     ]
 
 

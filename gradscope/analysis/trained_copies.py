@@ -122,7 +122,7 @@ def _copied(paths: Paths, mine: set[int], originals: set[int]) -> bool:
     left = set(mine)
     for number in paths.graph_ids:
         graph = paths.graph(number)
-        for op in graph.ops:
+        for op in graph.writing:
             owned = {p for value in op.writes if (p := _owner(paths, graph, value)) in left}
             if (
                 owned

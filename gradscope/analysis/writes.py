@@ -22,7 +22,7 @@ def only_bounded(trace: Trace) -> set[int]:
     others: set[int] = set()
     for number in sorted({s.graph for s in trace.segments if s.graph is not None}):
         graph = trace.graph(number)
-        for op in graph.ops:
+        for op in graph.writing:
             for value in op.writes if not initialises(op) else ():
                 parameter = graph.values[memory_root(graph, value)].parameter
                 if parameter is not None:

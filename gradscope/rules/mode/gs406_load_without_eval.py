@@ -76,8 +76,8 @@ def _loads(trace: Trace, known: Calls) -> dict[int, Op]:
     """Parameter → the op of `load_state_dict` that filled it."""
     found: dict[int, Op] = {}
     for graph in trace.graphs:
-        for op in graph.ops:
-            if op.writes and loads_state(op):
+        for op in graph.writing:
+            if loads_state(op):
                 parameter = known.paths.parameter_of((graph.id, op.writes[0]))
                 if parameter is not None:
                     found.setdefault(parameter.id, op)

@@ -88,7 +88,7 @@ class Loaded:
 def loaded_then_initialised(trace: Trace) -> Iterator[Finding]:
     told = set()
     for graph in trace.graphs:
-        if not any(op.writes and loads_state(op) for op in graph.ops):
+        if not any(map(loads_state, graph.writing)):
             continue
         for line, loaded in _loads(graph).items():
             if line not in told and _all_gone(loaded):

@@ -59,8 +59,8 @@ def zeros_of_lines(trace: Trace) -> Iterator[Zeros]:
 
 
 def reads_zeros(line: Zeros, graph: Graph, op: Op) -> int | None:
-    """The weight of a layer whose whole input has been zero in the last measured passes."""
-    if op.name not in LAYERS or len(op.inputs) != 3:
+    """The weight of one of `LAYERS` whose whole input has been zero in the last measured passes."""
+    if len(op.inputs) != 3:
         return None
     weight, bias = (line.known.parameter_of((graph.id, index)) for index in op.inputs[1:])
     if weight is None or bias is None or (count := line.last(weight.id)) < ENOUGH:

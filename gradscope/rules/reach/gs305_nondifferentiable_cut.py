@@ -376,7 +376,7 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
                 " it has a gradient"
             )
         ends = "cross entropy takes the scores themselves"
-        if not any(op.name in CLASSIFYING for graph in trace.graphs for op in graph.ops):
+        if trace.op_names.isdisjoint(CLASSIFYING):
             ends = "a loss that is computed from the scores has a gradient"
         return f"put the loss on {given}, without {place}: {ends}"
     if name in ("round", "floor", "ceil", "trunc", "sign"):

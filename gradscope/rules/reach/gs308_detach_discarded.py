@@ -78,7 +78,7 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     used = known.used.order
     for graph in trace.graphs:
-        for op in graph.ops:
+        for op in graph.cuts:
             if op.name == "detach" and op.cut == "detach" and op.site.kind == "user":
                 file = trace.source_file(op.site.path)
                 node = file.at(op.site)
@@ -142,8 +142,8 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
         tuple[int, str], tuple[ast.Call, ast.expr] | None
     ] = {}  # the same few sites again and again
     for graph in trace.graphs:
-        for op in graph.ops:
-            if op.name not in WITH_TWIN or op.writes or not op.inputs:
+        for op in graph.called(WITH_TWIN):
+            if op.writes or not op.inputs:
                 continue
             key = op.site.id, op.name
             if key not in targets:

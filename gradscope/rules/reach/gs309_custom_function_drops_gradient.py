@@ -358,8 +358,8 @@ def _fix(trace: Trace, event: Event, position: int, text: str) -> str:
 
 def applied(trace: Trace, event: DroppedGradient) -> tuple[Graph, Op] | None:
     for graph in trace.graphs:
-        for op in graph.ops:
-            if op.name == event.function and op.site.id == event.site.id:
+        for op in graph.called({event.function}):
+            if op.site.id == event.site.id:
                 return graph, op
     return None
 

@@ -66,8 +66,8 @@ def first_order_only(trace: Trace) -> Iterator[Finding]:
         if event.call != "grad" or event.create_graph or event.site.user.location() in found:
             continue
         graph = known.graph(event.graph)
-        for op in graph.ops:
-            if op.name != "grad" or op.nodes or op.site.user.location() != event.site.user.location():
+        for op in graph.called({"grad"}):
+            if op.nodes or op.site.user.location() != event.site.user.location():
                 continue
             updates = _updates(known, graph, op)
             if not updates:

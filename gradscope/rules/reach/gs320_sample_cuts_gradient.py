@@ -17,7 +17,7 @@ from gradscope.analysis.ops import DISTRIBUTIONS, PASSING
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.calls import renamed
-from gradscope.model import Finding, Graph, Op
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -80,10 +80,10 @@ def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in known.backwards:
         graph = known.graph(event.graph)
-        if any(map(_keeps_graph, graph.ops)):
+        if any(map(_keeps_graph, graph.sites)):
             continue
         reached = None
-        for op in graph.ops:
+        for op in graph.cuts:
             if op.cut != "no_grad" or len(op.outputs) != 1 or not _of_sample(op):
                 continue
             place, drawn = op.site.user.location(), _drawn(graph, op)
@@ -108,11 +108,9 @@ def _of_sample(op: Op) -> bool:
     )
 
 
-def _keeps_graph(op: Op) -> bool:
-    """Whether it is a part of an `rsample()` that the program calls itself."""
-    inner = [
-        frame.function for frame in op.site.stack if DISTRIBUTIONS in frame.path and frame.kind == "torch"
-    ]
+def _keeps_graph(site: Site) -> bool:
+    """Whether a call is a part of an `rsample()` that the program calls itself."""
+    inner = [frame.function for frame in site.stack if DISTRIBUTIONS in frame.path and frame.kind == "torch"]
     return any(name.endswith(".rsample") for name in inner) and not any(
         name.endswith(".sample") for name in inner
     )

@@ -74,7 +74,7 @@ def term_in_no_loss(trace: Trace) -> Iterator[Finding]:
     used: set[tuple[str, int]] = set()  # lines whose gradients a loss has a part of, at least in some steps
     for number in known.graph_ids:
         graph = known.graph(number)
-        for op in graph.ops:
+        for op in graph.called({"grad"}):
             if keeps_graph(op):
                 end = _end(known, graph, op)
                 if end is None:

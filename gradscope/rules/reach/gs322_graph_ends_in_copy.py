@@ -66,7 +66,7 @@ def graph_ends_in_copy(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[str, int], tuple[Op, Op, set[int]]] = {}
     for number in known.graph_ids:
         graph = known.graph(number)
-        if not any(keeps_graph(op) for op in graph.ops):
+        if not any(keeps_graph(op) for op in graph.called({"grad"})):
             continue
         for op in graph.ops:
             target = _written(known, graph, op)

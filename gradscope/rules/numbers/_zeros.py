@@ -38,6 +38,11 @@ class Zeros:
         norms = [norm for _, norm in self.series.get(id, ())]
         return next((n for n, norm in enumerate(reversed(norms)) if norm != 0), len(norms))
 
+    @cached_property
+    def idle(self) -> set[int]:
+        """The parameters whose gradient has been exactly zero in the last measured passes."""
+        return {id for id in self.filled if self.last(id) >= ENOUGH}
+
     def always_there(self, id: int, count: int) -> bool:
         """Whether none of the last `count` was zero."""
         norms = [norm for _, norm in self.series.get(id, ())]
@@ -63,6 +68,6 @@ def reads_zeros(line: Zeros, graph: Graph, op: Op) -> int | None:
     if len(op.inputs) != 3:
         return None
     weight, bias = (line.known.parameter_of((graph.id, index)) for index in op.inputs[1:])
-    if weight is None or bias is None or (count := line.last(weight.id)) < ENOUGH:
+    if weight is None or bias is None or weight.id not in line.idle:
         return None
-    return weight.id if line.always_there(bias.id, count) else None
+    return weight.id if line.always_there(bias.id, line.last(weight.id)) else None

@@ -28,7 +28,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Optimizer
 from gradscope.rules import rule
-from gradscope.rules.numbers._zeros import ENOUGH, LAYERS, Zeros, reads_zeros, zeros_of_lines
+from gradscope.rules.numbers._zeros import LAYERS, Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
 RELUS = {"relu", "relu_", "relu6"}
@@ -71,13 +71,13 @@ def good() -> None:
 def dead_layer(trace: Trace) -> Iterator[Finding]:
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
-        for op in graph.called(LAYERS):
+        for op in graph.called(LAYERS) if line.idle else ():
             weight = reads_zeros(line, graph, op)
             relu = _relu_before(graph, op) if weight is not None else None
             if weight is None or relu is None:
                 continue
             before = line.known.reach([(graph.id, relu.inputs[0])]).parameters
-            dead = sorted(id for id in before & line.filled if line.last(id) >= ENOUGH)
+            dead = sorted(before & line.idle)
             if dead and line.is_wrong(min(line.last(id) for id in dead)):
                 yield _finding(line, relu, weight, dead)
 

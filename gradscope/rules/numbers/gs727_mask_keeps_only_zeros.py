@@ -74,7 +74,7 @@ def mask_keeps_only_zeros(trace: Trace) -> Iterator[Finding]:
     zero = {id for event in trace.of(ZeroWeights) for id in event.parameters}
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
-        for op in graph.called(LAYERS) if graph.called(MASKED) else ():
+        for op in graph.called(LAYERS) if line.idle and graph.called(MASKED) else ():
             weight = reads_zeros(line, graph, op)
             if weight is None or weight in zero:
                 continue

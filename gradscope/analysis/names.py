@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gradscope.analysis.memo import once
 from gradscope.events import ModuleCall
-from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Value, place_of
+from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Span, Value, place_of
 from gradscope.source import SourceFile, method_name
 from gradscope.store import Trace
 
@@ -111,6 +111,7 @@ class Names:
         self._known: dict[int, dict[int, str | None]] = {}
         self._last: dict[int, dict[int, set[int]]] = {}
         self._inputs: dict[int, dict[int, str]] = {}
+        self._targets: dict[Span, tuple[list[str], bool]] = {}
 
     def file(self, path: str) -> SourceFile:
         return self._source_file(path)
@@ -220,6 +221,12 @@ class Names:
 
     def _target(self, site: Site) -> tuple[list[str], bool]:
         """(targets assigned from the expression at `site`, whether it is returned)."""
+        span = site.span()
+        if span not in self._targets:
+            self._targets[span] = self._find_target(site)
+        return self._targets[span]
+
+    def _find_target(self, site: Site) -> tuple[list[str], bool]:
         file = self.file(site.path)
         node = file.at(site)
         if node is None:

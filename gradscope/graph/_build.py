@@ -52,6 +52,7 @@ class Builder:
         self.counts = Counts(self.flow, self.flow.times)
         self.once = Counts(self.flow)
         self.severed = {v for mark in self.marks.values() for v in mark.values}
+        self._ids: dict[Key, str] = {}
         self.members: dict[Key, list[int]] = {}
         for op, key in enumerate(self.boxes.keys):
             self.members.setdefault(key, []).append(op)
@@ -87,7 +88,10 @@ class Builder:
         return add_node(self.graph, id, kind, label, **more)
 
     def _id(self, key: Key) -> str:
-        return ":".join(str(part) for part in key)
+        id = self._ids.get(key)
+        if id is None:
+            id = self._ids[key] = ":".join(map(str, key))
+        return id
 
     def _box(self, key: Key, ops: list[int]) -> None:
         self.node(self._id(key), **self.told(key, ops))
@@ -196,7 +200,7 @@ class Builder:
                 alike: dict[Hashable, list[int]] = {}
                 for op in own:
                     at = self.flow.ops[op]
-                    alike.setdefault((self.counts.below_forward(at.site), at.name, at.module), []).append(op)
+                    alike.setdefault((self.counts.below(at.site), at.name, at.module), []).append(op)
                 for same in alike.values():
                     for number, op in enumerate(same):
                         found[op] = module, number * calls // len(same)
@@ -316,8 +320,8 @@ class Builder:
     def drawn(self) -> Counter[Hashable]:
         """The same of the ops that are shown."""
         found: Counter[Hashable] = Counter()
-        for index, op in enumerate(self.flow.ops):
-            found[_call(op)] += self.counts.of_ops([index])
+        for op in self.flow.ops:
+            found[_call(op)] += self.counts.of_graph(op.graph)
         return found
 
     def _uses(self, index: int, users: Sequence[int]) -> Hashable:

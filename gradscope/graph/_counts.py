@@ -14,6 +14,7 @@ from gradscope.model import Op, Site
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 HOLDERS = {"ModuleList", "ModuleDict"}  # modules that are not called
 LOOPS = (*COMPREHENSIONS, ast.For, ast.AsyncFor, ast.While)
+Frames = tuple[tuple[str, int, int, str], ...]  # path, line, column, function of each
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -31,6 +32,9 @@ class Counts:
         self.flow = flow
         self._times = times or {}
         self._depths: dict[tuple[int, int], int] = {}  # op's site, line → modules between
+        self._called: dict[tuple[int, int, int | None], list[int]] = {}  # op's site, line, module → modules
+        self._below: dict[int, int] = {}  # site → the number of its frames
+        self._numbers: dict[Frames, int] = {}
         self._loops: dict[int, bool] = {}
 
     def of_lines(self, ops: list[int]) -> int:
@@ -47,10 +51,9 @@ class Counts:
             op = self.flow.ops[i]
             chain = self._chain(op.module)
             called = chain[-1 - depth] if depth < len(chain) else op.module
-            calls.setdefault(called, Counter())[op.module, self.below_forward(op.site), op.name] += (
-                self.of_ops([i])
-            )
-        return sum(min(found.values()) for found in calls.values())
+            found = calls.setdefault(called, Counter())
+            found[op.module, self.below(op.site), op.name] += self.of_graph(op.graph)
+        return sum(min(counts.values()) for counts in calls.values())
 
     def of_ops(self, ops: Iterable[int]) -> int:
         """How often these ops ran."""
@@ -82,9 +85,10 @@ class Counts:
             called, seen = latest.get(place, ([], set()))
             module, what = self.called(op), (op.site.id, op.name, op.module)
             if place not in latest or called != module or what in seen:
-                runs[place] += self.of_ops([i])
+                runs[place] += self.of_graph(op.graph)
                 seen = set()
-            latest[place] = module, {*seen, what}
+            seen.add(what)
+            latest[place] = module, seen
         by_span: Counter[Site] = Counter()
         for place, count in runs.items():  # however it was reached
             by_span[_without_callers(place)] += count
@@ -97,10 +101,14 @@ class Counts:
     def called(self, op: Op, frame: Site | None = None) -> list[int]:
         """The module that a line called for this op (`self.net` for a layer of it), and the one whose code the line
         is. frame: the line, where it is not the innermost of the user's."""
-        depth = self._depth(op, frame or op.site.user)
-        modules = self.flow.trace.modules
-        chain = [id for id in self._chain(op.module) if modules[id].cls not in HOLDERS]
-        return chain[max(depth - 1, 0) : depth + 1]
+        frame = frame or op.site.user
+        key = op.site.id, frame.id, op.module
+        found = self._called.get(key)
+        if found is None:
+            depth, modules = self._depth(op, frame), self.flow.trace.modules
+            chain = [id for id in self._chain(op.module) if modules[id].cls not in HOLDERS]
+            found = self._called[key] = chain[max(depth - 1, 0) : depth + 1]
+        return found
 
     def _depth(self, op: Op, frame: Site) -> int:
         depth = self._depths.get((op.site.id, frame.id))
@@ -179,15 +187,23 @@ class Counts:
     def _chain(self, module: int | None) -> list[int]:
         return self._chains.get(module, []) if module is not None else []
 
-    @staticmethod
-    def below_forward(site: Site) -> Hashable:
-        """The frames from the innermost `forward` on, wherever that was called from."""
-        frames = []
-        for frame in reversed(site.stack):
-            frames.append((frame.path, frame.line, frame.column, frame.function))
-            if _is_forward(frame):
-                break
-        return tuple(frames)
+    def below(self, site: Site) -> int:
+        """A number for `below_forward`."""
+        number = self._below.get(site.id)
+        if number is None:
+            number = self._numbers.setdefault(below_forward(site), len(self._numbers))
+            self._below[site.id] = number
+        return number
+
+
+def below_forward(site: Site) -> Frames:
+    """The frames from the innermost `forward` on, wherever that was called from."""
+    frames = []
+    for frame in reversed(site.stack):
+        frames.append((frame.path, frame.line, frame.column, frame.function))
+        if _is_forward(frame):
+            break
+    return tuple(frames)
 
 
 def _is_forward(frame: Site) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from gradscope.analysis.flow import Flow
-from gradscope.graph._counts import Counts
+from gradscope.graph._counts import below_forward
 
 Key = tuple[Hashable, ...]
 ROUNDS = 20  # of parting boxes; a longer chain of rounds that differ in what comes before is none
@@ -39,7 +39,7 @@ def _alike(flow: Flow, key: Key, ops: list[int]) -> Hashable:
     """What must agree for two boxes to be one, whatever they stand between."""
     told = dict.fromkeys(
         (
-            Counts.below_forward(flow.ops[op].site),
+            below_forward(flow.ops[op].site),
             flow.ops[op].name,
             flow.ops[op].cut,
             flow.ops[op].region,

@@ -65,11 +65,12 @@ class Pointed:
         self._by_span: dict[Span, dict[Key, None]] = {}
         self._by_line: dict[tuple[str, int], dict[Key, None]] = {}
         self._called: dict[Span, dict[Key, None]] = {}  # from an expression, however deep
-        for key, op in zip(self.keys, self.flow.ops, strict=True):
-            for site in (op.site, op.site.user):
+        at = {(key, op.site.id): op.site for key, op in zip(self.keys, self.flow.ops, strict=True)}
+        for (key, _), own in at.items():
+            for site in (own, own.user):
                 self._by_span.setdefault(site.span(), {})[key] = None
                 self._by_line.setdefault(site.location(), {})[key] = None
-            for frame in op.site.stack:
+            for frame in own.stack:
                 self._called.setdefault(frame.span(), {})[key] = None
         self._differentiated = {op.site.user.span() for op in self.flow.ops if op.name == "grad"}
         self._passes = {event.site.user.location() for event in self.flow.backwards}

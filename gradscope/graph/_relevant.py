@@ -42,10 +42,14 @@ def _pointed_at(flow: Flow, findings: Sequence[Finding], kept: set[int]) -> set[
     what is on it."""
     by_span: dict[Span, set[int]] = {}
     by_line: dict[tuple[str, int], set[int]] = {}
+    at: dict[int, list[int]] = {}  # id of a site → the ops called there
     for index, op in enumerate(flow.ops):
-        for site in (op.site, op.site.user):
-            by_span.setdefault(site.span(), set()).add(index)
-            by_line.setdefault(site.location(), set()).add(index)
+        at.setdefault(op.site.id, []).append(index)
+    for ops in at.values():
+        own = flow.ops[ops[0]].site
+        for site in (own, own.user):
+            by_span.setdefault(site.span(), set()).update(ops)
+            by_line.setdefault(site.location(), set()).update(ops)
     found: set[int] = set()
     for named in {s for finding in findings for s in (finding.cause, finding.effect) if s is not None}:
         for site in (named, named.user):

@@ -488,8 +488,9 @@ def _loses(known: Paths, op: Op, target: Key) -> bool:
 
 
 def _first_cuts(known: Paths, key: Key) -> list[tuple[Op, Key]]:
-    """The first ops on the ways from a parameter's value to a loss that pass no gradient, nearest first;
-    rather one whose result was made to require a gradient again: a `detach()` alone may be meant."""
+    """The first ops on the ways from a parameter's value to a loss that pass no gradient, nearest first, but those
+    that give indices last: where numbers go the other way, as those of `topk`, it is there that they are lost. Rather
+    one whose result was made to require a gradient again: a `detach()` alone may be meant."""
     if not known.graph(key[0]).values[key[1]].requires_grad:
         return []
     seen = {key}
@@ -505,7 +506,7 @@ def _first_cuts(known: Paths, key: Key) -> list[tuple[Op, Key]]:
             elif target not in seen:
                 seen.add(target)
                 todo.append(target)
-    return found
+    return sorted(found, key=lambda cut: _whole(known, cut[1]))
 
 
 def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:

@@ -445,3 +445,25 @@ def bad_made_samples_detached_for_both_losses() -> None:
         first.zero_grad()
         (judge(fake) - 1).pow(2).mean().backward()  # effect: GS301
         first.step()
+
+
+def bad_weights_of_the_chosen_experts_detached() -> None:
+    """The indices of `topk` lead to the loss as well, and never have a gradient."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    router, experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 1) for _ in range(3))
+    opt = torch.optim.SGD([*router.parameters(), *experts.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        weights, chosen = router(x).softmax(-1).topk(2)
+        weights = (weights / weights.sum(-1, keepdim=True)).detach()  # cause: GS301
+        out = torch.zeros(8, 1)
+        for number, expert in enumerate(experts):
+            rows, place = torch.where(chosen == number)
+            out = out.index_add(0, rows, expert(x[rows]) * weights[rows, place, None])
+        loss = nn.functional.mse_loss(out, x.sum(-1, keepdim=True))
+        opt.zero_grad()
+        loss.backward()  # effect: GS301
+        opt.step()

@@ -5,15 +5,21 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from gradscope.analysis.memo import once
 from gradscope.analysis.words import dotted
 from gradscope.model import Module, Op, Parameter, Site
 from gradscope.store import Trace
 
 
-def made_at(trace: Trace, parameter: Parameter) -> Site | None:
-    """The line `self.layer = …` in the user's class that made the parameter's layer."""
+def made_at(trace: Trace, parameter: Parameter, whole: bool = False) -> Site | None:
+    """The line `self.layer = …` in the user's class that made the parameter's layer. whole: of a block of which no
+    layer was ever called, the line that made the block."""
     module = trace.modules.get(parameter.module) if parameter.module is not None else None
     attribute = parameter.name.rpartition(".")[2]
+    called = _called_in(trace) if whole else ()
+    while whole and module is not None and module.id not in called and module.parent in trace.modules:
+        attribute = module.path.rpartition(".")[2]
+        module = trace.modules[module.parent]
     while module is not None:
         for path, text in trace.sources.items():
             known = assignments(text)
@@ -24,6 +30,18 @@ def made_at(trace: Trace, parameter: Parameter) -> Site | None:
         attribute = module.path.rpartition(".")[2]
         module = trace.modules.get(module.parent) if module.parent is not None else None
     return None
+
+
+@once
+def _called_in(trace: Trace) -> set[int]:
+    """The modules in which something was computed, and those around them."""
+    found: set[int] = set()
+    for id in {op.module for graph in trace.graphs for op in graph.ops}:
+        around = id
+        while around in trace.modules and around not in found:
+            found.add(around)
+            around = trace.modules[around].parent
+    return found
 
 
 def layer_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:

@@ -153,7 +153,7 @@ def _never(trace: Trace) -> Iterator[Finding]:
     for parameter in known.expected():
         if parameter.id not in known.feeding and parameter.id not in lost:
             dropped = dropped_at(trace, parameter.id)
-            place = dropped or made_at(trace, parameter)
+            place = dropped or made_at(trace, parameter, whole=True)
             key = place, _severity(trace, known, parameter), dropped is not None
             groups.setdefault(key, []).append(parameter)
     for (place, severity, dropped_there), parameters in groups.items():

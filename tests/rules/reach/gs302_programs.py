@@ -217,3 +217,35 @@ def bad_layer_never_called() -> None:  # fix: by hand
         opt.zero_grad()
         mean(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def bad_whole_block_never_called() -> None:  # fix: by hand
+    """The block's class uses each of its layers: it is the block that nobody calls."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.LayerNorm(4)
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.relu(self.linear(self.norm(x)))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = Block()
+            self.second = Block()  # cause: GS302
+            self.out = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.out(self.first(x))  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()

@@ -79,6 +79,26 @@ def test_parameters_are_sorted_filtered_and_explained(trace: Path) -> None:
     drive(trace, steps, size=(110, 36))
 
 
+NESTED = """\
+import torch
+model = torch.nn.Sequential()
+model.add_module("encoder", torch.nn.Sequential())
+for name in ("first", "second"):
+    model.encoder.add_module(f"experts_of_the_{name}", torch.nn.Linear(2, 2))
+model(torch.ones(1, 2)).sum().backward()
+"""
+
+
+def test_what_tells_long_names_apart_is_seen_on_a_narrow_terminal(tmp_path: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        await settled(pilot)
+        names = [line.split()[0] for line in screen(app).splitlines() if "first." in line or "second." in line]
+        assert len(set(names)) == 4 and all(name.endswith((".weight", ".bias")) for name in names)
+
+    drive(record(tmp_path, NESTED), steps, size=(80, 24))
+
+
 def test_escape_leaves_the_filter_as_it_was(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("4", "f", *"bias", "enter", "f", "question_mark")

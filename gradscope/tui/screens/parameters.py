@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -24,7 +25,7 @@ from gradscope.tui.widgets.table import Column, Table
 
 _SPARK = 16
 _TITLES = (
-    Column("parameter", 18, wide=True), Column("shape", 11), Column("grad?", 6), Column("optimizer", 10),
+    Column("parameter", 18, wide=True, tail=True), Column("shape", 11), Column("grad?", 6), Column("optimizer", 10),
     Column("gradient", 9, right=True), Column("norm", 8, right=True), Column("over the run", _SPARK),
 )  # fmt: skip
 _FILTER = "only rows with:"
@@ -87,7 +88,7 @@ class ParametersPage(Page):
             rows.sort(key=self._key(self._sorted), reverse=self._back)
         self._rows = rows
         titles = [
-            Column(c.title + ("▼" if self._back else "▲") * (n == self._sorted), c.width, c.wide, c.right)
+            replace(c, title=c.title + ("▼" if self._back else "▲") * (n == self._sorted))
             for n, c in enumerate(_TITLES)
         ]
         table.show(

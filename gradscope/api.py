@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradscope import store
-from gradscope.model import Finding, GradscopeError
+from gradscope.model import Finding, GradscopeError, Op
 
 if TYPE_CHECKING:
     from gradscope.answers import Answer
     from gradscope.graph import View
+    from gradscope.store import LineWork
 
 
 class Trace(store.Trace):
@@ -46,6 +47,24 @@ class Trace(store.Trace):
         wanted = [p for p in self.parameters if p.requires_grad and (p.registered or p.optimizers)]
         answers = of_parameters(self, [p.id for p in wanted if not known.has_gradient(p)])
         return [Explanation(answer, self) for answer in answers.values()]
+
+    def built(self, place: str) -> LineWork:
+        """What a line (`train.py:31`) built, over all distinct graphs of the run: how many operations and `grad_fn`
+        nodes, how many cuts and in-place writes. Raises GradscopeError where `place` is none, or nothing was seen."""
+        from gradscope.answers import place_in
+        from gradscope.store import Pages
+
+        work = Pages(self).work_by_line()
+        return work[place_in(place, work)]
+
+    def cuts(self, loss: str, parameter: str) -> list[Op]:
+        """The calls at which the gradient is lost between a loss (a variable, or the place of its `backward()`:
+        `train.py:40`) and a parameter, nearest to the loss first; each says where it stands (`op.site.user.line`) and
+        what cuts (`op.name`). None where the gradient arrives, or where the loss does not depend on it at all.
+        Raises GradscopeError where no pass starts at that, or no parameter or more than one is called so."""
+        from gradscope.answers import cuts_between
+
+        return cuts_between(self, loss, parameter)
 
     def picture(self, level: str | None = None, **options: Any) -> Picture:
         """The graph at "module", "line" or "op" level (without one, what suits the program), with the findings."""

@@ -537,6 +537,25 @@ def nearest(known: Paths, root: Key, ends: Callable[[Op, Key, list[Key]], bool])
                 todo.append(source)
 
 
+def between(known: Paths, roots: Iterable[Key], parameter: int) -> list[Op]:
+    """The ops at which the gradient of `roots` is lost on its ways back to a parameter, nearest to them first; none
+    where it arrives on one way at least, or where no way leads there."""
+    roots = list(roots)
+    if parameter in known.reach(roots).parameters:
+        return []
+
+    def ends(op: Op, key: Key, tracked: list[Key]) -> bool:
+        return bool(tracked) and _loses(known, op, key)
+
+    found: dict[Key, Op] = {}
+    for root in roots:
+        for op, _ in nearest(known, root, ends):
+            given = [(op.graph, i) for i in op.inputs]
+            if parameter in known.reach(given).parameters | known.parameters_in(given):
+                found[op.graph, op.index] = op
+    return sorted(found.values(), key=lambda op: all(_whole(known, (op.graph, v)) for v in op.outputs))
+
+
 WORDS = {
     "detach": "`detach()`",
     "data": "`.data`",

@@ -11,18 +11,20 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from gradscope.analysis.cuts import between
 from gradscope.analysis.handed_over import handed_over
 from gradscope.analysis.names import full_name, names_of, parameter_name, short_path
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.answers._answer import Answer, Step
 from gradscope.answers._parameter import explain_parameter
 from gradscope.answers._value import explain_number, explain_value
 from gradscope.collector import paused
 from gradscope.graph import Flow, flow_of
-from gradscope.model import GradscopeError, Parameter, place_of
+from gradscope.model import GradscopeError, Op, Parameter, place_of
 from gradscope.store import Trace
 
-__all__ = ["Answer", "Step", "of_parameter", "of_parameters", "why"]
+__all__ = ["Answer", "Step", "cuts_between", "of_parameter", "of_parameters", "place_in", "why"]
 
 _INDEX = re.compile(r"""\[(['"]?)([^]['"]+)\1\]""")  # a shell may have taken the quotes
 _PLACE = re.compile(r"^(.+?)(?::|, line )(\d+)$")
@@ -71,6 +73,42 @@ def of_parameters(trace: Trace, numbers: Iterable[int]) -> dict[int, Answer]:
     """The answers for many leaves, by their numbers in the trace."""
     flow = flow_of(trace)
     return {number: explain_parameter(flow, trace.parameter(number)) for number in numbers}
+
+
+def place_in(name: str, known: Iterable[tuple[str, int]]) -> tuple[str, int]:
+    """The line of these that a place names. Raises GradscopeError where it names none."""
+    match = _PLACE.match(name.strip())
+    if match is None:
+        raise GradscopeError(f"`{name}` is no place: write `train.py:31`")
+    for path, line in known:
+        if line == int(match[2]) and _same_file(path, match[1]):
+            return path, line
+    raise GradscopeError(f"no tensor operation was captured at `{name}`")
+
+
+@paused()
+def cuts_between(trace: Trace, loss: str, parameter: str) -> list[Op]:
+    """The calls at which the gradient is lost between a loss (a variable, or the place of its `backward()`) and a
+    parameter. Raises GradscopeError where no pass starts at that, or no parameter or more than one is called so."""
+    known, names = paths(trace), names_of(trace)
+    place = _PLACE.match(loss.strip())
+    roots = [
+        key
+        for key, events in known.roots.items()
+        if (
+            any(e.site.user.line == int(place[2]) and _same_file(e.site.user.path, place[1]) for e in events)
+            if place
+            else names.name(known.graph(key[0]), key[1]) == loss.strip()
+        )
+    ]
+    if not roots:
+        raise GradscopeError(f"no backward pass starts at `{loss}`")
+    found = _parameters(trace, parameter, exact=True) or _parameters(trace, parameter, exact=False)
+    if len(_full_names(trace, found)) > 1:
+        raise GradscopeError(f"`{parameter}` is not one parameter: {_either(_full_names(trace, found))}")
+    if not found:
+        raise GradscopeError(f"no parameter is called `{parameter}`")
+    return between(known, roots, found[0].id)
 
 
 def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:

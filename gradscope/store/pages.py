@@ -30,10 +30,10 @@ class GraphSize:
 class LineWork:
     """What happened on one line of the user's source over all distinct graphs."""
 
-    ops: int = 0
-    nodes: int = 0
-    cuts: int = 0
-    writes: int = 0
+    ops: int = 0  # tensor operations
+    nodes: int = 0  # of the graph that backward goes through
+    cuts: int = 0  # operations that let no gradient past
+    writes: int = 0  # in place
 
 
 class Pages:

@@ -135,7 +135,7 @@ def view(
     ):
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
-        if attempt.at_once and (parts := _parts(boxes.keys)) in known_boxes:
+        if attempt.at_once and (parts := (boxes.lines, *_parts(boxes.keys))) in known_boxes:
             continue
         if attempt.at_once:
             known_boxes.add(parts)

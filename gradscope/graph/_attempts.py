@@ -69,10 +69,13 @@ def _fitting(flow: Flow, level: str, most: int = FITTING) -> Iterator[Attempt]:
 
 
 def _shallower(flow: Flow, most: int, at_once: bool = False, least: int = 0) -> Iterator[Attempt]:
-    """Modules of less and less depth."""
+    """Modules of less and less depth; what is outside them line by line, where that fits."""
     deepest = deepest_module(flow)
     for depth in range(deepest, least - 1, -1):
         note = "" if depth == deepest else _told(depth, deepest, "modules")
+        if at_once and depth:
+            lines = partial(module_boxes, flow, depth, lines=True)
+            yield Attempt("module", lines, most, note=note, depth=depth, at_once=True)
         boxes = partial(module_boxes, flow, depth)
         most_here, screen = (most, at_once) if depth else (None, False)
         yield Attempt("module", boxes, most_here, note=note, depth=depth, at_once=screen)

@@ -143,6 +143,10 @@ class Builder:
             id = key[1]
             module = flow.trace.modules[id]  # type: ignore[index]
             return ("cut" if cut else "module"), self.boxes.titles[id], module.cls  # type: ignore[index]
+        if self.boxes.lines and op.module is None and len(self.whole_lines.get(site.location(), ())) == 1:
+            at = {flow.ops[i].site.user.location() for i in ops}
+            if len(at) == 1 and (text := code_of(self.names.line(site))):  # all that the line does
+                return ("cut" if cut else "line"), text, place(site)
         return ("cut" if cut else "op"), part_title(flow, ops), place(site)
 
     def _data_title(self, ops: list[int]) -> str:
@@ -182,6 +186,15 @@ class Builder:
             return name
         base = self.flow.name(self.flow.base(value))
         return f"the memory of {base}" if base is not None else "a value without a name"
+
+    @cached_property
+    def whole_lines(self) -> dict[tuple[str, int], set[Key]]:
+        """Line → the boxes that hold something of what it did or called."""
+        found: dict[tuple[str, int], set[Key]] = {}
+        for op, key in zip(self.flow.ops, self.boxes.keys, strict=True):
+            for frame in (op.site.user, *(f for f in op.site.stack if f.kind == "user")):
+                found.setdefault(frame.location(), set()).add(key)
+        return found
 
     @cached_property
     def round(self) -> Sequence[Hashable]:

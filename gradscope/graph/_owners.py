@@ -20,11 +20,13 @@ from gradscope.graph._runs import (
     Run,
     aligned,
     folded,
+    gathered,
     line_runs,
     made_ahead,
     module_signatures,
     parameter_state,
     runs_of,
+    unconnected,
 )
 from gradscope.model import Module, Op, Site, place_of
 
@@ -43,6 +45,7 @@ class Boxes:
     )  # number of a calling line → where it stands
     run: list[int] = field(default_factory=list)  # of each op: which round of its line it belongs to
     parts: set[Key] = field(default_factory=set)  # what a line that has a cluster does itself
+    lines: bool = False  # whether what happens outside modules has a box for each line
 
 
 def groups_of(flow: Flow, pairs: bool = True) -> list[list[int]]:
@@ -79,6 +82,8 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     frames = [frame_at(op, *way[-1]) for op, way in zip(flow.ops, ways, strict=True)]
     runs = line_runs(flow, owns, frames, counts)
     groups = _rolled(runs) if rolled else folded(flow, runs, least=2)
+    if not rolled:
+        groups = gathered(flow, runs, groups, [ways[run.ops[0]][:-1] for run in runs])
     boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops))
     calling = {way[:k] for way in ways for k in range(1, len(way))}
     ids: dict[Hashable, int] = {}
@@ -124,25 +129,25 @@ def _line_title(flow: Flow, at: tuple[str, int]) -> str:
     return text or place_title(*at)
 
 
-def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
+def module_boxes(flow: Flow, depth: int | None = None, lines: bool = False) -> Boxes:
     """Leaf modules as boxes; what a module with children does itself, and what happens
     outside any module, as one box per place. depth: modules deeper than this are
-    drawn as the one above them."""
+    drawn as the one above them. lines: what happens outside any module as one box per line."""
     modules = flow.trace.modules
     inside = {id: id if depth is None else _ancestor(modules, id, depth) for id in modules}
     whole = [inside.get(op.module) if op.module is not None else None for op in flow.ops]
     counts = Counts(flow)
     parents = {above for id in set(whole) if id is not None for above in counts.around(id)}
-    owns = [_own(flow, op, whole[op], parents) for op in range(len(flow.ops))]
+    owns = [_own(flow, op, whole[op], parents, lines) for op in range(len(flow.ops))]
     runs = runs_of([(own, flow.ops[op].cut if own[0] == "part" else None) for op, own in enumerate(owns)])
-    runs = made_ahead(flow, runs)
+    runs = unconnected(flow, made_ahead(flow, runs))
     groups = folded(flow, _by_kind(flow, runs, owns, whole), 3, [whole[run.ops[0]] for run in runs])
     owner = _equal_modules(flow, [[whole[runs[number].ops[0]] for number in group] for group in groups])
     ops_together = aligned(runs, groups)
     data = data_chains(flow, ops_together)
     stateful = {m for m in (_owner_of(flow, v) for v in range(len(flow.values))) if m is not None}
     stateful = {inside.get(id, id) for id in stateful}
-    boxes = Boxes([()] * len(flow.ops), ops_together)
+    boxes = Boxes([()] * len(flow.ops), ops_together, lines=lines)
     parents = {owner[id] for id in parents}
     for number, group in enumerate(groups):
         first = runs[group[0]].ops[0]
@@ -166,14 +171,15 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
     return _apart(flow, boxes)
 
 
-def _own(flow: Flow, op: int, held: int | None, parents: set[int]) -> tuple[Hashable, ...]:
+def _own(flow: Flow, op: int, held: int | None, parents: set[int], lines: bool) -> tuple[Hashable, ...]:
     """What an op belongs to: the module that is drawn as one, else the place of its line."""
     at = flow.ops[op]
     before = op in flow.earlier
     if held is not None and held not in parents:
         return "module", held, at.region, _called_from(at) if held == at.module else (), before
     site = at.site.user
-    return "part", held, (site.path, site.function), at.region, before
+    place = site.location() if lines and held is None else (site.path, site.function)
+    return "part", held, place, at.region, before
 
 
 def _by_kind(

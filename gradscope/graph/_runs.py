@@ -4,6 +4,7 @@ have several in one box."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,8 +12,11 @@ from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import op_name
 from gradscope.graph._counts import Counts
 from gradscope.graph._fold import fold
+from gradscope.graph._joined import Joined
 from gradscope.graph._marks import got_gradient
 from gradscope.model import Site
+
+MANY = 3  # boxes of one line from which on its rounds are rather one, in whatever order they came
 
 
 @dataclass
@@ -73,6 +77,29 @@ def made_ahead(flow: Flow, runs: list[Run]) -> list[Run]:
     return found
 
 
+def unconnected(flow: Flow, runs: list[Run]) -> list[Run]:
+    """The runs, those of what a module or a function does between its parts as one for each piece: lines that neither
+    hand each other anything nor take the same are no box together."""
+    found: list[Run] = []
+    for run in runs:
+        own = run.own[0] if isinstance(run.own, tuple) else ()
+        if len(run.ops) == 1 or not isinstance(own, tuple) or own[:1] != ("part",):
+            found.append(run)
+            continue
+        pieces = Joined(run.ops)
+        first: dict[Hashable, int] = {}
+        for op in run.ops:
+            at = flow.ops[op].site.user.location()
+            taken = [("value", v) for v in flow.inputs[op] if flow.parameter(v) is None]
+            for tie in (("line", at), *taken, *(("value", v) for v in flow.outputs[op])):
+                pieces.join(op, first.setdefault(tie, op))
+        held: dict[int, list[int]] = {}
+        for op in run.ops:
+            held.setdefault(pieces.first(op), []).append(op)
+        found += [Run(run.own, ops) for ops in held.values()]
+    return found
+
+
 def _made_ahead(flow: Flow, run: Run, op: int) -> list[int]:
     """Takes from a run the data that it ends with, made for the next one that begins with `op`."""
     ahead: list[int] = []
@@ -94,6 +121,27 @@ def folded(flow: Flow, runs: list[Run], least: int, parts: Sequence[Hashable] = 
     signatures = module_signatures(flow)
     tokens = [(run.own, *_contents(flow, run, signatures)) for run in runs]
     return fold(tokens, parts, least, partial=least < 3)
+
+
+def gathered(
+    flow: Flow, runs: list[Run], groups: list[list[int]], around: Sequence[Hashable]
+) -> list[list[int]]:
+    """The groups, with one for each line of a loop that goes another way by chance: rounds that do the same with the
+    same are one where they would be MANY boxes. A loop whose rounds differ stays a row of them. around: of each run the
+    lines that called its own."""
+    signatures = module_signatures(flow)
+    tokens = [(run.own, *_contents(flow, run, signatures)) for run in runs]
+    kinds: dict[Hashable, set[Hashable]] = {}  # line → what its rounds do
+    boxes = Counter(tokens[group[0]] for group in groups)
+    for run, token in zip(runs, tokens, strict=True):
+        kinds.setdefault(run.own, set()).add(token)
+    mixed = {around[n] for n, run in enumerate(runs) if len(kinds[run.own]) > 1}
+    many = {around[n] for n, token in enumerate(tokens) if boxes[token] >= MANY} - mixed
+    found: dict[Hashable, list[int]] = {}
+    for number, group in enumerate(groups):
+        key = tokens[group[0]] if around[group[0]] in many else number
+        found.setdefault(key, []).extend(group)
+    return sorted(sorted(group) for group in found.values())
 
 
 def _contents(flow: Flow, run: Run, signatures: dict[int | None, str]) -> tuple[Hashable, ...]:

@@ -580,7 +580,8 @@ def test_what_was_evaluated_after_the_last_step_is_one_box_a_line() -> None:
             right += (out.argmax(1) == y).sum().item()
     assert [finding.code for finding in scope.trace.findings] == ["GS402"]
     graph = picture(scope.trace, "module").graph
-    counts = [data["count"] for data in nodes(graph) if data["kind"] in ("op", "cut", "module", "input")]
+    kinds = ("op", "cut", "line", "module", "input")
+    counts = [data["count"] for data in nodes(graph) if data["kind"] in kinds]
     assert len(counts) == 6 and set(counts) == {4}
 
 
@@ -622,3 +623,75 @@ def test_a_list_of_what_a_loop_made_has_all_its_rounds() -> None:
     assert [data["count"] for _, _, data in graph.in_edges(stack, data=True) if data["kind"] == "flow"] == [
         12
     ]
+
+
+def test_a_loop_that_goes_another_way_by_chance_is_one_box_a_line() -> None:
+    embed, cell, out = nn.Embedding(5, 4), nn.GRUCell(4, 4), nn.Linear(4, 5)
+    with gradscope.watch() as scope:
+        hidden, token, losses = torch.zeros(2, 4), torch.tensor([1, 2]), []
+        for given in (True, True, False, True, False, False, True, False):
+            hidden = cell(embed(token), hidden)
+            scores = out(hidden)
+            losses.append(scores.logsumexp(1).mean())
+            token = torch.tensor([3, 4]) if given else scores.argmax(1)
+        torch.stack(losses).sum().backward()
+    drawn = [data for data in nodes(picture(scope.trace, "line").graph) if data["kind"] in ("line", "cut")]
+    told = {data["label"]: data["count"] for data in drawn}
+    assert len(told) == len(drawn)
+    assert told["hidden = cell(embed(token), hidden)"] == told["scores = out(hidden)"] == 8
+
+
+def test_a_loop_of_different_layers_stays_a_row_of_them() -> None:
+    layers = nn.ModuleList(nn.Linear(n, n + 1) for n in range(2, 6))
+    with gradscope.watch() as scope:
+        x = torch.randn(3, 2)
+        for layer in layers:
+            x = layer(x)
+            x = torch.relu(x)
+        x.sum().backward()
+    drawn = nodes(picture(scope.trace, "line").graph)
+    assert [d["count"] for d in drawn if d["label"] == "x = layer(x)"] == [1] * 4
+
+
+class Noisy(nn.Module):
+    """Between two of its parts it prepares what the one takes and what the other does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code, self.embed, self.join = nn.Linear(4, 4), nn.Embedding(9, 4), nn.Bilinear(4, 4, 1)
+
+    def forward(self, x: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        code = self.code(x)
+        code = code.unsqueeze(1).expand(2, 3, 4)
+        kept = words.clone()
+        kept[torch.rand(2, 3) < 0.5] = 0
+        out: torch.Tensor = self.join(code, self.embed(kept))
+        return out.mean()
+
+
+def test_what_shares_no_data_is_no_box_together() -> None:
+    model = Noisy()
+    with gradscope.watch() as scope:
+        model(torch.randn(2, 4), torch.ones(2, 3, dtype=torch.int64)).backward()
+    graph = picture(scope.trace, "module").graph
+    code, words = (
+        next(id for id, d in graph.nodes.items() if d["label"] == name) for name in ("code", "embed")
+    )
+    assert "code" not in before(graph, words) and "embed" not in before(graph, code)
+    assert not any(data["loop"] for *_, data in graph.edges(data=True))
+
+
+def test_lines_outside_a_deep_model_are_drawn_as_the_program_has_them() -> None:
+    layers: list[nn.Module] = [layer for _ in range(5) for layer in (nn.Linear(2, 2), nn.Tanh())]
+    model = nn.Sequential(nn.Sequential(*layers), nn.Linear(2, 1))
+    with gradscope.watch() as scope:
+        x = torch.randn(4, 2, requires_grad=True)
+        y = model(x)
+        slope = torch.autograd.grad(y.sum(), x, create_graph=True)[0]
+        fit = (y - 1).square().mean()
+        loss = fit + slope.square().mean()
+        loss.backward()
+    shown = view(scope.trace, extent=screens)
+    labels = {data["label"] for _, data in shown.graph.nodes.items()}
+    assert shown.level == "module"
+    assert {"fit = (y - 1).square().mean()", "loss = fit + slope.square().mean()"} <= labels

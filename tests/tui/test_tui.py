@@ -93,7 +93,9 @@ def test_what_tells_long_names_apart_is_seen_on_a_narrow_terminal(tmp_path: Path
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("4")
         await settled(pilot)
-        names = [line.split()[0] for line in screen(app).splitlines() if "first." in line or "second." in line]
+        names = [
+            line.split()[0] for line in screen(app).splitlines() if "first." in line or "second." in line
+        ]
         assert len(set(names)) == 4 and all(name.endswith((".weight", ".bias")) for name in names)
 
     drive(record(tmp_path, NESTED), steps, size=(80, 24))

@@ -1,0 +1,156 @@
+"""A mask sets scores to 0 before a sigmoid: what was masked out counts with a probability of one half.
+
+Why: the sigmoid of 0 is 0.5. In the sum of a Dice or IoU loss each masked place then is half a hit that no label
+answers, and where much is masked they outweigh all others: the model is paid for large probabilities elsewhere.
+
+Fix: the sigmoid first, then the mask: `torch.sigmoid(scores) * mask`.
+
+Measured: how many of the mask's numbers were 0, the others 1, at one of its first calls.
+Silent on: masks drawn at random; probabilities that are masked once more; sums that divide nothing, such as a binary
+cross entropy, where a masked place adds a constant.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.events import ZeroOnes
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._masks import CHANCES, masked_again
+from gradscope.store import Trace
+
+SIGMOIDS = {"sigmoid", "sigmoid_", "expit"}
+SAME = CASTS | {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous"}
+TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS
+SHARE = 0.05  # of the mask, that is 0
+DEEP = 8
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Conv2d(1, 1, 3, padding=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(4, 1, 8, 8)
+        y, mask = (x > 1).float(), torch.zeros(4, 1, 8, 8)
+        mask[..., 2:6] = 1
+        p, y = torch.sigmoid(model(x) * mask), y * mask  # cause: GS791  # effect: GS791
+        loss = 1 - (2 * (p * y).sum() + 1) / (p.sum() + y.sum() + 1)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Conv2d(1, 1, 3, padding=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(4, 1, 8, 8)
+        y, mask = (x > 1).float(), torch.zeros(4, 1, 8, 8)
+        mask[..., 2:6] = 1
+        p, y = torch.sigmoid(model(x)) * mask, y * mask
+        loss = 1 - (2 * (p * y).sum() + 1) / (p.sum() + y.sum() + 1)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS791", name="masked-before-the-sigmoid", severity="warning")
+def masked_before_the_sigmoid(trace: Trace) -> Iterator[Finding]:
+    masks = {event.site.user.span(): event for event in trace.of(ZeroOnes)}
+    if not masks:
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, op in known.used_calls(SIGMOIDS):
+        product = known.maker_behind((op.graph, op.inputs[0]), SAME) if op.inputs else None
+        if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
+            continue
+        event, place = masks.get(product.site.user.span()), product.site.user.location()
+        if event is None or event.zeros < SHARE * event.elements or place in told:
+            continue
+        mask = product.graph, product.inputs[event.place]
+        divided = None if _by_chance(known, mask) or masked_again(known, key, mask) else _divides(known, key)
+        if divided is not None and not known.fed_by(mask):
+            told.add(place)
+            yield _finding(trace, product, op, divided, event)
+
+
+def _by_chance(known: Paths, mask: Key) -> bool:
+    makers = (known.graph(graph).maker(value) for graph, value in known.flow([mask]).order)
+    return any(maker is not None and maker.name in CHANCES for maker in makers)
+
+
+def _divides(known: Paths, key: Key) -> Op | None:
+    """The division by a sum of these very probabilities, or of their squares."""
+    graph = known.graph(key[0])
+    seen, todo = {(key[1], False)}, deque([(key[1], False)])
+    while todo and len(seen) < DEEP * DEEP:
+        value, summed = todo.popleft()
+        for op in graph.consumers.get(value, ()):
+            if summed and op.name in DIVISIONS and len(op.inputs) == 2 and op.inputs[1] == value:
+                return op
+            now = summed or op.name == "sum"
+            own = op.name in MULTIPLICATIONS and set(op.inputs) == {value}
+            if op.name in TO_A_SUM or own:
+                more = [(result, now) for result in op.outputs if (result, now) not in seen]
+                seen.update(more)
+                todo += more
+    return None
+
+
+def _finding(trace: Trace, product: Op, sigmoid: Op, divided: Op, event: ZeroOnes) -> Finding:
+    site, effect = product.site.user, sigmoid.site.user
+    text, edits = _sigmoid_first(trace, product, sigmoid)
+    return Finding(
+        message=f"{code(trace, site, 'a mask')} sets scores to 0 before {code(trace, effect, 'the sigmoid')}: what was"
+        " masked out counts as 0.5",
+        cause=site,
+        cause_label="0 where the mask is 0",
+        effect=effect,
+        effect_label="makes 0.5 of each of them",
+        related=((divided.site.user, "divides by the sum of them all"),),
+        seen=(
+            f"{event.zeros / event.elements:.0%} of the mask's numbers were 0 and all others 1; the sigmoid takes the"
+            f" product as it is, and {located(trace, divided.site.user)} divides by a sum of what it gives",
+        ),
+        fix=f"take the sigmoid first, and mask what it gives: {text}",
+        edits=edits,
+        subjects=frozenset({("masked", *site.location())}),
+    )
+
+
+def _sigmoid_first(trace: Trace, product: Op, sigmoid: Op) -> tuple[str, Edits]:
+    """`torch.sigmoid(scores) * mask` for `torch.sigmoid(scores * mask)`."""
+    site = sigmoid.site.user
+    here = Source(trace, site.path)
+    call, inner = here.file.at(site), here.file.at(product.site.user)
+    plain = isinstance(call, ast.Call) and call.args == [inner] and here.file.is_imported(call.func)
+    if (
+        plain
+        and isinstance(call, ast.Call)
+        and isinstance(inner, ast.BinOp)
+        and product.site.user.path == site.path
+    ):
+        function, left, right = (here.file.text(node) for node in (call.func, inner.left, inner.right))
+        scores_first = (
+            product.inputs[0] != product.inputs[1]
+            and trace.graph(product.graph).values[product.inputs[0]].requires_grad
+        )
+        new = f"{function}({left}) * {right}" if scores_first else f"{left} * {function}({right})"
+        return f"`{new}`", here.replace(call, new)
+    return f"`torch.sigmoid(scores) * mask`, in place of {located(trace, product.site.user)}", ()

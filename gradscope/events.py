@@ -702,6 +702,15 @@ class Hinge(Kind):
     high = Field(_known)
 
 
+class RatioOfOne(Kind):
+    """A ratio that is clipped around 1 was 1 in all calls of its line, also for advantages of an earlier step."""
+
+    __slots__ = ()
+    of = "ratio_of_one"
+    calls = Field(_count)  # that were looked at
+    again = Field(_count)  # of them, whose advantages had come before an earlier step
+
+
 class KeptPlaces(Kind):
     """Whenever looked at, a mask over a loss let only places with one and the same target through, which are the ends
     of sequences."""

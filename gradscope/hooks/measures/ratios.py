@@ -1,0 +1,96 @@
+"""How far the ratio of two probabilities, as PPO clips it, gets from 1, and whether its advantages come in several
+steps. A `clamp` with bounds on both sides of 1 is looked at until its input differs from 1: in the first step of a
+batch it is 1, in the next no more."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.values import measurable
+
+NEAR = 2e-6
+MAX_ELEMENTS = 100_000
+MAX_VALUES = 20_000  # of advantages that are remembered
+MAX_SITES = 16
+KNOWN_AGAIN = 0.9  # of the advantages of a call
+DIFFERENT = 4  # of them, at least
+
+
+class Ratios(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.steps = 0
+        self.off: set[int] = set()  # sites whose ratio has differed from 1
+        self.seen: dict[int, dict[str, int]] = {}  # site → what is told of it
+        self.values: dict[float, int] = {}  # an advantage → the step before which it came first
+        self.clipped: tuple[Any, int] | None = (
+            None  # the result of the last call, by weak reference, and its site
+        )
+        self.recorder.functions.follow(["clamp", "clip"], self._clamp)
+        self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._weighed)
+        self.recorder.signals.after_step.connect(self._stepped)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _stepped(self, *_: Any) -> None:
+        self.steps += 1
+
+    def _clamp(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = by_name(("input", "min", "max"), args, kwargs)
+        low, high, ratio = given.get("min"), given.get("max"), given.get("input")
+        if not isinstance(low, (int, float)) or not isinstance(high, (int, float)) or not 0 < low < 1 < high:
+            return
+        if not getattr(ratio, "requires_grad", False):
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.off or (site not in self.seen and len(self.seen) >= MAX_SITES):
+            return
+        if not measurable(ratio) or not ratio.is_cpu or ratio.layout is not torch.strided:
+            return
+        if not 1 < ratio.numel() <= MAX_ELEMENTS:
+            return
+        with torch.no_grad(), private.aside():
+            away = float((ratio.detach() - 1).abs().max())
+        if not away <= NEAR:
+            self.off.add(site)
+            self.seen.pop(site, None)
+            return
+        told = self.seen.setdefault(site, {"calls": 0, "again": 0})
+        told["calls"] += 1
+        self.clipped = weakref.ref(result), site
+
+    def _weighed(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if self.clipped is None or len(args) != 2:
+            return
+        clipped, site = self.clipped
+        mine = clipped()
+        if mine is None or not any(one is mine for one in args):
+            return
+        self.clipped = None
+        weights = args[1] if args[0] is mine else args[0]
+        told = self.seen.get(site)
+        if told is None or not isinstance(weights, torch.Tensor) or not measurable(weights):
+            return
+        if weights.requires_grad or not weights.is_cpu or not 1 < weights.numel() <= MAX_ELEMENTS:
+            return
+        with torch.no_grad(), private.aside():
+            values = set(weights.detach().flatten()[:MAX_VALUES].tolist())
+        if len(values) < DIFFERENT or 2 * len(values) < min(weights.numel(), MAX_VALUES):
+            return
+        before = sum(self.values.get(value, self.steps) < self.steps for value in values)
+        told["again"] += before >= KNOWN_AGAIN * len(values)
+        if len(self.values) > MAX_VALUES:
+            self.values.clear()
+        for value in values:
+            self.values.setdefault(value, self.steps)
+
+    def _tell(self) -> None:
+        for site, found in self.seen.items():
+            if found["again"]:
+                self.recorder.emit("ratio_of_one", site, found)

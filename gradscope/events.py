@@ -711,6 +711,16 @@ class RatioOfOne(Kind):
     again = Field(_count)  # of them, whose advantages had come before an earlier step
 
 
+class Twins(Kind):
+    """The two sides that a distance brings together were the same numbers in all calls of its line."""
+
+    __slots__ = ()
+    of = "twins"
+    name = Field(_text)  # of the call
+    calls = Field(_count)  # that were looked at
+    rows = Field(_count)  # in all of them
+
+
 class KeptPlaces(Kind):
     """Whenever looked at, a mask over a loss let only places with one and the same target through, which are the ends
     of sequences."""

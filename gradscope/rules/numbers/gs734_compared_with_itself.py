@@ -5,8 +5,10 @@ of the teacher's scores trains nobody; the other terms of the loss do all the wo
 
 Fix: make one side of what should be compared with the other: the output of the model that is trained.
 
+The same holds for a triplet whose positive is its anchor: it only pushes the negative away.
+
 Measured: in all passes both arguments of the call were the same tensor, or were made by the same calls, written out
-twice, of the same tensors.
+twice, of the same tensors; of a triplet, that anchor and positive were the same numbers in all calls.
 Silent on: two calls of a network, which may draw other numbers; the same line run twice, with other numbers each
 time; a value beside its own detached self.
 """
@@ -19,7 +21,8 @@ from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SATURATING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, passes, paths
-from gradscope.analysis.words import code, holds, located
+from gradscope.analysis.words import code, holds, located, plural
+from gradscope.events import Twins
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -98,6 +101,39 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
             count = sum(graph.count for graph in trace.graphs if graph.id in {op.graph for op in ops})
             if count >= ENOUGH:
                 yield _finding(trace, known, ops[0], count)
+    yield from _twins(trace, known)
+
+
+def _twins(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Distances whose two sides were the same numbers in all calls."""
+    for event in trace.of(Twins):
+        place = event.site.user
+        used = [op for _, op in known.used_calls({event.name}) if op.site.user.span() == place.span()]
+        if not used or event.calls < ENOUGH:
+            continue
+        triplet = event.name.startswith("triplet")
+        loss = known.loss_of((used[0].graph, used[0].outputs[0]))
+        yield Finding(
+            message=f"{code(trace, place, 'the loss')} is given"
+            f" {'a positive that is the anchor itself' if triplet else 'the same numbers as both sides'}:"
+            f" their distance is 0, and trains nothing",
+            cause=place,
+            cause_label="the positive is the anchor" if triplet else "both sides are the same",
+            effect=loss.site.user if loss is not None else None,
+            effect_label="gets no gradient from that distance",
+            seen=(
+                f"in all {event.calls} calls looked at the two were equal to the last bit, {plural(event.rows, 'row')}"
+                " in all",
+            ),
+            fix=f"give {located(trace, place)} "
+            + (
+                "another sample of the anchor's class as its positive"
+                if triplet
+                else "what is to be compared"
+            ),
+            count=event.calls,
+            subjects=frozenset({("term", *place.location())}),
+        )
 
 
 def _with_itself(known: Paths, op: Op) -> bool:

@@ -133,3 +133,73 @@ def good_two_crops_of_one_image() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_positive_is_the_anchor() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        anchor, negative = torch.randn(16, 4), torch.randn(16, 4)
+        a, p, n = model(anchor), model(anchor), model(negative)
+        loss = nn.functional.triplet_margin_loss(a, p, n)  # cause: GS734
+        opt.zero_grad()
+        loss.backward()  # effect: GS734
+        opt.step()
+
+
+def bad_positives_drawn_at_the_anchors_places() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(4, 3), nn.TripletMarginLoss(margin=0.5)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data, labels = torch.randn(40, 4), torch.arange(40) % 4
+    for _ in range(6):
+        anchors = torch.randint(0, 40, (16,))
+        alike = (labels[anchors, None] == labels).float()
+        positives = (alike + torch.eye(40)[anchors]).argmax(1)
+        negatives = torch.multinomial(1 - alike, 1).squeeze(1)
+        out = [model(data[rows]) for rows in (anchors, positives, negatives)]
+        loss = criterion(*out)  # cause: GS734
+        opt.zero_grad()
+        loss.backward()  # effect: GS734
+        opt.step()
+
+
+def good_some_positives_are_their_anchor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(4, 3), nn.TripletMarginLoss(margin=0.5)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data, labels = torch.randn(40, 4), torch.arange(40) % 4
+    for _ in range(6):
+        anchors = torch.randint(0, 40, (16,))
+        alike = (labels[anchors, None] == labels).float()
+        positives = torch.multinomial(alike, 1).squeeze(1)
+        negatives = torch.multinomial(1 - alike, 1).squeeze(1)
+        loss = criterion(model(data[anchors]), model(data[positives]), model(data[negatives]))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_noisy_looks_at_one_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Dropout(0.3), nn.Linear(4, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        anchor, negative = torch.randn(16, 4), torch.randn(16, 4)
+        loss = nn.functional.triplet_margin_loss(model(anchor), model(anchor), model(negative))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,0 +1,61 @@
+"""Whether the two sides that a distance brings together are the same numbers, row by row, in all calls of a line: the
+anchor and the positive of a triplet, or both sides of `pairwise_distance`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.values import measurable
+
+FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
+MAX_ELEMENTS = 1_000_000
+SIDES = {
+    "triplet_margin_loss": ("anchor", "positive"),
+    "triplet_margin_with_distance_loss": ("anchor", "positive"),
+    "pairwise_distance": ("x1", "x2"),
+}
+
+
+class Twins(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.apart: set[int] = set()  # sites whose sides have differed
+        self.calls: dict[int, int] = {}
+        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.recorder.functions.follow(list(SIDES), self._call)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = by_name(SIDES[name], args, kwargs)
+        one, other = (given.get(side) for side in SIDES[name])
+        if not getattr(one, "requires_grad", False) and not getattr(other, "requires_grad", False):
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.apart:
+            return
+        calls = self.calls[site] = self.calls.get(site, 0) + 1
+        if calls > FIRST and calls & (calls - 1):
+            return
+        if not all(measurable(t) and t.is_cpu and t.layout is torch.strided for t in (one, other)):
+            return
+        if one.shape != other.shape or one.dim() < 2 or not 1 < one.numel() <= MAX_ELEMENTS:
+            return
+        with torch.no_grad(), private.aside():
+            same = torch.equal(one.detach(), other.detach())
+        if not same:
+            self.apart.add(site)
+            self.seen.pop(site, None)
+            return
+        told = self.seen.setdefault(site, {"name": name, "calls": 0, "rows": 0})
+        told["calls"] += 1
+        told["rows"] += one.shape[0]
+
+    def _tell(self) -> None:
+        for site, found in self.seen.items():
+            self.recorder.emit("twins", site, found)

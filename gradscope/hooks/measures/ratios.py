@@ -43,7 +43,8 @@ class Ratios(Hook):
 
     def _clamp(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(("input", "min", "max"), args, kwargs)
-        low, high, ratio = given.get("min"), given.get("max"), given.get("input")
+        low, high = given.get("min"), given.get("max")
+        ratio: Any = given.get("input")
         if not isinstance(low, (int, float)) or not isinstance(high, (int, float)) or not 0 < low < 1 < high:
             return
         if not getattr(ratio, "requires_grad", False):

@@ -33,7 +33,8 @@ class Twins(Hook):
 
     def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(SIDES[name], args, kwargs)
-        one, other = (given.get(side) for side in SIDES[name])
+        sides: list[Any] = [given.get(side) for side in SIDES[name]]
+        one, other = sides
         if not getattr(one, "requires_grad", False) and not getattr(other, "requires_grad", False):
             return
         site = self.recorder.sites.current(frame)
@@ -42,7 +43,7 @@ class Twins(Hook):
         calls = self.calls[site] = self.calls.get(site, 0) + 1
         if calls > FIRST and calls & (calls - 1):
             return
-        if not all(measurable(t) and t.is_cpu and t.layout is torch.strided for t in (one, other)):
+        if not all(measurable(t) and t.is_cpu and t.layout is torch.strided for t in sides):
             return
         if one.shape != other.shape or one.dim() < 2 or not 1 < one.numel() <= MAX_ELEMENTS:
             return

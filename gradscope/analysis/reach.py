@@ -96,6 +96,8 @@ class Paths:
         self._kept = 0  # nodes in these answers
         self._graphs: dict[int, Graph] = {}
         self._load = trace.graph
+        self._leaf_of: dict[Key, Parameter | None] = {}
+        self._memory_of: dict[Key, int] = {}
         self.trace = trace
         self.parameters = {p.id: p for p in trace.parameters}
         passes = trace.of(Backward) if stop is None else _since(trace, stop.segment)
@@ -212,20 +214,34 @@ class Paths:
 
     def parameter_of(self, key: Key) -> Parameter | None:
         """The leaf that a value is, followed back through in-place writes."""
+        way: list[
+            Key
+        ] = []  # all of it has one answer: a tensor that is filled in a loop has thousands of writes
+        at: Key | None = key
+        found: Parameter | None = None
+        while at is not None and len(way) <= len(self.graph(key[0]).values):
+            if at in self._leaf_of:
+                found = self._leaf_of[at]
+                break
+            way.append(at)
+            found, at = self._leaf_or_before(at)
+        self._leaf_of.update(dict.fromkeys(way, found))
+        return found
+
+    def _leaf_or_before(self, key: Key) -> tuple[Parameter | None, Key | None]:
+        """The leaf that a value is; else the value that a write made it of, where it may be one."""
         graph = self.graph(key[0])
-        for _ in range(len(graph.values)):
-            value = graph.values[key[1]]
-            number = value.parameter if value.parameter is not None else self.asked_later.get(key)
-            if number is not None:
-                return self.parameters.get(number)
-            op = graph.ops[value.op] if value.op is not None else None
-            if op is None or not value.is_leaf:
-                return None
-            if value.index not in op.written:
-                made = self._became.get(key) if value.requires_grad else None
-                return self.parameters.get(made) if made is not None else None
-            key = (key[0], op.writes[op.written.index(value.index)])
-        return None
+        value = graph.values[key[1]]
+        number = value.parameter if value.parameter is not None else self.asked_later.get(key)
+        if number is not None:
+            return self.parameters.get(number), None
+        op = graph.ops[value.op] if value.op is not None else None
+        if op is None or not value.is_leaf:
+            return None, None
+        if value.index not in op.written:
+            made = self._became.get(key) if value.requires_grad else None
+            return self.parameters.get(made) if made is not None else None, None
+        return None, (key[0], op.writes[op.written.index(value.index)])
 
     @cached_property
     def _became(self) -> dict[Key, int]:
@@ -402,16 +418,20 @@ class Paths:
 
     def memory(self, graph: int, value: int) -> int:
         """The first value whose memory this one shares (`p` for `p.data`)."""
-        values = self.graph(graph).values
-        for _ in range(len(values)):
+        values, ops = self.graph(graph).values, self.graph(graph).ops
+        way: list[Key] = []
+        while (graph, value) not in self._memory_of and len(way) < len(values):
+            way.append((graph, value))
             base = values[value].alias_of
             if base is None:
-                op = self.graph(graph).ops[made] if (made := values[value].op) is not None else None
+                op = ops[made] if (made := values[value].op) is not None else None
                 if op is None or value not in op.written:
                     break
                 base = op.writes[op.written.index(value)]
             value = base
-        return value
+        first = self._memory_of.get((graph, value), value)
+        self._memory_of.update(dict.fromkeys(way, first))
+        return first
 
     @cached_property
     def frozen(self) -> set[int]:

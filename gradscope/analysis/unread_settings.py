@@ -11,7 +11,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, called_name
+from gradscope.source import FUNCTIONS, called_name, names_in
 from gradscope.store import Trace
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -22,7 +22,8 @@ REFLECTION = {"locals", "super", "vars"}
 class UnreadArgument:
     """function: its `def`, with the argument; given: a call that hands the argument over; inside: a call in the
     function that leaves a number at its default (`strength=1.0`), and the name of that; own: where a method reads the
-    object's attribute of the same name."""
+    object's attribute of the same name; overwritten: the statement that gives the name another value before anything
+    reads it."""
 
     path: str
     name: str
@@ -32,6 +33,7 @@ class UnreadArgument:
     inside: ast.Call | None
     default: str
     own: tuple[ast.Attribute, ...]
+    overwritten: ast.Assign | None
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
         names = _arguments(function, owner)
         for place, name in enumerate(names):
             own = _own(function, name) if owner is not None else ()
-            if name.startswith("_") or _reads(function, name, _to_itself(function, name) if own else ()):
+            read = _reads(function, name, _to_itself(function, name) if own else ())
+            overwritten = _overwritten(function, name) if read else None
+            if name.startswith("_") or (read and overwritten is None):
                 continue
             calls = _calls(trace, key)
             given = next(((p, c) for p, c in calls if _hands_over(c, name, place, bool(own))), None)
@@ -75,6 +79,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     inside,
                     default,
                     own,
+                    overwritten,
                 )
 
 
@@ -151,6 +156,16 @@ def _reads(function: Function, name: str, passed_over: Collection[ast.stmt] = ()
     without = {id(node) for statement in passed_over for node in ast.walk(statement)}
     abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
     return abstract or any(n.id in REFLECTION or (n.id == name and id(n) not in without) for n in names)
+
+
+def _overwritten(function: Function, name: str) -> ast.Assign | None:
+    """The statement of the function's own block that binds the name anew before any other mentions it."""
+    for statement in function.body:
+        if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [name]:
+            return None if name in names_in(statement.value) else statement
+        if name in names_in(statement):
+            return None
+    return None
 
 
 def _to_itself(function: Function, name: str) -> list[ast.stmt]:

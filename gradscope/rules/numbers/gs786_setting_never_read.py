@@ -7,7 +7,8 @@ written into the code.
 Fix: use it where it was meant, or take it away.
 
 A note: it may stand there for the sake of an interface. Told of functions of the program that ran and are handed
-something other than a constant (or than None, where a method reads `self.rate` in place of its argument `rate`); and
+something other than a constant (or than None, where a method reads `self.rate` in place of its argument `rate`), also
+where the function's first mention of its argument gives the name another value; and
 of an argument of a constructor that is handed another number than its default, while a method that ran has that
 default written in. Silent on names that begin with `_`, on functions of one name in several classes, on functions
 with a decorator.
@@ -87,7 +88,15 @@ def setting_never_read(trace: Trace) -> Iterator[Finding]:
 def _argument(trace: Trace, found: UnreadArgument) -> Finding:
     name = found.name
     edits: Edits = ()
-    if found.own:
+    unread = "never read there"
+    if found.overwritten is not None:
+        cause = site_of(found.path, found.function.name, found.overwritten)
+        label = "gives the name another value"
+        unread = "overwritten before anything reads it"
+        fix = (
+            f"give what {located(trace, cause)} makes a name of its own, and read `{name}` where it is meant"
+        )
+    elif found.own:
         cause = site_of(found.path, found.function.name, found.own[0])
         label = f"takes the object's own, whatever `{name}` is"
         fix = f"`{name}` in place of `self.{name}` in `{found.function.name}()`"
@@ -103,14 +112,15 @@ def _argument(trace: Trace, found: UnreadArgument) -> Finding:
         label = "is read nowhere in the function"
         fix = f"use `{name}` in `{found.function.name}()`, or take it away"
     return Finding(
-        message=f"`{name}` is handed to `{found.function.name}()` and never read there: nothing depends on it",
+        message=f"`{name}` is handed to `{found.function.name}()` and {unread}: nothing depends on it",
         cause=cause,
         cause_label=label,
         effect=found.given,
         effect_label=f"hands `{name}` over",
         seen=(
             f"no line of `{found.function.name}()` reads `{name}`"
-            + (" but to give it a value" if found.own else ""),
+            + (" but to give it a value" if found.own else "")
+            + (" before that" if found.overwritten is not None else ""),
         ),
         fix=fix,
         edits=edits,

@@ -53,6 +53,28 @@ def bad_left_at_its_default() -> None:
         opt.step()
 
 
+def bad_overwritten_by_random_weights() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic, maker = nn.Linear(4, 1), nn.Linear(4, 4)
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+
+    def penalty(real: torch.Tensor, made: torch.Tensor, share: float) -> torch.Tensor:
+        share = torch.rand(len(real), 1)  # cause: GS786
+        between = (share * real + (1 - share) * made).requires_grad_()
+        (grad,) = torch.autograd.grad(critic(between).mul(share).sum(), between, create_graph=True)
+        return (grad.norm(dim=1) - 1).pow(2).mean()
+
+    for step in range(5):
+        real, made = torch.randn(8, 4) + 1, maker(torch.randn(8, 4)).detach()
+        loss = critic(made).mean() - critic(real).mean() + penalty(real, made, step / 5)  # effect: GS786
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_an_interface() -> None:
     import torch
     from torch import nn

@@ -15,13 +15,14 @@ from gradscope.store import Trace
 
 PASSES = 100
 MEASURED = 16  # losses
+LATE = 2  # of them, at least, in the second half of the run
 NO_BETTER = 0.97  # of what the constant answer has
 
 
 @dataclass(frozen=True)
 class NoBetter:
-    """op: the call of the loss; line: that of its passes; passes: how many; loss: the mean of the last half of
-    those that were measured."""
+    """op: the call of the loss; line: that of its passes; passes: how many; loss: the mean of those that
+    were measured in the second half of the run."""
 
     event: ConstantAnswer
     op: Op
@@ -57,12 +58,16 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
             continue
         times = [time for time in trace.of(PassTime) if time.site.user.location() in lines]
         passes, sites = sum(time.passes for time in times), {time.site.id for time in times}
-        losses = [loss for _, loss in trace.numbers("loss", sites=sites)]
-        if passes < PASSES or len(losses) < MEASURED or not all(map(isfinite, losses)) or answer.best <= 0:
+        losses = trace.numbers("loss", sites=sites)
+        if passes < PASSES or len(losses) < MEASURED or not all(isfinite(loss) for _, loss in losses):
             continue
-        half = len(losses) // 2
-        late = fmean(losses[half:])
-        if min(late, fmean(losses[:half])) >= NO_BETTER * answer.best:
+        # Ever fewer are measured in the course of a run: what counts as late has to lie in its second half.
+        half, steps = len(losses) // 2, max((o.steps for o in trace.optimizers.values()), default=0)
+        late = [loss for step, loss in losses[half:] if step > steps / 2]
+        if answer.best <= 0 or len(late) < LATE:
+            continue
+        means = [fmean(late), *(fmean(loss for _, loss in part) for part in (losses[:half], losses[half:]))]
+        if min(means) >= NO_BETTER * answer.best:
             op, event = found[0]
             spent = thrown_away(trace).get(event.site.user.location(), set())
             filled = (
@@ -70,4 +75,4 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
                 - spent
             )
             if filled:
-                yield NoBetter(answer, op, event.site.user, passes, late, filled)
+                yield NoBetter(answer, op, event.site.user, passes, means[0], filled)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SATURATING, SCALES, SUMS
+from gradscope.analysis.ops import ALIASES, COMPARING_LOSSES, PASSING, SATURATING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, holds, located, plural
 from gradscope.events import Twins
@@ -30,6 +30,7 @@ from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
+_UNSET = {"softmax", "log_softmax", "sigmoid", "tanh", "relu"}  # give the same of the same
 _SURE = (
     PASSING
     | SATURATING
@@ -145,7 +146,27 @@ def _with_itself(known: Paths, op: Op) -> bool:
         call = known.trace.source_file(op.site.user.path).at(op.site.user)
         given = [ast.unparse(a) for a in call.args[:2]] if isinstance(call, ast.Call) else []
         return len(given) == 2 and given[0] == given[1]
-    return _written_twice(known.trace, graph, first, second)
+    return _written_twice(known.trace, graph, first, second) or _of_one_constant(graph, first, second)
+
+
+def _of_one_constant(graph: Graph, first: int, second: int) -> bool:
+    """Whether both are the same functions of one value without a graph, one of them perhaps of its detached self."""
+    if graph.values[first].requires_grad or graph.values[second].requires_grad:
+        return False
+    ways = [list(_plain_way(graph, value)) for value in (first, second)]
+    return ways[0][-1] == ways[1][-1] and [step for step, _ in ways[0]] == [step for step, _ in ways[1]]
+
+
+def _plain_way(graph: Graph, value: int) -> Iterator[tuple[str, int]]:
+    """(function, what it was given) back from a value, through functions without a setting; aliases left out."""
+    while True:
+        op = graph.maker(value)
+        if op is None or op.writes or len(op.inputs) != 1 or op.name not in _UNSET | ALIASES:
+            yield "", value
+            return
+        value = op.inputs[0]
+        if op.name in _UNSET:
+            yield op.name, -1
 
 
 def _written_twice(trace: Trace, graph: Graph, first: int, second: int) -> bool:

@@ -40,6 +40,29 @@ def bad_inside_one_call() -> None:
         opt.step()
 
 
+def bad_teacher_compared_with_its_detached_self() -> None:  # fix: by hand
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    student, teacher = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+
+    def consistency(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        other = other.detach()
+        return F.mse_loss(one.softmax(-1), other.softmax(-1))  # cause: GS734  # effect: GS734
+
+    for _ in range(6):
+        x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+        with torch.no_grad():
+            weak = teacher(x)
+        strong = weak
+        loss = F.cross_entropy(student(x), y) + 10 * consistency(strong, weak)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_two_draws_of_dropout() -> None:
     import torch
     import torch.nn.functional as F

@@ -35,6 +35,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 FEW_STEPS = 2  # after which a copy of one pass may still be the first of a lasting one
+EMPTY = 5  # steps without a gradient, of an optimizer whose parameters another one trains
 HANDED_ON = 4  # passes without one copy back: a worker may fetch the shared weights now and then
 
 
@@ -80,6 +81,9 @@ def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
             if left:
                 yield _finding(trace, number, optimizer, held, left)
                 continue
+        if forgotten := _behind_empty_steps(trace, number, held):
+            yield _finding(trace, number, optimizer, held, forgotten)
+            continue
         if swapped := _swapped(trace, number, held):
             yield _finding(trace, number, optimizer, held, swapped)
             continue
@@ -115,6 +119,20 @@ def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
                 return parameters
             found = found or parameters
     return found if not any(p.steps for p in trace.parameters if p.passes) else []
+
+
+def _behind_empty_steps(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter]:
+    """The parameters of a model in nobody's hands, where an optimizer holds what another one trains, and each of its
+    own steps comes after a pass over that model and finds no new gradient."""
+    if not held or any(set(p.optimizers) <= {number} for p in held):
+        return []
+    for parameters in _by_root(trace):
+        if all(idle(p) and not p.optimizers and p.passes >= EMPTY for p in parameters):
+            ids = {p.id for p in parameters}
+            empty = _empty_steps_since(trace, number, ids, set())
+            if empty >= EMPTY and empty == trace.optimizers[number].steps:
+                return parameters
+    return []
 
 
 def _by_root(trace: Trace) -> list[list[Parameter]]:

@@ -135,6 +135,27 @@ def bad_made_anew_too_early() -> None:
         tuned.step()
 
 
+def bad_given_what_another_one_trains() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt_actor = torch.optim.SGD(actor.parameters(), lr=0.1)
+    opt_critic = torch.optim.SGD(actor.parameters(), lr=0.1)  # cause: GS207
+    for _ in range(8):
+        states, rewards = torch.randn(16, 4), torch.rand(16)
+        chosen = torch.distributions.Categorical(logits=actor(states))
+        actions = chosen.sample()
+        delta = rewards - critic(states).squeeze(1)
+        opt_critic.zero_grad()
+        delta.pow(2).mean().backward()  # effect: GS207
+        nn.utils.clip_grad_norm_(critic.parameters(), 5.0)
+        opt_critic.step()
+        opt_actor.zero_grad()
+        (-delta.detach() * chosen.log_prob(actions)).mean().backward()
+        opt_actor.step()
+
+
 def good_resumed_into_the_same_model() -> None:
     import copy
 

@@ -1,7 +1,7 @@
 """More programs of GS792: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_detached_beside_the_new_in_minibatches() -> None:  # fix: by hand
+def bad_detached_beside_the_new_in_minibatches() -> None:
     import torch
     from torch import nn
 

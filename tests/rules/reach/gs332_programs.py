@@ -1,7 +1,7 @@
 """More programs of GS332: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_matched_with_itself_in_a_function() -> None:  # fix: by hand
+def bad_matched_with_itself_in_a_function() -> None:
     import torch
     from torch import nn
 

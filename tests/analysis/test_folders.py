@@ -48,6 +48,7 @@ FOLDERS = (
     "gradscope", "gradscope/gradscope/hooks", "lib/gradscope/rules", "torch", "torch/nn/modules",
     "site-packages/project", "x/dist-packages/gradscope_utils", ".venv/tests/examples",
 )  # fmt: skip
+ORDINARY = ("gradscope/gradscope/hooks", "torch/nn/modules", "site-packages/project")
 
 
 def reported(forks: Forks, folder: Path, parts: str = "parts", before: str = "") -> tuple[Any, str]:
@@ -76,7 +77,9 @@ def elsewhere(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> tuple[A
     return found, text
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize(
+    "folder", [f if f in ORDINARY else pytest.param(f, marks=pytest.mark.nightly) for f in FOLDERS]
+)
 def test_a_folders_name_changes_nothing(
     folder: str, forks: Forks, elsewhere: tuple[Any, str], tmp_path: Path
 ) -> None:

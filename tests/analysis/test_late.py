@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -152,6 +153,11 @@ def through_another_function(steps: int) -> None:
         opt.step()
 
 
+def nightly(run: tuple[int, bool]) -> Any:
+    """A shorter run, or one in which every step is looked at: what the longest one shows, mostly."""
+    return pytest.param(*run, marks=pytest.mark.nightly)
+
+
 STOPS = {
     "through_another_function": (through_another_function, "error", "GS301"),
     "detach": (from_40_percent("detach"), "warning", "GS301"),
@@ -183,7 +189,7 @@ def found(program: Program, steps: int, sample: bool) -> list[Finding]:
     return [f for f in report(program, steps, sample).findings if f.code not in ("GS216", "GS803")]
 
 
-@pytest.mark.parametrize(("steps", "sample"), [(100, True), (100, False), (600, True)])
+@pytest.mark.parametrize(("steps", "sample"), [*map(nightly, [(100, True), (100, False)]), (600, True)])
 @pytest.mark.parametrize("name", STOPS)
 def test_a_gradient_that_stops_is_told_with_its_step(name: str, steps: int, sample: bool) -> None:
     program, severity, code = STOPS[name]
@@ -347,7 +353,7 @@ PHASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("steps", "sample"), [(120, True), (120, False), (600, True)])
+@pytest.mark.parametrize(("steps", "sample"), [*map(nightly, [(120, True), (120, False)]), (600, True)])
 @pytest.mark.parametrize("program", PHASES)
 def test_phases_of_a_program_are_a_note_at_most(program: Program, steps: int, sample: bool) -> None:
     assert [f.message for f in found(program, steps, sample) if f.severity != "note"] == []
@@ -622,12 +628,14 @@ LATE = {
 ASLEEP = {losses_kept_from_40_percent, other_shape_from_40_percent, softmax_in_a_lambda_from_40_percent}
 
 
-@pytest.mark.parametrize("sample", [True, False])
-@pytest.mark.parametrize("program", LATE)
+@pytest.mark.parametrize(
+    ("program", "sample"),
+    # What begins while sampling sleeps is seen when it wakes.
+    [(p, p not in ASLEEP) for p in LATE]
+    + [pytest.param(p, False, marks=pytest.mark.nightly) for p in LATE if p not in ASLEEP],
+)
 def test_a_line_that_was_right_at_first_is_told_since_it_went_wrong(program: Program, sample: bool) -> None:
     """Its lines have run from the first step on."""
-    if sample and program in ASLEEP:
-        pytest.skip("what begins while sampling sleeps is seen when it wakes")
     told = {f.code: f for f in found(program, 100, sample)}
     steps = 2 if program is left_behind_from_40_percent else 1  # of a round
     since, first = told[LATE[program]].since, 40 * steps + 1

@@ -2,11 +2,13 @@
 
 Why: `x.mean()` without an axis is one number of the whole batch. Where a forward subtracts it, the answer for a sample
 is another one in another batch, and for a batch of one it is centred as it never was in training. In a dueling network
-the advantages of a state are meant to be centred over its own actions.
+the advantages of a state are meant to be centred over its own actions. So it is with `x / x.norm()`: embeddings that
+are to be of length 1 get one that shrinks with the size of the batch.
 
-Fix: name the axis: `x - x.mean(dim=1, keepdim=True)`.
+Fix: name the axis: `x - x.mean(dim=1, keepdim=True)`, `x / x.norm(dim=1, keepdim=True)`.
 
-Measured: the shapes, and that the difference is (a part of) what the call of the model gives, sample by sample.
+Measured: the shapes, and that the difference (the quotient) is (a part of) what the call of the model gives, sample by
+sample.
 Silent on: losses and penalties that come to one number, statistics of the inputs, means over named axes, batches of
 one.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, PASSING, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import ADDITIONS, DIVISIONS, PASSING, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import ModuleCall
@@ -26,6 +28,11 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
+OF_ALL = {"mean", "norm"}
+OF_NORMS = (
+    "divided by its own norm each sample has the length 1; divided by that of all samples it has one that shrinks with"
+    " the size of the batch, and depends on who else is in it: another in training than for a sample alone"
+)
 KEEPS = SUMS | PASSING | {"mul", "__mul__", "div", "__truediv__", "relu", "tanh", "sigmoid"}
 
 
@@ -81,14 +88,14 @@ def good() -> None:
 
 @rule("GS753", name="mean-of-the-whole-batch", severity="warning")
 def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
-    if "mean" not in trace.op_names:
+    if trace.op_names.isdisjoint(OF_ALL):
         return
     known = paths(trace)
     calls: dict[int, list[ModuleCall]] = {}
     for event in trace.of(ModuleCall):
         calls.setdefault(event.graph, []).append(event)
     told: set[tuple[str, int]] = set()
-    for key, mean in known.used_calls({"mean"}):
+    for key, mean in known.used_calls(OF_ALL):
         place = mean.site.user.location()
         graph = known.graph(mean.graph)
         if place in told or mean.module is None or shape_of(known, key) or not mean.inputs:
@@ -104,7 +111,10 @@ def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
 
 
 def _subtracts(graph: Graph, op: Op, mean: Op) -> bool:
-    """Whether an op takes the mean away from a tensor of the form that the mean was taken of, which holds the same."""
+    """Whether an op takes the mean away from a tensor of the form that the mean was taken of, which holds the same; or
+    divides by the norm what that was taken of."""
+    if mean.name == "norm":
+        return op.name in DIVISIONS and op.inputs == (mean.inputs[0], mean.outputs[0])
     if op.name not in SUBTRACTIONS or len(op.inputs) != 2 or op.inputs[1] != mean.outputs[0]:
         return False
     source, todo = mean.inputs[0], [op.inputs[0]]
@@ -140,19 +150,24 @@ def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[Modul
 def _finding(trace: Trace, known: Paths, mean: Op, taken: Op, form: tuple[int, ...]) -> Finding:
     result: Key = (mean.graph, taken.outputs[0])
     loss = known.loss_of(result)
-    whole = code(trace, mean.site.user, "`mean`")
+    whole, norm = code(trace, mean.site.user, f"`{mean.name}`"), mean.name == "norm"
+    done = "what each sample is divided by" if norm else "taken away from each sample"
     axes = "1" if len(form) == 2 else str(tuple(range(1, len(form))))
     return Finding(
-        message=f"{whole} is one number of the whole batch, and is taken away from each sample: what the model gives"
+        message=f"{whole} is one number of the whole batch, and {'' if norm else 'is '}{done}: what the model gives"
         " for one depends on the others",
         cause=mean.site.user,
-        cause_label=f"the mean of all of {form}, its {form[0]} samples too",
+        cause_label=f"the {mean.name} of all of {form}, its {form[0]} samples too",
         effect=loss.site.user if loss is not None else None,
         effect_label="trains on it",
-        seen=(f"a mean of {form} to one number, taken away from {form}; {form[0]} samples in the batch",),
-        fix=f"take the mean of each sample by itself: `.mean(dim={axes}, keepdim=True)` in"
+        seen=(
+            f"a {mean.name} of {form} to one number, {'that divides' if norm else 'taken away from'} {form};"
+            f" {form[0]} samples in the batch",
+        ),
+        fix=f"take the {mean.name} of each sample by itself: `.{mean.name}(dim={axes}, keepdim=True)` in"
         f" {located(trace, mean.site.user)}",
         edits=_by_sample(trace, mean, axes),
+        why=OF_NORMS if norm else "",
         subjects=parameter_subjects(known.behind(result)),
     )
 
@@ -163,7 +178,7 @@ def _by_sample(trace: Trace, mean: Op, axes: str) -> Edits:
     call = here.file.at(mean.site.user)
     if not isinstance(call, ast.Call) or call.keywords or not isinstance(call.func, ast.Attribute):
         return ()
-    if call.func.attr != "mean" or len(call.args) != int(here.file.is_imported(call.func)):
+    if call.func.attr != mean.name or len(call.args) != int(here.file.is_imported(call.func)):
         return ()
     given = f"dim={axes}, keepdim=True"
     if call.args:

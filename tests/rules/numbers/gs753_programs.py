@@ -1,6 +1,54 @@
 """More programs of GS753: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_embeddings_divided_by_the_norm_of_all() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Embedder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.projection = nn.Linear(4, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.projection(x)
+            return x / torch.norm(x)  # cause: GS753
+
+    net = Embedder()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        one, other = net(torch.randn(16, 4)), net(torch.randn(16, 4))
+        opt.zero_grad()
+        (one @ other.t()).diagonal().mean().backward()  # effect: GS753
+        opt.step()
+
+
+def good_embeddings_of_length_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Embedder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.projection = nn.Linear(4, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.projection(x) / self.projection.weight.norm()
+            return x / x.norm(dim=1, keepdim=True)
+
+    net = Embedder()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        one, other = net(torch.randn(16, 4)), net(torch.randn(16, 4))
+        opt.zero_grad()
+        (one @ other.t()).diagonal().mean().backward()
+        opt.step()
+
+
 def bad_difference_in_parentheses_of_a_function() -> None:
     import torch
     from torch import nn

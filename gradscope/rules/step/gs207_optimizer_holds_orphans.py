@@ -127,7 +127,8 @@ def _behind_empty_steps(trace: Trace, number: int, held: list[Parameter]) -> lis
     if not held or any(set(p.optimizers) <= {number} for p in held):
         return []
     for parameters in _by_root(trace):
-        if all(idle(p) and not p.optimizers and p.passes >= EMPTY for p in parameters):
+        untouched = not any(p.steps or p.updates or p.changed or p.optimizers for p in parameters)
+        if untouched and all(p.passes >= EMPTY for p in parameters):
             ids = {p.id for p in parameters}
             empty = _empty_steps_since(trace, number, ids, set())
             if empty >= EMPTY and empty == trace.optimizers[number].steps:

@@ -44,7 +44,7 @@ class Constant:
 def constants(known: Paths) -> Iterator[Constant]:
     """Once per line of a cut."""
     told: set[tuple[str, int]] = set()
-    used, whole = used_in_passes(known), _lines_seen_whole(known)
+    used, whole = used_in_passes(known.trace), _lines_seen_whole(known)
     for root, events in known.roots.items():
         stepped = frozenset().union(*(used.get((event.graph, event.roots), ()) for event in events))
         trained = known.reach([root], ZERO_GRADIENT).parameters & stepped
@@ -72,10 +72,11 @@ def _lines_seen_whole(known: Paths) -> bool:
     return seen[False] <= seen[True]
 
 
-def used_in_passes(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
+@once
+def used_in_passes(trace: Trace) -> dict[tuple[int, tuple[int, ...]], set[int]]:
     """Graph and roots of a pass → parameters whose gradients from it a step, or an update by hand, used."""
     found: dict[tuple[int, tuple[int, ...]], set[int]] = {}
-    for fill in gradients(known.trace).fills:
+    for fill in gradients(trace).fills:
         found.setdefault((fill.event.graph, fill.event.roots), set()).update(fill.used)
     return found
 

@@ -16,19 +16,8 @@ SHOWING = {
 }  # fmt: skip
 COLLECTED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.List, ast.Tuple)
 COMPUTED = (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp)
-OF_NUMBERS = {
-    "bool",
-    "float",
-    "int",
-    "sum",
-    "any",
-    "all",
-    "max",
-    "min",
-    "abs",
-    "len",
-    "round",
-}  # they keep nothing
+# They keep nothing of what they are given.
+OF_NUMBERS = {"bool", "float", "int", "sum", "any", "all", "max", "min", "abs", "len", "round"}
 FAR = 4  # names that a value is followed through
 
 
@@ -96,10 +85,11 @@ def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool
                 and all(_ends_shown(trace, f, one, far - 1) for f, one in _goes_on(trace, file, above, inner))
                 and isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
             )
-        plain = isinstance(above, (ast.Attribute, *COLLECTED, *COMPUTED)) or inner is getattr(
-            above, "func", None
+        plain = (
+            isinstance(above, (ast.Attribute, *COLLECTED, *COMPUTED))
+            or inner is getattr(above, "func", None)
+            or (isinstance(above, ast.Call) and getattr(above.func, "id", "") in OF_NUMBERS)
         )
-        plain = plain or (isinstance(above, ast.Call) and getattr(above.func, "id", "") in OF_NUMBERS)
         bare = bare and plain
         inner, above = above, file.parent.get(id(above))
     return False

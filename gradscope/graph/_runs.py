@@ -136,9 +136,8 @@ def gathered(
     for run, token in zip(runs, tokens, strict=True):
         kinds.setdefault(run.own, set()).add(token)
     mixed = {around[n] for n, run in enumerate(runs) if len(kinds[run.own]) > 1}
-    fed = [
-        any(flow.inputs[op] for op in run.ops) for run in runs
-    ]  # data that each round makes anew says nothing
+    # Data that each round makes anew says nothing.
+    fed = [any(flow.inputs[op] for op in run.ops) for run in runs]
     many = {around[n] for n, token in enumerate(tokens) if fed[n] and boxes[token] >= MANY} - mixed
     found: dict[Hashable, list[int]] = {}
     for number, group in enumerate(groups):

@@ -10,7 +10,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import readable
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 1_000_000
@@ -38,9 +38,7 @@ class Hinges(Hook):
         calls = self.calls[site] = self.calls.get(site, 0) + 1
         if calls > FIRST and calls & (calls - 1):
             return
-        if not measurable(value) or not value.is_cpu or value.layout is not torch.strided:
-            return
-        if not 0 < value.numel() <= MAX_ELEMENTS or value.is_complex():
+        if not readable(value, MAX_ELEMENTS) or value.is_complex():
             return
         with torch.no_grad(), private.aside():
             low, high = (float(bound) for bound in torch.aminmax(value.detach()))

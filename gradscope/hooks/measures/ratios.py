@@ -12,7 +12,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import readable
 
 NEAR = 2e-6
 MAX_ELEMENTS = 100_000
@@ -26,7 +26,6 @@ class Ratios(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.steps = 0
         self.off: set[int] = set()  # sites whose ratio has differed from 1
         self.seen: dict[int, dict[str, int]] = {}  # site → what is told of it
         self.values: dict[float, int] = {}  # an advantage → the step before which it came first
@@ -35,11 +34,7 @@ class Ratios(Hook):
         )
         self.recorder.functions.follow(["clamp", "clip"], self._clamp)
         self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._weighed)
-        self.recorder.signals.after_step.connect(self._stepped)
         self.recorder.signals.before_end.connect(self._tell)
-
-    def _stepped(self, *_: Any) -> None:
-        self.steps += 1
 
     def _clamp(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(("input", "min", "max"), args, kwargs)
@@ -52,9 +47,7 @@ class Ratios(Hook):
         site = self.recorder.sites.current(frame)
         if site in self.off or (site not in self.seen and len(self.seen) >= MAX_SITES):
             return
-        if not measurable(ratio) or not ratio.is_cpu or ratio.layout is not torch.strided:
-            return
-        if not 1 < ratio.numel() <= MAX_ELEMENTS:
+        if not readable(ratio, MAX_ELEMENTS) or ratio.numel() == 1:
             return
         with torch.no_grad(), private.aside():
             away = float((ratio.detach() - 1).abs().max())
@@ -76,20 +69,21 @@ class Ratios(Hook):
         self.clipped = None
         weights = args[1] if args[0] is mine else args[0]
         told = self.seen.get(site)
-        if told is None or not isinstance(weights, torch.Tensor) or not measurable(weights):
+        if told is None or not isinstance(weights, torch.Tensor) or not readable(weights, MAX_ELEMENTS):
             return
-        if weights.requires_grad or not weights.is_cpu or not 1 < weights.numel() <= MAX_ELEMENTS:
+        if weights.requires_grad or weights.numel() == 1:
             return
         with torch.no_grad(), private.aside():
             values = set(weights.detach().flatten()[:MAX_VALUES].tolist())
         if len(values) < DIFFERENT or 2 * len(values) < min(weights.numel(), MAX_VALUES):
             return
-        before = sum(self.values.get(value, self.steps) < self.steps for value in values)
+        steps = self.recorder.steps
+        before = sum(self.values.get(value, steps) < steps for value in values)
         told["again"] += before >= KNOWN_AGAIN * len(values)
         if len(self.values) > MAX_VALUES:
             self.values.clear()
         for value in values:
-            self.values.setdefault(value, self.steps)
+            self.values.setdefault(value, steps)
 
     def _tell(self) -> None:
         for site, found in self.seen.items():

@@ -117,6 +117,11 @@ def has_values(t: Any) -> bool:
     return not is_functional(t) and not (dtype.itemsize == 1 and dtype.is_floating_point) and _has_memory(t)
 
 
+def readable(t: Any, most: int) -> bool:
+    """Whether its numbers can be read at once: a plain tensor on the CPU of 1 to `most` elements."""
+    return measurable(t) and t.is_cpu and t.layout is torch.strided and 0 < t.numel() <= most
+
+
 def _has_memory(t: Any) -> bool:
     """False where the program has given the memory back for now, as sharding does with
     `untyped_storage().resize_(0)`: a kernel that reads it would end the process. Nor may the storage be

@@ -153,20 +153,19 @@ def _of_one_constant(graph: Graph, first: int, second: int) -> bool:
     """Whether both are the same functions of one value without a graph, one of them perhaps of its detached self."""
     if graph.values[first].requires_grad or graph.values[second].requires_grad:
         return False
-    ways = [list(_plain_way(graph, value)) for value in (first, second)]
-    return ways[0][-1] == ways[1][-1] and [step for step, _ in ways[0]] == [step for step, _ in ways[1]]
+    return _plain_way(graph, first) == _plain_way(graph, second)
 
 
-def _plain_way(graph: Graph, value: int) -> Iterator[tuple[str, int]]:
-    """(function, what it was given) back from a value, through functions without a setting; aliases left out."""
-    while True:
-        op = graph.maker(value)
-        if op is None or op.writes or len(op.inputs) != 1 or op.name not in _UNSET | ALIASES:
-            yield "", value
-            return
+def _plain_way(graph: Graph, value: int) -> tuple[list[str], int]:
+    """The functions without a setting that a value is the result of, the last one first, and what they were given;
+    aliases left out."""
+    names: list[str] = []
+    while (op := graph.maker(value)) is not None and len(op.inputs) == 1 and not op.writes:
+        if op.name not in _UNSET | ALIASES:
+            break
+        names += [op.name] if op.name in _UNSET else []
         value = op.inputs[0]
-        if op.name in _UNSET:
-            yield op.name, -1
+    return names, value
 
 
 def _written_twice(trace: Trace, graph: Graph, first: int, second: int) -> bool:

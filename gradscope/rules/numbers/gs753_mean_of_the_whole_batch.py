@@ -1,4 +1,4 @@
-"""A model takes the mean over all of its batch away from each sample: what it says of one depends on the others.
+"""A model centres or scales each sample by a number of the whole batch: what it says of one depends on the others.
 
 Why: `x.mean()` without an axis is one number of the whole batch. Where a forward subtracts it, the answer for a sample
 is another one in another batch, and for a batch of one it is centred as it never was in training. In a dueling network

@@ -71,8 +71,7 @@ def softmax_summed_away(trace: Trace) -> Iterator[Finding]:
 
 
 def _is_the_only_reader(known: Paths, softmax: Op, op: Op) -> bool:
-    readers = known.graph(softmax.graph).consumers.get(softmax.outputs[0], ())
-    return [(one.graph, one.index) for one in readers] == [(op.graph, op.index)]
+    return known.graph(softmax.graph).consumers.get(softmax.outputs[0]) == [op]
 
 
 def _divides(known: Paths, key: Key) -> bool:

@@ -98,7 +98,7 @@ def term_of_another_network(trace: Trace) -> Iterator[Finding]:
 
 
 def _terms(known: Paths, spared: set[tuple[str, int]]) -> Iterator[_Idle]:
-    used = used_in_passes(known)
+    used = used_in_passes(known.trace)
     stepped = {id for step in known.trace.of(Step) for id in step.states.get("fresh", ())}
     for root, events in known.roots.items():
         trained = frozenset().union(*(used.get((event.graph, event.roots), ()) for event in events))

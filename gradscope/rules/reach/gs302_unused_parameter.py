@@ -10,8 +10,9 @@ Silent on: parameters that some pass of the run trains; averaged copies that the
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
 A note for parts of a library's model, which only some of its tasks need (the head of a backbone
 that is used for its features), for a parameter that is only read as a number (a setting), and for a
-layer or a parameter that is used under a condition only, where this run never met it; and for a layer
-that losses depended on up to some step, while its optimizer steps on.
+layer or a parameter that is used under a condition only, where this run never met it; for a layer
+that losses depended on up to some step, while its optimizer steps on; and for what an optimizer of its
+own holds that never steps, while another one does.
 """
 
 import ast
@@ -21,16 +22,28 @@ from functools import lru_cache
 from typing import Any
 
 from gradscope.analysis.calls import is_part_of
-from gradscope.analysis.cuts import cuts, exits
+from gradscope.analysis.cuts import cuts, exits, resting_cuts
 from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name
+from gradscope.analysis.loop import settled
 from gradscope.analysis.made import made_at
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.stops import Stop
-from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.text import called_in_source, nodes_of_program
 from gradscope.analysis.unheld import replaced
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, source, user, where
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    method,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    source,
+    user,
+    where,
+)
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
@@ -78,8 +91,36 @@ def good_heads_in_turn() -> None:
 @rule("GS302", name="unused-parameter", severity="warning")
 def unused_parameter(trace: Trace) -> Iterator[Finding]:
     yield from _never(trace)
+    yield from _at_rest(trace)
     for known in late_paths(trace):
         yield from _no_longer(trace, known)
+
+
+def _at_rest(trace: Trace) -> Iterator[Finding]:
+    """Parameters that no loss depends on, of an optimizer that never steps and that no line would let step.
+    A note: it may be there for another day."""
+    known = paths(trace)
+    if not settled(trace) or not known.reached.complete:
+        return
+    cut_off = {p.id for cut in resting_cuts(trace) for p in cut.parameters}  # GS301's
+    groups: dict[frozenset[int], list[Parameter]] = {}
+    for parameter in known.resting():
+        if parameter.id not in known.feeding and parameter.id not in cut_off:
+            groups.setdefault(frozenset(parameter.optimizers), []).append(parameter)
+    for numbers, parameters in groups.items():
+        holders = [trace.optimizers[number] for number in sorted(numbers) if number in trace.optimizers]
+        if not holders or any(called_in_source(trace, o.site, "step") is not False for o in holders):
+            continue
+        names = parameter_names(trace, [p.id for p in parameters])
+        found = _unused(trace, known, made_at(trace, parameters[0], whole=True), parameters)
+        held = listed([optimizer_name(trace, holder.id) for holder in holders])
+        yield replace(
+            found,
+            message=f"no loss depends on {names}, and {held} makes no step",
+            seen=(*found.seen, f"{held} made no step, and no line calls its `step()`"),
+            fix=f"{found.fix}; if it is to train, call {method(trace, holders[0].id, 'step')} too",
+            severity="note",
+        )
 
 
 def _no_longer(trace: Trace, known: Paths) -> Iterator[Finding]:
@@ -246,7 +287,8 @@ def _last_pass(known: Paths) -> Site:
 
 def _held(trace: Trace, known: Paths, parameters: list[Parameter]) -> Site | None:
     """Where the optimizer was made that steps them."""
-    optimizer = trace.optimizers.get(next(n for n in parameters[0].optimizers if n in known.stepping))
+    numbers = sorted(parameters[0].optimizers, key=lambda number: number not in known.stepping)
+    optimizer = trace.optimizers.get(numbers[0])
     return user(optimizer.site) if optimizer is not None else None
 
 

@@ -249,3 +249,47 @@ def bad_whole_block_never_called() -> None:  # fix: by hand
         opt.zero_grad()
         net(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def bad_own_optimizer_never_steps() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(4, 8)
+            self.extra = nn.Linear(8, 8)  # cause: GS302
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(torch.relu(self.body(x)))
+            return y
+
+    net = Net()
+    opt = torch.optim.SGD([*net.body.parameters(), *net.head.parameters()], lr=0.1)
+    opt_extra = torch.optim.SGD(net.extra.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        opt_extra.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def good_next_phase_not_reached_yet() -> None:
+    import torch
+    from torch import nn
+
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt_first = torch.optim.SGD(first.parameters(), lr=0.1)
+    opt_second = torch.optim.SGD(second.parameters(), lr=0.1)
+    for step in range(4):
+        opt_first.zero_grad()
+        opt_second.zero_grad()
+        h = first(torch.randn(8, 4))
+        if step >= 100:
+            h = second(h)
+        h.pow(2).mean().backward()
+        opt_first.step()
+        if step >= 100:
+            opt_second.step()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import gradscope.imports  # noqa: F401 (first: it notes what Python itself has loaded)
 from gradscope import interrupts
 
-interrupts.end_at_once()
+interrupts.end_at_once()  # a Ctrl-C while the rest is imported is one too
 
-from gradscope.commands import main  # noqa: E402 (a Ctrl-C while it is imported is one too)
+import gradscope.imports  # noqa: E402, F401 (before other libraries: it notes what Python itself has loaded)
+from gradscope.commands import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

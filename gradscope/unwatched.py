@@ -46,7 +46,7 @@ def hints(trace: Trace) -> list[str]:
     if summary.get("processes"):
         return [_WITHIN]
     if summary.get("child_seconds", 0) >= _LEAST:
-        return ["start what trains with `python -m gradscope run` in place of `python`"]
+        return ["start what trains with `python -m gradscope run` in place of `python`", f"or {WITHIN}"]
     return []
 
 

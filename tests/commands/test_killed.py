@@ -291,3 +291,21 @@ def test_other_threads_do_not_outlive_a_program_that_leaves_at_once(tmp_path: Pa
     status, out, err = ended(tmp_path, source.replace(TRAIN + LAST, LAST))
     assert (status, out) == (0, "") and "gradscope check" in err
     assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]
+
+
+def test_ctrl_c_while_gradscope_itself_is_imported(tmp_path: Path) -> None:
+    """Of all that the command imports, its own model is among the first."""
+    (tmp_path / "command").write_text(
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'gradscope.model':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from gradscope.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "command", "rules"], cwd=tmp_path, text=True, capture_output=True, env=ENV
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, "", "")

@@ -42,11 +42,19 @@ class Line:
 class _Waiting:
     """A pass whose gradients no step has used yet: `left` of them nobody has cleared either."""
 
-    site: Site
+    event: Backward
     left: set[int]
     count: int
     cleared: set[int] = field(default_factory=set)
     by: dict[Site, int] = field(default_factory=dict)  # the optimizer of each call that cleared a part
+
+    @property
+    def site(self) -> Site:
+        return self.event.site.user
+
+    def within(self, step: Step) -> bool:
+        """Whether the step's closure made it. Lightning hands every step a closure, which may do nothing."""
+        return bool(step.closure) and step.site.id in (frame.id for frame in self.event.site.stack)
 
 
 class _Passes:
@@ -78,7 +86,7 @@ class _Passes:
         line.spared = line.spared or bool(event.leaves) or bool(event.inputs)
         line.filled |= ids
         line.asks = line.asks or self.evaluating
-        self.waiting.append(_Waiting(site, ids, repeat))
+        self.waiting.append(_Waiting(event, ids, repeat))
 
     def _call(self, event: ModuleCall, repeat: int) -> None:
         self.evaluating = not event.training
@@ -97,7 +105,7 @@ class _Passes:
                 line = self.lines[one.site]
                 line.used += one.count
                 line.step = event.site.user
-                line.spared = line.spared or bool(event.closure)
+                line.spared = line.spared or one.within(event)
                 line.others = line.others or bool(one.cleared)
         self.waiting = [one for one in self.waiting if not one.left & new]
 

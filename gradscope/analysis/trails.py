@@ -16,6 +16,7 @@ from gradscope.model import Op
 from gradscope.store import Trace
 
 PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
+LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 MOST = 400  # calls that are followed behind one value
 
 
@@ -100,7 +101,8 @@ class Trail(Axes):
                 self.behind.add((graph.id, index))
                 if self.places((graph.id, index)):
                     self.on.add((graph.id, index))
-                further(index)
+                if op.name not in LAYERS:  # what it makes is of its own scale
+                    further(index)
         self.balanced = self.balanced or bool(todo)
 
     def _note(self, op: Op, given: list[Key]) -> None:

@@ -81,14 +81,61 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
                 yield from _rest(trace, site, line)
                 yield from _of_one_optimizer(trace, site, line)
             continue
-        if line.used and line.step is not None and len(line.parts) > 1:
+        own = {clear: number for clear, number in line.parts.items() if number in _users(trace, site)}
+        if line.used and line.step is not None and len(own) > 1:
             yield _several(trace, site, line)
         elif line.used and line.step is not None and (_most(line), line.step) in before:
             continue
         elif line.used and line.step is not None:
-            yield _finding(trace, site, line, line.step)
+            mine = _of_its_own(trace, line, own) if len(line.parts) > 1 and own else line
+            yield _beside(trace, lines, site, mine, _finding(trace, site, mine, line.step))
         elif not line.used and (step := _cleared_in_between(trace, lines, site)) is not None:
             yield _finding(trace, site, line, step)
+
+
+def _users(trace: Trace, site: Site) -> set[int]:
+    """The optimizers whose steps used gradients of a line's passes."""
+    return _users_by_line(trace).get(site.location(), set())
+
+
+@once
+def _users_by_line(trace: Trace) -> dict[tuple[str, int], set[int]]:
+    found: dict[tuple[str, int], set[int]] = {}
+    for turn in gradients(trace).turns:
+        for fill in turn.fills:
+            if turn.step.optimizer is not None:
+                found.setdefault(fill.line, set()).add(turn.step.optimizer)
+    return found
+
+
+def _of_its_own(trace: Trace, line: Line, own: dict[Site, int]) -> Line:
+    """A line without what the clears of other optimizers take, whose steps never use its gradients: they have to."""
+    clear, number = next(iter(own.items()))
+    held = line.parameters & set(trace.optimizers[number].parameters)
+    return replace(
+        line, clears={clear: line.dropped}, first={clear: min(line.first.values())}, parameters=held
+    )
+
+
+def _beside(trace: Trace, lines: dict[Site, Line], site: Site, line: Line, found: Finding) -> Finding:
+    """With what the same call clears of other passes, whose gradients its optimizer never uses: cleared later, they
+    would be added to these."""
+    clear = _most(line)
+    others = [
+        place
+        for place, other in lines.items()
+        if place != site and clear in other.parts and other.parts[clear] not in _users(trace, place)
+    ]
+    if not others:
+        return found
+    texts = listed([f"{code(trace, other, 'another pass')} ({where(other)})" for other in others])
+    names = parameter_names(trace, sorted(line.parameters))
+    return replace(
+        found,
+        fix=f"{found.fix}; {texts} {'fills' if len(others) == 1 else 'fill'} the gradients of {names} too, which are"
+        " not to be added to these: `requires_grad_(False)` on them for the time of that pass",
+        edits=(),
+    )
 
 
 def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:

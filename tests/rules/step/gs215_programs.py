@@ -442,3 +442,40 @@ def good_norms_of_one_rank_alone() -> None:
         del model  # first: freed after the group it would wait for gloo's thread, and hold the GIL
     finally:
         dist.destroy_process_group()
+
+
+def bad_both_of_a_gan_cleared_at_each_pass() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(8, 8), nn.Linear(8, 1)
+    opt_maker = torch.optim.Adam(maker.parameters(), lr=1e-3)
+    opt_judge = torch.optim.Adam(judge.parameters(), lr=1e-3)
+    for i in range(24):
+        x = torch.randn(4, 8)
+        made = maker(x)
+        opt_maker.zero_grad()  # cause: GS215
+        ((made - x).abs().mean() / 4 - 0.1 * judge(made).mean()).backward()  # effect: GS215
+        if i % 4 == 3:
+            opt_maker.step()
+        opt_judge.zero_grad()  # cause: GS215
+        (
+            torch.relu(1 - judge(x)).mean() + torch.relu(1 + judge(made.detach())).mean()
+        ).backward()  # effect: GS215
+        if i % 4 == 3:
+            opt_judge.step()
+
+
+def bad_steps_that_are_given_a_closure_that_does_nothing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(24):
+        opt.zero_grad()  # cause: GS215
+        (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()  # effect: GS215
+        if i % 4 == 3:
+            opt.step(closure=lambda: None)

@@ -12,7 +12,7 @@ programs that train nothing.
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.ops import LOSS_FUNCTIONS
@@ -64,8 +64,9 @@ class Needless:
     event: Backward
     requires: Site | None
     kept: bool = False  # one tensor went through several passes: it may be meant to be trained
-    times: int = 0
-    graphs: set[tuple[int, int]] = field(default_factory=set)
+    times: int = 0  # passes
+    gradients: int = 0
+    last: Backward | None = None  # the pass that was counted last
 
 
 @rule("GS601", name="needless-requires-grad", severity="warning")
@@ -90,7 +91,10 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
             if group is None:
                 requires = _requires(trace, known, graph, value) or user(value.site)
                 group = groups[made] = Needless(leaf.get("bytes", 0), leaf.get("shape", []), event, requires)
-            group.times += event.count
+            group.gradients += event.count
+            if group.last is not event:
+                group.times += event.count
+                group.last = event
             group.kept |= value.parameter is not None and known.parameters[value.parameter].passes > 1
     for group in groups.values():
         yield _finding(trace, group)
@@ -113,9 +117,11 @@ def _trains(trace: Trace, known: Paths, event: Backward) -> bool:
 
 def _finding(trace: Trace, group: Needless) -> Finding:
     effect = group.event.site.user
-    size = group.bytes * group.times
+    size = group.bytes * group.gradients
     took = time_of(trace, group.event.site)
     shape = shape_words(group.shape)
+    several = group.gradients > group.times
+    what = f"{group.gradients:,} gradients of {shape}" if several else f"a gradient of {shape}"
     total = paths(trace).alike(group.event)
     looked = (
         f" that {'was' if group.times == 1 else 'were'} looked at (of {total:,})"
@@ -129,7 +135,8 @@ def _finding(trace: Trace, group: Needless) -> Finding:
         effect=effect,
         effect_label="computes and keeps its gradient",
         seen=(
-            f"{passes(group.times)}{looked} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
+            f"{passes(group.times)}{looked} computed {what} ({size:,} bytes in all) that"
+            f" {'were' if several else 'was'} never read"
             + (f"; the passes of this line took {took} in all" if took else ""),
         ),
         fix=_fix(trace, group.requires)

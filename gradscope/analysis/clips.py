@@ -33,9 +33,21 @@ class Clipped:
     last: Site | None = None
     # the line of the step that came next where it met nothing new, and used what no clip had met: how often
     others: Counter[Site] = field(default_factory=Counter)
+    # the same where all that it met was cleared before a step used any of it
+    cleared: Counter[Site] = field(default_factory=Counter)
     first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
     scale: float | None = None
     limit: float | None = None
+
+
+@dataclass
+class _Met:
+    """New gradients that a call of a clip met."""
+
+    clip: Clipped
+    times: int
+    parameters: set[int]
+    step: Site | None = None  # that came next, and used others
 
 
 class Clips:
@@ -47,6 +59,7 @@ class Clips:
         self.holders: dict[Site, int] = {}
         self.pending: dict[int, Clipped] = {}  # parameter → the clip of the gradient that waits for a step
         self.in_vain: list[tuple[Clipped, int]] = []  # clips since the last step that met nothing new
+        self.waiting: dict[Site, _Met] = {}  # line of a clip → what its last call met that no step has used
         self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
         for self.stretch, (times, events) in enumerate(timeline(trace)):
@@ -63,6 +76,7 @@ class Clips:
             self._step(event)
         elif isinstance(event, ZeroGrad):
             self._gone(event.parameters)
+            self._cleared(event.parameters)
         elif isinstance(event, Scaler):
             self._unscaled(trace, event, repeat)
         self.scales.follow(event)
@@ -92,6 +106,8 @@ class Clips:
             clip.states[state] += repeat
             clip.parameters.update(ids)
         self.pending.update(dict.fromkeys(new, clip))
+        if new:
+            self.waiting[clip.site] = _Met(clip, repeat, new)
         if not new and event.given:
             self.in_vain.append((clip, repeat))
         if new & self.scales.scaled.keys():
@@ -116,8 +132,21 @@ class Clips:
             for clip, repeat in self.in_vain:
                 if not new & (clip.parameters | self.pending.keys()):
                     clip.others[event.site.user] += repeat
+            for line, met in list(self.waiting.items()):
+                if new & met.parameters:
+                    del self.waiting[line]
+                elif met.step is None:
+                    met.step = event.site.user
         self.in_vain.clear()
         self._gone(new)
+
+    def _cleared(self, ids: Iterable[int]) -> None:
+        for line, met in list(self.waiting.items()):
+            met.parameters.difference_update(ids)
+            if not met.parameters:
+                del self.waiting[line]
+                if met.step is not None:
+                    met.clip.cleared[met.step] += met.times
 
     def _gone(self, ids: Iterable[int]) -> None:
         for parameter in ids:

@@ -24,7 +24,7 @@ from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
 from gradscope.events import Backward, Clip, Scaler
 from gradscope.fixes.calls import argument_as, beside, first_argument, line_before, listed_once, moved
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, receiver
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -80,7 +80,7 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
             continue
         if clip.empty and clip.empty >= clip.times - 1:
             yield _empty(trace, run, clip, step)
-        elif not clip.met and clip.times >= 2 and (other := _of_another(run, clip)) is not None:
+        elif clip.times >= 2 and (other := _of_another(run, clip)) is not None:
             yield _others(trace, run, clip, other)
         elif not clip.met and clip.times >= 2:
             yield _in_vain(trace, run, clip, step)
@@ -201,12 +201,15 @@ def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
 
 
 def _of_another(run: Clips, clip: Clipped) -> Site | None:
-    """The line of the step that always comes next and uses other gradients, none of them ever clipped, where
-    these parameters have their own clip before their own step."""
-    owns = any(other.met and other.parameters == clip.parameters for other in run.clips.values())
-    if len(clip.others) != 1 or not owns:
+    """The line of the step that always comes next and uses other gradients, none of them ever clipped, where what
+    this clip meets is always cleared, or these parameters have their own clip before their own step."""
+    steps = clip.cleared
+    if not clip.met:
+        owns = any(other.met and other.parameters == clip.parameters for other in run.clips.values())
+        steps = clip.others if owns else steps
+    if len(steps) != 1:
         return None
-    ((step, count),) = clip.others.items()
+    ((step, count),) = steps.items()
     clipped = {id for other in run.clips.values() if other.met for id in other.parameters}
     return step if count >= clip.times - 1 and not clipped & run.steps[step] else None
 
@@ -216,27 +219,34 @@ def _others(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
     held = run.holders[step]
     made = trace.optimizers[held].site if held in trace.optimizers else None
     given = first_argument(trace, made, clip.site)
+    name = receiver(trace, step, "step") if held in trace.optimizers and not given else ""
+    if name and beside(trace, clip.site, step) and len(trace.optimizers[held].groups) == 1:
+        given = f'{name}.param_groups[0]["params"]'
+    cleared = clip.cleared[step]
+    what = "are cleared before a step uses them" if cleared else "were used already"
+    met = (
+        f"what {cleared} of {plural(clip.times, 'call')} met was cleared before any step used it"
+        if cleared
+        else f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use"
+    )
     return Finding(
-        message=f"{clipping} clips gradients that were used already, and those of {stepping}, which comes next, are"
-        " never clipped",
+        message=f"{clipping} clips gradients that {what}, and those of {stepping}, which comes next, are never"
+        " clipped",
         cause=clip.site,
-        cause_label="the parameters of another optimizer, which has stepped",
+        cause_label="the parameters of another optimizer" + ("" if cleared else ", which has stepped"),
         effect=step,
         effect_label="steps with gradients that are not clipped",
         related=tuple(
             (other.site, "clips the same parameters, before their own step")
             for other in run.clips.values()
-            if other.met and other.parameters == clip.parameters
+            if other is not clip and other.met and other.parameters == clip.parameters
         ),
-        seen=(
-            f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use; {stepping} shares no"
-            " parameter with them",
-        ),
+        seen=(f"{met}; {stepping} shares no parameter with them",),
         fix=f"hand over the parameters that {stepping} steps" + (f": `{given}`" if given else ""),
-        count=clip.times,
+        count=cleared or clip.times,
         edits=argument_as(trace, clip.site, "parameters", 0, given) if given else (),
         subjects=_subjects(clip) | parameter_subjects(run.steps[step]),
-        since=since_stretch(trace, clip.first["nothing new"]),
+        since=since_stretch(trace, clip.first["nothing new" if not clip.met else "new"]),
     )
 
 

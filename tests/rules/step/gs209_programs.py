@@ -303,3 +303,72 @@ def good_unscaled_before_the_clip_by_another_method() -> None:
         scaler.step(two)
         scaler.update()
         model.zero_grad()
+
+
+def bad_clips_the_critic_for_the_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Pair:
+        def __init__(self) -> None:
+            self.maker, self.critic = nn.Linear(3, 2), nn.Linear(2, 1)
+            weights = list(self.maker.parameters())
+            self.opt_m = torch.optim.SGD(weights, lr=0.1)
+            self.opt_c = torch.optim.SGD(self.critic.parameters(), lr=0.1)
+
+        def judge(self) -> None:
+            self.opt_c.zero_grad()
+            fake = self.maker(torch.randn(8, 3)).detach()
+            (self.critic(fake).pow(2).mean() + (self.critic(torch.randn(8, 2)) - 1).pow(2).mean()).backward()
+            nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)
+            self.opt_c.step()
+
+        def make(self) -> None:
+            self.opt_m.zero_grad()
+            (self.critic(self.maker(torch.randn(8, 3))) - 1).pow(2).mean().backward()
+            nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)  # cause: GS209
+            self.opt_m.step()  # effect: GS209
+
+    pair = Pair()
+    for _ in range(4):
+        pair.judge()
+        pair.make()
+
+
+def good_both_clipped_together() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(3, 2), nn.Linear(2, 1)
+    opt_m = torch.optim.SGD(maker.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(4):
+        opt_c.zero_grad()
+        fake = maker(torch.randn(8, 3)).detach()
+        (critic(fake).pow(2).mean() + (critic(torch.randn(8, 2)) - 1).pow(2).mean()).backward()
+        nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
+        opt_c.step()
+        opt_m.zero_grad()
+        (critic(maker(torch.randn(8, 3))) - 1).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_([*maker.parameters(), *critic.parameters()], 1.0)
+        opt_m.step()
+
+
+def good_other_step_comes_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(3, 4), nn.Linear(4, 1)
+    opt_b = torch.optim.SGD(body.parameters(), lr=0.1)
+    opt_h = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(4):
+        opt_b.zero_grad()
+        opt_h.zero_grad()
+        head(torch.relu(body(torch.randn(8, 3)))).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_(body.parameters(), 1.0)
+        opt_h.step()
+        opt_b.step()

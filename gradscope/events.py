@@ -975,6 +975,19 @@ class Moved(Kind):
     alike = Field(_ids)  # parameters whose rows were all the same then
 
 
+class Revived(Kind):
+    """Elements of weights that were exactly zero, with a gradient of zero, were something else after a step, and still
+    had a gradient of zero in the next ones. The event's site is that step."""
+
+    __slots__ = ()
+    of = "revived"
+    optimizer = Field(_key)
+    parameters = Field(_ids)
+    zeros = Field(_count)  # elements that were zero
+    moved = Field(_count)  # of them
+    steps = Field(_count)  # that were looked at afterwards
+
+
 class Average(Kind):
     """A tensor that is drawn to a trained parameter between steps."""
 
@@ -1036,6 +1049,16 @@ class MaskWeight(Kind):
     whole = Field(_count)  # rows in which all is masked
     low = Field(_known)  # bounds of the other scores of these rows
     high = Field(_known)
+
+
+class WholeMask(Kind):
+    """A mask that took out every place, in all calls of this line that were looked at."""
+
+    __slots__ = ()
+    of = "whole_mask"
+    name = Field(_text)  # of the call
+    value = Field(_known)  # that was added at every place; 1 of a boolean mask
+    calls = Field(_count)  # that were looked at
 
 
 class Setting(Kind):

@@ -1,0 +1,78 @@
+"""Which masks take out every place: what is added to scores is one and the same large negative number everywhere, or a
+mask that is filled is True everywhere, in all calls of a line that were looked at. Most masks show otherwise in their
+first call, and are not looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.values import readable
+
+ADDED = ("add", "__add__", "__radd__", "__iadd__", "add_")
+FILLED = ("masked_fill", "masked_fill_")
+DIRECT = "scaled_dot_product_attention"
+FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
+MAX_ELEMENTS = 4_000_000
+MAX_SITES = 256
+LOW = -1000.0  # what is added is meant to leave no weight
+
+
+class WholeMasks(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.others: set[int] = set()  # sites whose mask lets something in
+        self.calls: dict[int, int] = {}
+        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.recorder.functions.follow(ADDED, self._added)
+        self.recorder.functions.follow(FILLED, self._filled)
+        self.recorder.functions.follow([DIRECT], self._attended)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _added(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) != 2 or not all(isinstance(one, torch.Tensor) for one in args):
+            return
+        scores, mask = args if args[0].requires_grad else args[::-1]
+        if scores.requires_grad and not mask.requires_grad and mask.is_floating_point():
+            self._look(name, mask, frame)
+
+    def _filled(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        mask = by_name(("input", "mask", "value"), args, kwargs).get("mask")
+        if isinstance(mask, torch.Tensor) and isinstance(result, torch.Tensor) and result.requires_grad:
+            self._look(name, mask, frame)
+
+    def _attended(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = by_name(("query", "key", "value", "attn_mask"), args, kwargs)
+        mask = given.get("attn_mask")
+        if isinstance(mask, torch.Tensor) and mask.is_floating_point() and not mask.requires_grad:
+            if isinstance(result, torch.Tensor) and result.requires_grad:
+                self._look(name, mask, frame)
+
+    def _look(self, name: str, mask: torch.Tensor, frame: Any) -> None:
+        if not mask.dim() or mask.shape[-1] < 2:
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.others or (site not in self.calls and len(self.calls) >= MAX_SITES):
+            return
+        calls = self.calls[site] = self.calls.get(site, 0) + 1
+        if (calls > FIRST and calls & (calls - 1)) or not readable(mask, MAX_ELEMENTS):
+            return
+        with torch.no_grad(), private.aside():
+            first = float(mask.detach().flatten()[0])
+            whole = first == 1 if mask.dtype is torch.bool else first <= LOW
+            whole = whole and bool((mask.detach() == mask.detach().flatten()[0]).all())
+        if not whole:
+            self.others.add(site)
+            self.seen.pop(site, None)
+            return
+        told = self.seen.setdefault(site, {"name": name, "value": first, "calls": 0})
+        told["calls"] += 1
+
+    def _tell(self) -> None:
+        for site, found in self.seen.items():
+            self.recorder.emit("whole_mask", site, found)

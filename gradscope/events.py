@@ -997,6 +997,16 @@ class Average(Kind):
     left = Field(_pairs)  # (step, part of their distance that an update has left)
 
 
+class LoadOverwritten(Kind):
+    """A module's call in training has overwritten loaded parameters before anything had read them, and none of its next
+    calls did. The event's site is the write."""
+
+    __slots__ = ()
+    of = "load_overwritten"
+    parameters = Field(_ids)
+    load = Field(_id)  # site of the `load_state_dict`
+
+
 class Padding(Kind):
     """The padding that an embedding was given at its first call."""
 

@@ -128,7 +128,6 @@ class Functions(Hook):
         self.before_write: Callable[..., None] | None = None
         self.after: dict[str, list[Callable[..., None]]] = {}  # op → told of each call, while looking
         self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
-        self.on_set_data: Callable[[Any, Any, int], None] | None = None  # (tensor, its new data, site)
         self.on_set_requires_grad: Callable[[], None] | None = None
         self.hooks_seen = False  # the user registered a hook on a tensor
         self.patched = Patched()
@@ -370,8 +369,8 @@ class Functions(Hook):
                     entry.serial = -1  # torch gives it another AccumulateGrad: from here on it is a new value
                 else:
                     recorder.segment.metas[entry.index] = entry.meta
-            if self.on_set_data is not None:
-                self.on_set_data(args[0], args[1], recorder.sites.current(frame))
+            for follow in recorder.signals.data_set:
+                follow(args[0], args[1], recorder.sites.current(frame))
         except BaseException as error:
             recorder.fault("recording data", error)
         return result

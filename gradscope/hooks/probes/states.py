@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import DisableTorchFunction, version_of
+from gradscope.hooks._torch import DisableTorchFunction, aside, version_of
 from gradscope.hooks.recorder.parts import named_parts, own
 from gradscope.hooks.recorder.values import measurable
 
@@ -79,9 +79,28 @@ class States(Hook):
                     self._compare(module, state_dict, sys._getframe(1))
                 except BaseException as error:
                     self.recorder.fault("comparing a state", error)
-            return real(module, state_dict, *args, **kwargs)
+            self._tell(module, None)
+            result = real(module, state_dict, *args, **kwargs)
+            self._tell(module, sys._getframe(1))
+            return result
 
         return load_state_dict
+
+    def _tell(self, module: Any, frame: Any) -> None:
+        """Tells those who listen of a load: before it, or after it with its caller's frame."""
+        recorder = self.recorder
+        if not recorder.mine():
+            return
+        try:
+            with aside():
+                if frame is None:
+                    for follow in recorder.signals.before_load:
+                        follow(module)
+                else:
+                    for follow_loaded in recorder.signals.after_load:
+                        follow_loaded(module, recorder.sites.current(frame))
+        except BaseException as error:
+            recorder.fault("looking at what is loaded", error)
 
     def _save(self, real: Any) -> Any:
         def save(*args: Any, **kwargs: Any) -> Any:

@@ -18,11 +18,11 @@ class Ties(Hook):
 
     def install(self) -> None:
         self.last: dict[int, tuple[int, int, int]] = {}  # record → (the other's, both memories) of its tie
-        self.recorder.functions.on_set_data = self._set_data
+        self.recorder.signals.data_set.connect(self._set_data)
         self.patch(nn.Parameter, "__new__", staticmethod(self._new(nn.Parameter.__new__)))
 
     def uninstall(self) -> None:
-        self.recorder.functions.on_set_data = None
+        self.recorder.signals.data_set.disconnect(self._set_data)
         super().uninstall()
 
     def _new(self, real: Any) -> Any:

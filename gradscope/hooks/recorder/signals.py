@@ -55,6 +55,9 @@ class Signals:
         )  # iterator, sites of its loader and of the loop
         self.optimizer_made: Signal[Any, int] = Signal()  # optimizer, its number
         self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many
+        self.before_load: Signal[Any] = Signal()  # of a state into a module
+        self.after_load: Signal[Any, int] = Signal()  # module, site
+        self.data_set: Signal[Any, Any, int] = Signal()  # `t.data = …`: tensor, its new data, site
         # -- ops
         self.op: Signal[Row, list[Any], list[Any]] = Signal()  # row, inputs, outputs
         self.values_read: Signal[list[Live], int] = Signal()  # entries, index of the op

@@ -128,8 +128,9 @@ def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
     one whose place it took."""
     written, name, found = name, _dotted(name), []
     for asked in (written, name) if exact else ():
-        if printed := [p for p in trace.parameters if asked == parameter_name(trace, p)]:
-            return printed
+        for called in (parameter_name, full_name):
+            if printed := [p for p in trace.parameters if asked == called(trace, p)]:
+                return printed
     for parameter in trace.parameters:
         full = _path(trace, parameter)
         if full and (name in (parameter.name, full) if exact else full.endswith(f".{name}")):

@@ -220,3 +220,52 @@ def test_train_called_at_each_step_keeps_nobody_awake() -> None:
     calls = scope.trace.of(ModuleCall)
     last = calls[-1].site.user.location()
     assert sum(e.count for e in calls if e.site.user.location() == last and not e.training) == 3
+
+
+@pytest.mark.parametrize("lengths", [lambda step: 4, varying(2, 30)], ids=["equal", "varying"])
+def test_a_loss_that_is_made_anew_in_each_step_is_one_module(lengths: Lengths) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), 0.01)
+    with gradscope.watch() as scope:
+        for step in range(STEPS):
+            rows = lengths(step)
+            opt.zero_grad()
+            nn.CrossEntropyLoss()(model(torch.randn(rows, 4)), torch.randint(0, 3, (rows,))).backward()
+            opt.step()
+    assert slept(scope.trace) > STEPS / 2
+    assert [m.cls for m in scope.trace.modules.values()].count("CrossEntropyLoss") == 1
+
+
+def test_losses_that_live_side_by_side_are_not_one_module() -> None:
+    torch.manual_seed(0)
+    model, losses = nn.Linear(4, 4), [nn.MSELoss(), nn.MSELoss()]
+    with gradscope.watch() as scope:
+        for loss in losses:
+            loss(model(torch.randn(2, 4)), torch.zeros(2, 4)).backward()
+    assert [m.cls for m in scope.trace.modules.values()].count("MSELoss") == 2
+
+
+def test_a_teacher_that_is_asked_at_every_step_does_not_keep_sampling_awake() -> None:
+    """An evaluation that comes later is looked at all the same."""
+    torch.manual_seed(0)
+    model, teacher = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), 0.01)
+    with gradscope.watch() as scope:
+        for step in range(STEPS):
+            x = torch.randn(2, 4)
+            with torch.no_grad():
+                wanted = teacher(x)
+            opt.zero_grad()
+            (model(x) - wanted).pow(2).mean().backward()
+            opt.step()
+            if step == 34:
+                with torch.no_grad():
+                    model(torch.randn(8, 4))
+    trace = scope.trace
+    assert slept(trace) > STEPS / 2
+    assert any(call.site.user.line for call in trace.of(ModuleCall) if _rows(trace, call) == 8)
+
+
+def _rows(trace: Trace, call: ModuleCall) -> int:
+    return trace.graph(call.graph).values[call.inputs[0]].shape[0] if call.graph >= 0 and call.inputs else 0

@@ -40,6 +40,7 @@ class Modules(Hook):
         self.flipped: dict[
             tuple[int, int, bool], int
         ] = {}  # (site, module, mode) → steps at the last such call
+        self.quiet = False  # inside a call that sampling sleeps through though gradients are off
         self.recorder.signals.thread_changed.connect(self._moved)
         self.recorder.signals.before_end.connect(self._tell_times)
 
@@ -71,11 +72,17 @@ class Modules(Hook):
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # so named: torch's profiler reads it
             looked = recorder.segment.looked
-            if not looked and is_grad_enabled():
+            if not looked and (hook.quiet or is_grad_enabled()):
                 return real(self, *args, **kwargs)
             if recorder.paused or get_ident() != recorder.thread:
                 recorder.services.leave_failed()
                 return real(self, *args, **kwargs)
+            if not looked and recorder.services.at_every_step(sys._getframe(1)):
+                hook.quiet = True
+                try:
+                    return real(self, *args, **kwargs)
+                finally:
+                    hook.quiet = False
             if not looked:
                 recorder.services.wake()
             recorder.detours += 1

@@ -20,13 +20,16 @@ class ModuleRecord:
 
     def __init__(self, id: int, m: nn.Module, path: str, root: int, parent: int | None):
         self.id = id
-        self.ref = weakref.ref(m)
         self.path = path
         self.root = root
         self.parent = parent
         self.cls = type(m).__name__
-        self.mode = mode_sensitive(m)
         self.fast_path = isinstance(m, _FAST_PATHS)
+        self.stands_for(m)
+
+    def stands_for(self, m: nn.Module) -> None:
+        self.ref = weakref.ref(m)
+        self.mode = mode_sensitive(m)
 
 
 def mode_sensitive(m: nn.Module) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import islice
 from types import FrameType, GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradscope.hooks.recorder.state import State
 
 FEW_MODULES = 256
+FEW_PARTS = 16
 FEW_SEARCHES = 3  # in vain, for what objects hold of one line's modules
 MANY_HOLDERS = 500  # variables and attributes that are looked at for one that holds a model
 MANY_MEMBERS = 50  # of one of them
@@ -50,6 +51,8 @@ class ModuleTable:
             int, int
         ] = {}  # site → how many modules of its were in no object: made in each step
         self._alone: dict[str, int] = {}  # variable → how many of its modules no list held
+        # What a line made last, of kinds without parameters: (key in `records`, record) of each part.
+        self._made_anew: dict[Hashable, list[tuple[int, ModuleRecord]]] = {}
 
     def find(self, m: nn.Module) -> ModuleRecord | None:
         record = self.records.get(id(m))
@@ -158,8 +161,12 @@ class ModuleTable:
         state = self.state
         if len(self.records) > self.limit:
             self._sweep()
+        kind = _kind(top, name, site, held) if above is None else None
+        if kind is not None and self._takes_the_place(self._made_anew.get(kind, []), top):
+            return
         root_id = self.count if above is None else above.root
         by_path: dict[str, int] = {}
+        new: list[tuple[int, ModuleRecord]] = []
         for path, m in named_parts(top, above.path if above is not None else ""):
             known = self.find(m)
             if known is not None and (path or above is not None):
@@ -183,6 +190,7 @@ class ModuleTable:
             )
             self.records.pop(id(m), None)  # of a dead one: the newest stand last
             self.records[id(m)] = record
+            new.append((id(m), record))
             for name, p in own(m, "_parameters"):
                 leaf = self.ledger.of(p)
                 self.owned[record.id, name] = leaf
@@ -192,6 +200,27 @@ class ModuleTable:
                     leaf.name = f"{path}.{name}" if path else name
             for _, b in own(m, "_buffers"):
                 self.keep(b, record.id)
+        if kind is not None:
+            self._made_anew[kind] = new
+
+    def _takes_the_place(self, earlier: list[tuple[int, ModuleRecord]], top: nn.Module) -> bool:
+        """Whether modules that are gone are known by these records: `nn.MSELoss()(…)` makes one in each step, and is
+        one module to who reads the program (and each step like the one before)."""
+        made = list(named_parts(top))
+        if len(earlier) != len(made) or any(record.ref() is not None for _, record in earlier):
+            return False
+        for key, record in earlier:
+            if self.records.get(key) is record:
+                del self.records[key]
+        for at, (_, m) in enumerate(made):
+            record = earlier[at][1]
+            record.stands_for(m)
+            self.records[id(m)] = record
+            earlier[at] = id(m), record
+            for _, b in own(m, "_buffers"):
+                self.keep(b, record.id)
+        self.state.in_eval -= {record.id for _, record in earlier}
+        return True
 
     def _sweep(self) -> None:
         """Forgets modules that died, and their buffers: a program may make new ones every step."""
@@ -202,6 +231,15 @@ class ModuleTable:
         for key in [key for key, (ref, _) in self._buffers.items() if ref() is None]:
             del self._buffers[key]
         self.limit = max(FEW_MODULES, 2 * len(self.records))
+
+
+def _kind(top: nn.Module, name: str, site: int, held: str) -> Hashable | None:
+    """What tells modules apart that a line makes anew each time; None of those with parameters, which are known
+    by these."""
+    made = list(islice(named_parts(top), FEW_PARTS))
+    if len(made) == FEW_PARTS or any(True for _, m in made for _ in own(m, "_parameters")):
+        return None
+    return name, site, held, tuple([(path, type(m)) for path, m in made])
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:

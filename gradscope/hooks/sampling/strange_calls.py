@@ -14,6 +14,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.module import ModuleRecord
+from gradscope.hooks.sampling.places import place_of
 
 MOST = 8  # classes that get a door: a program that calls more has no one model
 
@@ -34,7 +35,7 @@ class StrangeCalls(Hook):
         self._undo.append(self._close)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
-        self.known.add(_place(sys._getframe(2)))
+        self.known.add(place_of(sys._getframe(2)))
         if len(self.classes) < MOST and "__call__" not in vars(type(module)):
             self.classes.add(type(module))
 
@@ -62,8 +63,8 @@ class StrangeCalls(Hook):
             standing = nn.Module.__call__
             if self.inside or recorder.paused or recorder.segment.looked or not recorder.mine():
                 return standing(module, *args, **kwargs)
-            if _place(sys._getframe(1)) not in known:
-                known.add(_place(sys._getframe(1)))
+            if place_of(sys._getframe(1)) not in known:
+                known.add(place_of(sys._getframe(1)))
                 recorder.services.wake()  # which closes this door: the watched call stands behind it
                 return type(module).__call__(module, *args, **kwargs)
             self.inside = True
@@ -73,10 +74,3 @@ class StrangeCalls(Hook):
                 self.inside = False
 
         return __call__
-
-
-def _place(frame: Any) -> int:
-    """A number for the line of a call and the line that called its function."""
-    outer = frame.f_back
-    place: int = id(frame.f_code) + frame.f_lasti
-    return place if outer is None else place * 31 + id(outer.f_code) + outer.f_lasti

@@ -23,7 +23,7 @@ from gradscope.rules import rule
 from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
-OFTEN = 3  # one after the other from one line
+OFTEN = 4  # one after the other from one line
 BETA = {
     "Adam": 0.9,
     "AdamW": 0.9,

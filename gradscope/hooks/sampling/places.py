@@ -1,0 +1,12 @@
+"""Where a call stands, as a number."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+
+def place_of(frame: FrameType) -> int:
+    """The line of a call together with the one that called its function."""
+    outer = frame.f_back
+    place = id(frame.f_code) + frame.f_lasti
+    return place if outer is None else place * 31 + id(outer.f_code) + outer.f_lasti

@@ -988,6 +988,18 @@ class Revived(Kind):
     steps = Field(_count)  # that were looked at afterwards
 
 
+class MomentumAnew(Kind):
+    """What an optimizer of the program's own keeps for a parameter was a fixed multiple of the gradient after each
+    step: it holds nothing of the steps before."""
+
+    __slots__ = ()
+    of = "momentum_anew"
+    optimizer = Field(_key)
+    key = Field(_text)  # of its state
+    factor = Field(_known)
+    steps = Field(_count)  # after which it was compared
+
+
 class Average(Kind):
     """A tensor that is drawn to a trained parameter between steps."""
 

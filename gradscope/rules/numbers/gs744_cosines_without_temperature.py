@@ -185,6 +185,7 @@ def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, l
         fix="divide the scores by a temperature, common ones are 0.05 to 0.2: "
         + (f"`{text}`" if text else f"before {located(trace, site)}"),
         edits=edits,
+        subjects=frozenset({("loss", *site.location())}),
     )
 
 

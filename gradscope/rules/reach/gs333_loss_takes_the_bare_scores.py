@@ -1,0 +1,219 @@
+"""Scores that the labels were worked into are in no loss: it takes the scores from before.
+
+Why: a margin for the class of each sample, such as ArcFace's, is worked into the scores with the labels and is good for
+nothing but the loss. Where the loss takes the scores from before it, everything trains as if there were no margin, and
+no number of the run shows it.
+
+Fix: give the loss the scores with the margin.
+
+Measured: a value with a graph and of the shape of the scores that the loss is given, which was computed from these and
+from the loss's labels; no operation of the run read it, and no pass went through it.
+Silent on: values that anything reads, a number for a log included; those that a later statement returns to the loss.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import PASSING, SCALES
+from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.words import code, located, parameter_subjects
+from gradscope.fixes.calls import beside
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+LOSSES = {"cross_entropy", "nll_loss", "nll_loss_nd", "binary_cross_entropy_with_logits", "multi_margin_loss"}
+DEEP = 8
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Margin(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            scores = self.layer(x)
+            own = nn.functional.one_hot(y, 3)
+            output = scores - 0.5 * own  # effect: GS333
+            return nn.functional.cross_entropy(scores, y), output  # cause: GS333
+
+    model = Margin()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss, _ = model(x, x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Margin(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            scores = self.layer(x)
+            own = nn.functional.one_hot(y, 3)
+            output = scores - 0.5 * own
+            return nn.functional.cross_entropy(output, y), output
+
+    model = Margin()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss, _ = model(x, x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS333", name="loss-takes-the-bare-scores", severity="warning", over=("GS744",))
+def loss_takes_the_bare_scores(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    found: dict[tuple[str, int], tuple[Op, Op, int]] = {}
+    other: set[tuple[str, int]] = set()  # losses without such a value
+    seen: set[tuple[int, int]] = set()
+    for _, op in known.used_calls(LOSSES):
+        if (op.graph, op.index) in seen or len(op.inputs) < 2:
+            continue
+        seen.add((op.graph, op.index))
+        place = op.site.user.location()
+        worked = _worked(known, op)
+        if worked is None:
+            other.add(place)
+        else:
+            loss, maker, count = found.get(place, (op, worked, 0))
+            found[place] = loss, maker, count + known.graph(op.graph).count
+    for place, (loss, maker, count) in found.items():
+        if place not in other and count > 1:
+            yield _finding(trace, known, loss, maker, count)
+
+
+def _worked(known: Paths, loss: Op) -> Op | None:
+    """What made the last value of the form of the loss's input that was made from it and from the labels, and that
+    nothing has read."""
+    graph = known.graph(loss.graph)
+    given, labels = loss.inputs[:2]
+    shape = graph.values[given].shape
+    if not shape or not graph.values[given].requires_grad or graph.values[labels].requires_grad:
+        return None
+    own = _labels(known, (graph.id, labels))
+    bases = _bases(known, graph, given)
+    for op in graph.ops[::-1]:
+        if len(op.outputs) != 1 or not op.nodes:
+            continue
+        value = graph.values[op.outputs[0]]
+        if value.shape != shape or not value.requires_grad or graph.consumers.get(value.index):
+            continue
+        key = graph.id, value.index
+        if key not in known.used.order and key not in _read_later(known) and value.index not in bases:
+            met, behind = _between(known, key, bases)
+            if met and not own.isdisjoint(behind):
+                return op
+    return None
+
+
+def _bases(known: Paths, graph: Graph, given: int) -> set[int]:
+    """The scores that the loss is given, and what they are a multiple of."""
+    found = {given}
+    maker = graph.maker(given)
+    while maker is not None and maker.name in SCALES | PASSING and len(found) < DEEP:
+        trained = [value for value in maker.inputs if graph.values[value].requires_grad]
+        if len(trained) != 1 or graph.values[trained[0]].shape != graph.values[given].shape:
+            break
+        found.add(trained[0])
+        maker = graph.maker(trained[0])
+    return found
+
+
+def _between(known: Paths, key: Key, bases: set[int]) -> tuple[bool, set[Key]]:
+    """Whether a value was made of the scores, and all that it was made of besides."""
+    met, seen, todo = False, {key}, [key]
+    while todo:
+        current = todo.pop()
+        if current[0] == key[0] and current[1] in bases:
+            met = True
+            continue
+        new = [source for source in known.sources(current)[0] if source not in seen]
+        seen.update(new)
+        todo += new
+    return met, {known.made(one) for one in seen}
+
+
+def _labels(known: Paths, key: Key) -> set[Key]:
+    """The labels, as they are given to the loss and as they were before they took another form."""
+    found = {known.made(key)}
+    maker = known.maker(key)
+    while maker is not None and maker.name in PASSING and maker.inputs:
+        key = maker.graph, maker.inputs[0]
+        found.add(known.made(key))
+        maker = known.maker(key) if len(found) < DEEP else None
+    return found
+
+
+def _read_later(known: Paths) -> set[Key]:
+    return {
+        value.origin
+        for number in known.graph_ids
+        for value in known.graph(number).values
+        if value.origin is not None
+    }
+
+
+def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, count: int) -> Finding:
+    site, made = loss.site.user, maker.site.user
+    names = names_of(trace)
+    given = names.name(known.graph(loss.graph), loss.inputs[0])
+    worked = trace.source_file(made.path).variable(made) or ""
+    bare, better = f"`{given}`" if given else "the scores", f"`{worked}`" if worked else code(trace, made)
+    return Finding(
+        message=f"the loss takes {bare}, and {better}, which was made of {bare} and the labels, is in no loss: it has"
+        " no effect at all",
+        cause=site,
+        cause_label=f"takes {bare}, from before the labels were worked in",
+        effect=made,
+        effect_label="made of the scores and the labels, and read by nothing",
+        seen=(
+            f"{better} has a graph, and the form {known.graph(maker.graph).values[maker.outputs[0]].shape} of {bare};"
+            f" in {passes(count)} looked at nothing read it, and no pass went through it",
+        ),
+        fix=f"{better} in place of {bare} in {located(trace, site)}; where it is not meant for the loss, leave it out",
+        count=count,
+        edits=_given(trace, loss, made, worked),
+        subjects=parameter_subjects(known.reach([(loss.graph, loss.inputs[0])]).parameters)
+        | {("loss", *site.location())},
+    )
+
+
+def _given(trace: Trace, loss: Op, made: Site, worked: str) -> Edits:
+    """The value in place of the loss's first argument, where its name is known there."""
+    site = loss.site.user
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if (
+        not isinstance(call, ast.Call)
+        or not worked
+        or not beside(trace, made, site)
+        or made.line >= site.line
+    ):
+        return ()
+    named = [word.value for word in call.keywords if word.arg == "input"]
+    given = named or call.args[:1]
+    return here.replace(given[0], worked) if given and not isinstance(given[0], ast.Starred) else ()

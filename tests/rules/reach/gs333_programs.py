@@ -1,0 +1,98 @@
+"""More programs of GS333: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_returned_beside_it() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, centres = nn.Linear(6, 4), nn.Parameter(torch.randn(3, 4))
+
+    def angles(f: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        cosine = nn.functional.normalize(f) @ nn.functional.normalize(centres).t()
+        turned = torch.cos(torch.acos(cosine.clamp(-0.99, 0.99)) + 0.3)
+        own = torch.zeros_like(cosine).scatter_(1, y.view(-1, 1), 1.0)
+        return cosine * 8, torch.where(own > 0, turned, cosine) * 8  # effect: GS333
+
+    opt = torch.optim.Adam([*body.parameters(), centres], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        y = x[:, :3].argmax(1)
+        plain, _ = angles(body(x), y)
+        loss = nn.functional.cross_entropy(plain, y)  # cause: GS333
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_probabilities_beside_the_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Linear(6, 3)
+
+    def scores_and_chances(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = body(x)
+        return scores, torch.softmax(scores, 1)
+
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        scores, _ = scores_and_chances(x)
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, x[:, :3].argmax(1)).backward()
+        opt.step()
+
+
+def good_largest_other_score_is_shown() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, shown = nn.Linear(6, 3), []
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        y = x[:, :3].argmax(1)
+        scores = body(x)
+        others = scores.masked_fill(nn.functional.one_hot(y, 3).bool(), -100.0)
+        shown.append(others.max().item())
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, y).backward()
+        opt.step()
+
+
+def good_margin_from_some_step_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Linear(6, 3)
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    for step in range(8):
+        x = torch.randn(12, 6)
+        y = x[:, :3].argmax(1)
+        scores = body(x)
+        output = scores - 0.5 * nn.functional.one_hot(y, 3)
+        opt.zero_grad()
+        nn.functional.cross_entropy(output if step > 3 else scores, y).backward()
+        opt.step()
+
+
+def good_labels_are_an_input_too() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, kinds, head = nn.Linear(6, 4), nn.Embedding(3, 4), nn.Linear(4, 3)
+    opt = torch.optim.Adam([*body.parameters(), *kinds.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        y = x[:, :3].argmax(1)
+        scores = head(body(x) + 0.1 * kinds(y))
+        chances = torch.softmax(scores, 1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, y).backward()
+        opt.step()
+        del chances

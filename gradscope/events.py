@@ -454,6 +454,17 @@ class DropoutOff(Kind):
     off = Field(_count)  # and since then
 
 
+class DrawnMask(Kind):
+    """A place that draws numbers evenly did so in evaluations of its module as in its training."""
+
+    __slots__ = ()
+    of = "drawn_mask"
+    name = Field(_text)  # of the call
+    module = Field(_text)  # the class of the module
+    trained = Field(_count)  # calls in training mode, with gradients on
+    evaluated = Field(_count)  # in evaluation mode, with gradients off
+
+
 class Still(Kind):
     """Parameters without an optimizer that have the same numbers at the end as in the first steps."""
 

@@ -5,11 +5,12 @@ Why: `model.eval()` reaches modules. `F.dropout(x)` drops by default, whatever t
 no part of the model, and `eval()` passes it by. Predictions then depend on chance.
 
 Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
-`dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`.
+`dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`. A dropout of one's own asks
+`if self.training` before it draws.
 
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
-A note for: a model that is asked the same thing several times in a row, or that is not trained here and
-has `training=True` written out (Monte Carlo dropout by choice).
+A note for: a model that is asked the same thing several times in a row, or whose answers are averaged,
+or that is not trained here and has `training=True` written out (Monte Carlo dropout by choice).
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.drawn import are_joined, drops
 from gradscope.analysis.modes import asked_in_a_row
-from gradscope.analysis.words import code, located
-from gradscope.events import Dropout
+from gradscope.analysis.reach import paths
+from gradscope.analysis.text import site_of
+from gradscope.analysis.words import code, located, plural, where
+from gradscope.events import DrawnMask, Dropout
 from gradscope.fixes.calls import in_method, with_argument
-from gradscope.model import Edit, Finding, Site
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Finding, Graph, Op, Site, Span
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import FUNCTIONS, names_in
 from gradscope.store import Trace
 
 ATTENTION = "scaled_dot_product_attention"
@@ -98,6 +103,7 @@ def dropout_ignores_eval(trace: Trace) -> Iterator[Finding]:
         if not layer or (module.root == module.id and call.event.module != module.id):
             told.add(event.site.user.location())
             yield _finding(trace, known, event, call, layer)
+    yield from _written_by_hand(trace)
 
 
 def _evaluation(found: list[Call], event: Dropout) -> Call | None:
@@ -144,6 +150,63 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
         severity=severity,
         subjects=frozenset({("call", call.entry.location())}),
     )
+
+
+def _written_by_hand(trace: Trace) -> Iterator[Finding]:
+    """Dropouts of the program's own: what is kept by chance is divided by its share, in evaluation too."""
+    events = {
+        event.site.user.span(): event for event in trace.of(DrawnMask) if event.site.user.kind == "user"
+    }
+    draws: dict[Span, list[tuple[Graph, Op]]] = {}
+    for graph in trace.graphs if events else ():
+        for op in graph.called({event.name for event in events.values()}):
+            draws.setdefault(op.site.user.span(), []).append((graph, op))
+    for span, event in events.items():
+        found = draws.get(span, [])
+        if any(drops(graph, op) for graph, op in found):
+            yield _by_hand(trace, event, severity="note" if are_joined(paths(trace), found) else "warning")
+
+
+def _by_hand(trace: Trace, event: DrawnMask, severity: str) -> Finding:
+    drawn = event.site.user
+    users = [frame for frame in event.site.stack[::-1] if frame.kind == "user"]
+    entry = next((frame for frame in users if not in_method(trace, frame)), drawn)
+    own, test = _condition(trace, event.site)
+    new, edits = (
+        "",
+        Source(trace, drawn.path).replace(test, f"self.training and {own}") if test is not None else (),
+    )
+    if test is not None:
+        new = f": `if self.training and {own}:` ({where(site_of(drawn.path, drawn.function, test))})"
+    return Finding(
+        message=f"{code(trace, drawn, f'`{event.name}`')} drops in evaluation mode too: it does not follow `eval()`",
+        cause=drawn,
+        cause_label="draws what is dropped, whatever the mode",
+        effect=entry,
+        effect_label="evaluates, with dropout",
+        seen=(
+            f"a `{event.module}` in evaluation mode, without gradients, drew numbers here in"
+            f" {plural(event.evaluated, 'call')} looked at, as in {plural(event.trained, 'call')} of its training;"
+            " what is kept is divided by a number, as dropout does",
+        ),
+        fix=f"leave it out where `self.training` is False{new}",
+        edits=edits if severity != "note" else (),
+        severity=severity,
+    )
+
+
+def _condition(trace: Trace, site: Site) -> tuple[str, ast.expr | None]:
+    """The plain condition under which the draw, or a call of the same class that leads to it, stands."""
+    for frame in [frame for frame in site.stack[::-1] if frame.kind == "user"][:2]:
+        file = trace.source_file(frame.path)
+        for node in file.around(frame):
+            if isinstance(node, FUNCTIONS):
+                break
+            if isinstance(node, ast.If) and not node.orelse and frame.path == site.user.path:
+                text = file.text(node.test)
+                plain = not isinstance(node.test, (ast.BoolOp, ast.IfExp)) and "\n" not in text
+                return (text, node.test) if plain and in_method(trace, frame) else ("", None)
+    return "", None
 
 
 def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:

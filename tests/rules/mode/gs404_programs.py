@@ -217,3 +217,153 @@ def good_monte_carlo_written_out() -> None:
     model = Net().eval()
     with torch.no_grad():
         torch.stack([model(torch.ones(8, 4)) for _ in range(4)]).std(dim=0).mean().item()
+
+
+def bad_written_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last, self.keep = nn.Linear(4, 32), nn.Linear(32, 2), 0.5
+
+        def drop(self, h: torch.Tensor) -> torch.Tensor:
+            kept = (torch.rand_like(h) < self.keep).float()  # cause: GS404
+            return h * kept / self.keep
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            if self.keep < 1:
+                h = self.drop(h)
+            return self.last(h)
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(x).argmax(1) == (x[:, 0] > 0)).sum().item()  # effect: GS404
+
+
+def good_written_by_hand_with_the_mode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Path(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            if self.training:
+                h = h / 0.8 * torch.floor(0.8 + torch.rand(len(h), 1))
+            return self.last(h)
+
+    model = Path()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(x).argmax(1) == (x[:, 0] > 0)).sum().item()
+
+
+def good_masked_autoencoder() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Filled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(6, 32), nn.Linear(32, 6)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown = (torch.rand_like(x) > 0.3).float()
+            again = self.last(torch.relu(self.first(x * shown)))
+            hidden = 1 - shown
+            return ((again - x).pow(2) * hidden).sum() / hidden.sum()
+
+    model = Filled()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        model(torch.randn(16, 6)).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(16, 6)).item()
+
+
+def good_noise_of_a_sampler() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Levels(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            even = (x + torch.rand_like(x)) / 256
+            return self.last(torch.relu(self.first(even)))
+
+    model = Levels()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randint(0, 256, (8, 4)).float()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 128).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(x).argmax(1) == (x[:, 0] > 128)).sum().item()
+
+
+def good_averaged_over_its_own_dropout() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Unsure(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            return self.last(h * (torch.rand_like(h) < 0.8).float() / 0.8)
+
+    model = Unsure()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            answers = torch.stack([torch.softmax(model(x), 1) for _ in range(5)])
+            answers.mean(0).argmax(1).sum().item()

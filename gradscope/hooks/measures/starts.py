@@ -29,7 +29,10 @@ class _Start:
     """What an optimizer's parameters were before its first step."""
 
     numbers: list[tuple[LeafRecord, tuple[int, ...], Any]]  # with their sizes
-    moved: bool = False
+    steps: int = 0  # since
+    moved: set[int] = field(
+        default_factory=set
+    )  # ids of those that a step has changed where they are looked at
 
 
 @dataclass
@@ -63,9 +66,11 @@ class Starts(Hook):
                 taken = [(r, _some(r.ref())) for r in records[:MOST]]
             self.starts[number] = _Start([(r, *n) for r, n in taken if n is not None])
             return
-        if not start.moved and start.numbers:
+        start.steps += 1
+        if not start.steps & (start.steps - 1):  # at powers of two
             with private.aside():
-                start.moved = any(not _same(r.ref(), n) for r, _, n in start.numbers)
+                still = [(r, n) for r, _, n in start.numbers if r.id not in start.moved]
+                start.moved |= {r.id for r, n in still if not _same(r.ref(), n)}
 
     def _before_call(self, module: Any, record: ModuleRecord, site: int) -> None:
         if torch.is_grad_enabled() or not any(start.moved for start in self.starts.values()):
@@ -86,17 +91,18 @@ class Starts(Hook):
 
     def _compare(self, number: int, start: _Start, held: list[Any], record: ModuleRecord, site: int) -> None:
         """Compares a model that is, or is like, what the optimizer steps."""
-        own = {id(t): n for r, _, n in start.numbers if (t := r.ref()) is not None}
-        mine = [(p, own[id(p)]) for p in held if id(p) in own]
+        own = {id(t): (r.id, n) for r, _, n in start.numbers if (t := r.ref()) is not None}
+        mine = [(p, *own[id(p)]) for p in held if id(p) in own]
         if not mine:
             if [tuple(p.shape) for p in held] != [sizes for _, sizes, _ in start.numbers]:
                 return
-            mine = [(p, n) for p, (_, _, n) in zip(held, start.numbers, strict=True)]
-        if len(torch.cat([n.flatten().double() for _, n in mine]).unique()) < LEAST:
+            mine = [(p, r.id, n) for p, (r, _, n) in zip(held, start.numbers, strict=True)]
+        mine = [one for one in mine if one[1] in start.moved]  # what never moved is as at the start anyway
+        if not mine or len(torch.cat([n.flatten().double() for _, _, n in mine]).unique()) < LEAST:
             return
-        known = self.evaluated.setdefault((site, number), _Evaluated([r.id for r, _, _ in start.numbers]))
+        known = self.evaluated.setdefault((site, number), _Evaluated([id for _, id, _ in mine]))
         known.calls += 1
-        if not all(_same(p, n) for p, n in mine):
+        if not all(_same(p, n) for p, _, n in mine):
             return
         known.back += 1
         if known.back == 1:
@@ -118,11 +124,14 @@ class Starts(Hook):
 
 
 def _some(t: Any) -> tuple[tuple[int, ...], Any] | None:
-    """Its sizes and its first elements; None where they can't be looked at."""
+    """Its sizes and elements from all over it (the first row of an embedding may be the padding's, which never
+    moves); None where they can't be looked at."""
     if t is None or not measurable(t) or not t.is_cpu or t.layout is not torch.strided or not t.numel():
         return None
     with torch.no_grad():
-        return tuple(t.shape), t.detach().flatten()[:ELEMENTS].clone()
+        apart = max(1, t.numel() // ELEMENTS)
+        apart += apart > 1 and not apart % 2  # seldom a divisor of the width: else all are of one column
+        return tuple(t.shape), t.detach().flatten()[::apart][:ELEMENTS].clone()
 
 
 def _same(t: Any, old: Any) -> bool:

@@ -151,3 +151,21 @@ def good_average_that_follows() -> None:
         twin.load_state_dict(kept)
         with torch.no_grad():
             print(twin(torch.ones(1, 3)).item())
+
+
+def good_first_rows_that_never_move() -> None:
+    """The padding's row of the embedding, which is called by itself, gets no gradient."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, head = nn.Embedding(12, 32), nn.Linear(32, 12)
+    opt = torch.optim.Adam([*embed.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        for _ in range(3):
+            words = torch.randint(1, 12, (16,))
+            opt.zero_grad()
+            nn.functional.cross_entropy(head(embed(words)), (words + 1) % 12).backward()
+            opt.step()
+        with torch.no_grad():
+            print(head(embed(torch.arange(1, 12))).argmax(1).tolist())

@@ -19,6 +19,7 @@ LEAST = 8  # elements of a weight that are zero with a gradient of zero
 SHARE = 0.02  # of its elements
 MOVED = 0.5  # of them, that are something else afterwards
 AGAIN = 3  # steps in which their gradient is still zero
+LOOKS = 500  # at each step, after which it is every eighth
 REST = 64  # steps after a look that has found nothing
 MAX_ELEMENTS = 4_000_000  # of a weight
 MOST = 100  # weights that are followed
@@ -41,6 +42,7 @@ class Revived(Hook):
     def install(self) -> None:
         self.asked: dict[int, list[LeafRecord]] = {}  # the weights of each optimizer that are asked first
         self.rest: dict[int, int] = {}  # steps until it is asked again
+        self.looks: dict[int, int] = {}
         self.zeros: dict[int, list[_Zeros]] = {}
         self.found: dict[int, list[_Zeros]] = {}
         self.sites: dict[int, int] = {}  # of the step that moved them
@@ -59,6 +61,9 @@ class Revived(Hook):
         if rest:
             self.rest[number] = rest - 1
             return
+        looks = self.looks[number] = self.looks.get(number, 0) + 1
+        if looks > LOOKS:
+            self.rest[number] = 7
         with private.aside(), torch.no_grad():
             if number not in self.asked:
                 weights = sorted((r for r in records if _weight(r) is not None), key=_size)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gradscope.hooks.recorder.state import State
 
 FEW_MODULES = 256
-FEW_PARTS = 16
+MANY_PARTS = 1_000
 FEW_SEARCHES = 3  # in vain, for what objects hold of one line's modules
 MANY_HOLDERS = 500  # variables and attributes that are looked at for one that holds a model
 MANY_MEMBERS = 50  # of one of them
@@ -51,7 +51,7 @@ class ModuleTable:
             int, int
         ] = {}  # site → how many modules of its were in no object: made in each step
         self._alone: dict[str, int] = {}  # variable → how many of its modules no list held
-        # What a line made last, of kinds without parameters: (key in `records`, record) of each part.
+        # What a line made last, of kinds without parameters of their own: (key in `records`, record) of each new part.
         self._made_anew: dict[Hashable, list[tuple[int, ModuleRecord]]] = {}
 
     def find(self, m: nn.Module) -> ModuleRecord | None:
@@ -161,7 +161,7 @@ class ModuleTable:
         state = self.state
         if len(self.records) > self.limit:
             self._sweep()
-        kind = _kind(top, name, site, held) if above is None else None
+        kind = self._kind(top, name, site, held) if above is None else None
         if kind is not None and self._takes_the_place(self._made_anew.get(kind, []), top):
             return
         root_id = self.count if above is None else above.root
@@ -203,16 +203,27 @@ class ModuleTable:
         if kind is not None:
             self._made_anew[kind] = new
 
+    def _kind(self, top: nn.Module, name: str, site: int, held: str) -> Hashable | None:
+        """What tells modules apart that a line makes anew each time: what they are, and which known modules they hold.
+        None of those with parameters that are not known yet."""
+        made: list[Hashable] = []
+        for path, m in named_parts(top):
+            known = self.find(m) if path else None
+            if len(made) == MANY_PARTS or (known is None and any(True for _ in own(m, "_parameters"))):
+                return None
+            made.append((path, known.id if known is not None else type(m)))
+        return name, site, held, tuple(made)
+
     def _takes_the_place(self, earlier: list[tuple[int, ModuleRecord]], top: nn.Module) -> bool:
-        """Whether modules that are gone are known by these records: `nn.MSELoss()(…)` makes one in each step, and is
-        one module to who reads the program (and each step like the one before)."""
-        made = list(named_parts(top))
-        if len(earlier) != len(made) or any(record.ref() is not None for _, record in earlier):
+        """Whether modules that are gone are known by these records: `nn.MSELoss()(…)` and `layers[:3](…)` make one in
+        each step, and are one module to who reads the program (and each step like the one before)."""
+        made = [m for path, m in named_parts(top) if not path or self.find(m) is None]
+        if not earlier or len(earlier) != len(made) or any(record.ref() is not None for _, record in earlier):
             return False
         for key, record in earlier:
             if self.records.get(key) is record:
                 del self.records[key]
-        for at, (_, m) in enumerate(made):
+        for at, m in enumerate(made):
             record = earlier[at][1]
             record.stands_for(m)
             self.records[id(m)] = record
@@ -231,15 +242,6 @@ class ModuleTable:
         for key in [key for key, (ref, _) in self._buffers.items() if ref() is None]:
             del self._buffers[key]
         self.limit = max(FEW_MODULES, 2 * len(self.records))
-
-
-def _kind(top: nn.Module, name: str, site: int, held: str) -> Hashable | None:
-    """What tells modules apart that a line makes anew each time; None of those with parameters, which are known
-    by these."""
-    made = list(islice(named_parts(top), FEW_PARTS))
-    if len(made) == FEW_PARTS or any(True for _, m in made for _ in own(m, "_parameters")):
-        return None
-    return name, site, held, tuple([(path, type(m)) for path, m in made])
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:

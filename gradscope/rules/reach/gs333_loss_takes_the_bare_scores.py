@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.memo import once
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, passes, paths
@@ -123,7 +124,7 @@ def _worked(known: Paths, loss: Op) -> Op | None:
         if value.shape != shape or not value.requires_grad or graph.consumers.get(value.index):
             continue
         key = graph.id, value.index
-        if key not in known.used.order and key not in _read_later(known) and value.index not in bases:
+        if key not in known.used.order and key not in _read_later(known.trace) and value.index not in bases:
             met, behind = _between(known, key, bases)
             if met and not own.isdisjoint(behind):
                 return op
@@ -168,7 +169,9 @@ def _labels(known: Paths, key: Key) -> set[Key]:
     return found
 
 
-def _read_later(known: Paths) -> set[Key]:
+@once
+def _read_later(trace: Trace) -> set[Key]:
+    known = paths(trace)
     return {
         value.origin
         for number in known.graph_ids

@@ -10,6 +10,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.parts import in_training
+from gradscope.hooks.recorder.sites import kind_of
 from gradscope.hooks.variables import variables
 
 DRAWING = ("rand", "rand_like", "bernoulli", "bernoulli_", "uniform_")
@@ -50,7 +51,7 @@ class DrawnMasks(Hook):
             if frame is None:
                 break
             code = frame.f_code
-            if code.co_argcount and not code.co_filename.startswith(TORCH):
+            if code.co_argcount and kind_of(code.co_filename, self.recorder.sites.main) != "torch":
                 first = variables(frame).get(code.co_varnames[0])
                 if issubclass(type(first), nn.Module):
                     return first
@@ -62,6 +63,3 @@ class DrawnMasks(Hook):
         for place, found in self.seen.items():
             if found["trained"] and found["evaluated"]:
                 self.recorder.emit("drawn_mask", self.sites[place], found)
-
-
-TORCH = torch.__path__[0]

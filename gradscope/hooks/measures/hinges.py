@@ -10,6 +10,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import readable
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -22,7 +23,7 @@ class Hinges(Hook):
 
     def install(self) -> None:
         self.cut: set[int] = set()  # sites that have cut something off
-        self.calls: dict[int, int] = {}
+        self.looks = Looks(FIRST, MAX_SITES)
         self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
         self.recorder.functions.follow(["relu", "clamp", "clamp_min", "clip"], self._call)
         self.recorder.signals.before_end.connect(self._tell)
@@ -33,10 +34,7 @@ class Hinges(Hook):
         if not getattr(value, "requires_grad", False) or (name != "relu" and given.get("min") != 0):
             return
         site = self.recorder.sites.current(frame)
-        if site in self.cut or (site not in self.calls and len(self.calls) >= MAX_SITES):
-            return
-        calls = self.calls[site] = self.calls.get(site, 0) + 1
-        if calls > FIRST and calls & (calls - 1):
+        if site in self.cut or not self.looks.due(site):
             return
         if not readable(value, MAX_ELEMENTS) or value.is_complex():
             return

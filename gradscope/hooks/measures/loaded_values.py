@@ -17,9 +17,8 @@ from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import parameters
 from gradscope.hooks.recorder.segments import Row
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import are_same, few_of
 
-ELEMENTS = 16
 MOST = 200  # parameters of a load
 CALLS = 3  # after that which overwrote one
 ALIASES = {"data", "detach", "view", "reshape", "flatten", "t"}
@@ -31,7 +30,7 @@ class _Loaded:
     """A parameter that a load has changed."""
 
     ref: Callable[[], Any]
-    numbers: Any  # its first elements now
+    numbers: Any  # some of its elements now
     load: int  # site
     parameter: int = -1
     root: int = 0  # names its memory
@@ -45,7 +44,7 @@ class LoadedValues(Hook):
     order = 88
 
     def install(self) -> None:
-        self.before: dict[int, Any] = {}  # first elements, while a state is loaded
+        self.before: dict[int, Any] = {}  # some elements, while a state is loaded
         self.loaded: dict[int, _Loaded] = {}  # by id of the parameter
         self.watched: dict[int, _Loaded] = {}  # those of them that the running call of a module holds
         self.gone: list[_Loaded] = []
@@ -59,13 +58,13 @@ class LoadedValues(Hook):
 
     def _before_load(self, module: Any) -> None:
         held = parameters(module)[:MOST] if isinstance(module, nn.Module) else ()
-        self.before = {id(p): some for p in held if (some := _some(p)) is not None}
+        self.before = {id(p): some for p in held if (some := few_of(p)) is not None}
 
     def _after_load(self, module: Any, site: int) -> None:
         before, self.before = self.before, {}
         for p in parameters(module)[:MOST] if before else ():
-            old, now = before.get(id(p)), _some(p)
-            if old is not None and now is not None and not _same(old, now):
+            old, now = before.get(id(p)), few_of(p)
+            if old is not None and now is not None and not are_same(old, now):
                 self.loaded[id(p)] = _Loaded(private.TensorRef(p), now, site)
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
@@ -82,10 +81,10 @@ class LoadedValues(Hook):
             known = self.loaded.get(id(p))
             if known is None or known.ref() is not p:
                 continue
-            if known.written is None and not _same(known.numbers, _some(p)):
+            if known.written is None and not are_same(known.numbers, few_of(p)):
                 del self.loaded[id(p)]  # something else has written to it
                 continue
-            known.numbers, known.read = _some(p), False
+            known.numbers, known.read = few_of(p), False
             entry = self.recorder.live.find(p) or self.recorder.live.make(p)
             known.root = entry.root
             self.watched[id(p)] = known
@@ -115,8 +114,8 @@ class LoadedValues(Hook):
     def _after_call(self, module: Any, record: ModuleRecord, site: int) -> None:
         for number, known in self.watched.items():
             t = known.ref()
-            now = _some(t) if t is not None else None
-            changed = now is None or not _same(known.numbers, now)
+            now = few_of(t)
+            changed = now is None or not are_same(known.numbers, now)
             first = known not in self.gone
             if known.written is None or now is None or (first and not changed):
                 self.loaded.pop(number, None)  # it was used as it was loaded
@@ -143,15 +142,3 @@ class LoadedValues(Hook):
                 lines.setdefault((known.load, known.written), []).append(known.parameter)
         for (load, written), ids in lines.items():
             self.recorder.emit("load_overwritten", written, {"parameters": ids, "load": load})
-
-
-def _some(t: Any) -> Any:
-    """A copy of its first elements; None where they can't be read."""
-    if not measurable(t) or not t.is_cpu or t.layout is not torch.strided or not t.numel():
-        return None
-    with torch.no_grad():
-        return t.detach().flatten()[:ELEMENTS].clone()
-
-
-def _same(one: Any, other: Any) -> bool:
-    return other is not None and one.dtype == other.dtype and torch.equal(one, other)

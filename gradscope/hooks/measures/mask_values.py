@@ -13,6 +13,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import measurable
 
 FILLS = ("masked_fill", "masked_fill_")
@@ -29,7 +30,7 @@ class MaskValues(Hook):
     def install(self) -> None:
         self.read: set[int] = set()  # sites whose number is known
         self.values: set[float] = set()
-        self.calls: dict[int, int] = {}  # site of a softmax → its calls
+        self.looks = Looks(FIRST)  # at each softmax
         self.told: set[int] = set()
         self.recorder.functions.follow(FILLS, self._filled)
         self.recorder.functions.follow(["where"], self._chosen)
@@ -74,10 +75,7 @@ class MaskValues(Hook):
         if not isinstance(scores, torch.Tensor) or not scores.requires_grad or type(dim) is not int:
             return
         site = self.recorder.sites.current(frame)
-        if site in self.told:
-            return
-        calls = self.calls[site] = self.calls.get(site, 0) + 1
-        if calls > FIRST and calls & (calls - 1):
+        if site in self.told or not self.looks.due(site):
             return
         if not measurable(scores) or not measurable(result) or not scores.is_cpu:
             return

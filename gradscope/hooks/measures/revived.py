@@ -12,7 +12,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import measurable, readable
 
 ELEMENTS = 16  # of a weight that is asked first
 LEAST = 8  # elements of a weight that are zero with a gradient of zero
@@ -113,10 +113,9 @@ class Revived(Hook):
 
 def _weight(record: LeafRecord) -> Any:
     t = record.ref()
-    if t is None or not measurable(t) or not t.is_cpu or t.layout is not torch.strided:
+    if t is None or not readable(t, MAX_ELEMENTS) or not t.is_floating_point():
         return None
-    large = t.dim() > 1 and LEAST < t.numel() <= MAX_ELEMENTS
-    return t.detach() if large and t.is_floating_point() else None
+    return t.detach() if t.dim() > 1 and t.numel() > LEAST else None
 
 
 def _gradient(record: LeafRecord) -> Any:

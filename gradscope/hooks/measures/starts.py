@@ -15,9 +15,8 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import parameters
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import are_same, few_of
 
-ELEMENTS = 16
 MOST = 200  # parameters of an optimizer
 LEAST = 8  # elements that differ from one another: zeros and ones are the same in many models
 LOOKS = 4
@@ -63,14 +62,14 @@ class Starts(Hook):
         start = self.starts.get(number)
         if start is None:
             with private.aside():
-                taken = [(r, _some(r.ref())) for r in records[:MOST]]
-            self.starts[number] = _Start([(r, *n) for r, n in taken if n is not None])
+                taken = [(r, t, few_of(t)) for r in records[:MOST] if (t := r.ref()) is not None]
+            self.starts[number] = _Start([(r, tuple(t.shape), n) for r, t, n in taken if n is not None])
             return
         start.steps += 1
         if not start.steps & (start.steps - 1):  # at powers of two
             with private.aside():
                 still = [(r, n) for r, _, n in start.numbers if r.id not in start.moved]
-                start.moved |= {r.id for r, n in still if not _same(r.ref(), n)}
+                start.moved |= {r.id for r, n in still if not are_same(few_of(r.ref()), n)}
 
     def _before_call(self, module: Any, record: ModuleRecord, site: int) -> None:
         if torch.is_grad_enabled() or not any(start.moved for start in self.starts.values()):
@@ -102,7 +101,7 @@ class Starts(Hook):
             return
         known = self.evaluated.setdefault((site, number), _Evaluated([id for _, id, _ in mine]))
         known.calls += 1
-        if not all(_same(p, n) for p, _, n in mine):
+        if not all(are_same(few_of(p), n) for p, _, n in mine):
             return
         known.back += 1
         if known.back == 1:
@@ -121,19 +120,3 @@ class Starts(Hook):
                     "steps": known.steps, "copies": len(known.copies),
                 }  # fmt: skip
                 self.recorder.emit("back_at_start", site, data)
-
-
-def _some(t: Any) -> tuple[tuple[int, ...], Any] | None:
-    """Its sizes and elements from all over it (the first row of an embedding may be the padding's, which never
-    moves); None where they can't be looked at."""
-    if t is None or not measurable(t) or not t.is_cpu or t.layout is not torch.strided or not t.numel():
-        return None
-    with torch.no_grad():
-        apart = max(1, t.numel() // ELEMENTS)
-        apart += apart > 1 and not apart % 2  # seldom a divisor of the width: else all are of one column
-        return tuple(t.shape), t.detach().flatten()[::apart][:ELEMENTS].clone()
-
-
-def _same(t: Any, old: Any) -> bool:
-    now = _some(t)
-    return now is not None and now[1].dtype == old.dtype and torch.equal(now[1], old)

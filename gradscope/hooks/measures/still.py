@@ -6,15 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import are_same, few_of
 
 LOOKS = (3, 10)  # steps of the run before which parameters are taken down
-ELEMENTS = 16
 MOST = 500  # parameters
 EACH = 2000  # steps; then every sixteenth
 
@@ -42,7 +39,7 @@ class Still(Hook):
     def _take_down(self) -> None:
         for record in list(self.recorder.ledger.records.values()):
             if record.declared and not record.optimizers and record.id not in self.taken:
-                some = _some(record)
+                some = few_of(record.ref())
                 if some is not None and len(self.taken) < MOST:
                     self.taken.add(record.id)
                     self.kept.setdefault(record.root, []).append((record, some))
@@ -56,8 +53,8 @@ class Still(Hook):
             alive = [one for one in held if one[0].ref() is not None]
             if not alive:
                 continue  # what became of them is known no more: they stay as they were
-            if whole or not _same(*alive[0]):
-                stayed = [one for one in alive if _same(*one)]
+            if whole or not _stayed(*alive[0]):
+                stayed = [one for one in alive if _stayed(*one)]
                 self.taken |= {record.id for record, _ in alive}
                 if stayed:
                     self.kept[root] = stayed
@@ -73,21 +70,11 @@ class Still(Hook):
                 record.id
                 for held in self.kept.values()
                 for record, old in held
-                if record.ref() is None or _same(record, old)
+                if record.ref() is None or _stayed(record, old)
             ]
         if still:
             self.recorder.emit("still", self.site, {"parameters": still})
 
 
-def _some(record: LeafRecord) -> Any:
-    """Copies of its first elements; None where that can't be looked at."""
-    t = record.ref()
-    if t is None or not measurable(t) or not t.is_cpu or t.layout is not torch.strided or not t.numel():
-        return None
-    with torch.no_grad():
-        return t.detach().flatten()[:ELEMENTS].clone()
-
-
-def _same(record: LeafRecord, old: Any) -> bool:
-    now = _some(record)
-    return now is not None and now.dtype == old.dtype and now.shape == old.shape and torch.equal(now, old)
+def _stayed(record: LeafRecord, old: Any) -> bool:
+    return are_same(few_of(record.ref()), old)

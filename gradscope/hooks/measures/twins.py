@@ -10,6 +10,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import readable
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -26,7 +27,7 @@ class Twins(Hook):
 
     def install(self) -> None:
         self.apart: set[int] = set()  # sites whose sides have differed
-        self.calls: dict[int, int] = {}
+        self.looks = Looks(FIRST)
         self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
         self.recorder.functions.follow(list(SIDES), self._call)
         self.recorder.signals.before_end.connect(self._tell)
@@ -38,10 +39,7 @@ class Twins(Hook):
         if not getattr(one, "requires_grad", False) and not getattr(other, "requires_grad", False):
             return
         site = self.recorder.sites.current(frame)
-        if site in self.apart:
-            return
-        calls = self.calls[site] = self.calls.get(site, 0) + 1
-        if calls > FIRST and calls & (calls - 1):
+        if site in self.apart or not self.looks.due(site):
             return
         if not all(readable(t, MAX_ELEMENTS) for t in sides):
             return

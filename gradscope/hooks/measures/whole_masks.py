@@ -11,6 +11,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import readable
 
 ADDED = ("add", "__add__", "__radd__", "__iadd__", "add_")
@@ -27,7 +28,7 @@ class WholeMasks(Hook):
 
     def install(self) -> None:
         self.others: set[int] = set()  # sites whose mask lets something in
-        self.calls: dict[int, int] = {}
+        self.looks = Looks(FIRST, MAX_SITES)
         self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
         self.recorder.functions.follow(ADDED, self._added)
         self.recorder.functions.follow(FILLED, self._filled)
@@ -57,10 +58,7 @@ class WholeMasks(Hook):
         if not mask.dim() or mask.shape[-1] < 2:
             return
         site = self.recorder.sites.current(frame)
-        if site in self.others or (site not in self.calls and len(self.calls) >= MAX_SITES):
-            return
-        calls = self.calls[site] = self.calls.get(site, 0) + 1
-        if (calls > FIRST and calls & (calls - 1)) or not readable(mask, MAX_ELEMENTS):
+        if site in self.others or not self.looks.due(site) or not readable(mask, MAX_ELEMENTS):
             return
         with torch.no_grad(), private.aside():
             first = float(mask.detach().flatten()[0])

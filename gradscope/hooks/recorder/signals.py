@@ -88,9 +88,7 @@ class Services:
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _nothing  # sampling: look at what comes next
-        self.at_every_step: Callable[[Any], bool] = (
-            _no_place  # quiet calls: whether a frame makes one at each step
-        )
+        self.at_every_step: Callable[[Any], bool] = _no  # quiet calls: whether a frame makes one at each step
         self.undecided: Callable[[], bool] = _decided  # growth: whether a state may be about to grow
         self.elsewhere: Callable[[bool], bool] = _no  # threads: whether what trains now takes the watch along
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
@@ -118,11 +116,7 @@ def _none(process: Any) -> None:
     return None
 
 
-def _no(is_pass: bool) -> bool:
-    return False
-
-
-def _no_place(frame: Any) -> bool:
+def _no(asked: Any) -> bool:
     return False
 
 

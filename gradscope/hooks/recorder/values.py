@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gradscope.hooks._torch import TensorRef, dtype_of, is_functional, memory_of, profiling, transforms
+
+FEW = 16  # elements
 
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
@@ -120,6 +123,22 @@ def has_values(t: Any) -> bool:
 def readable(t: Any, most: int) -> bool:
     """Whether its numbers can be read at once: a plain tensor on the CPU of 1 to `most` elements."""
     return measurable(t) and t.is_cpu and t.layout is torch.strided and 0 < t.numel() <= most
+
+
+def few_of(t: Any) -> Any:
+    """Copies of some elements of a tensor, from all over it (the first row of an embedding may be the padding's, which
+    never moves); None where they can't be read."""
+    if t is None or not readable(t, sys.maxsize):
+        return None
+    apart = max(1, t.numel() // FEW)
+    apart += apart > 1 and not apart % 2  # seldom a divisor of the width: else all are of one column
+    with torch.no_grad():
+        return t.detach().flatten()[::apart][:FEW].clone()
+
+
+def are_same(one: Any, other: Any) -> bool:
+    """Whether two such copies are equal; False where one could not be read."""
+    return one is not None and other is not None and one.dtype == other.dtype and torch.equal(one, other)
 
 
 def _has_memory(t: Any) -> bool:

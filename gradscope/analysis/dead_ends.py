@@ -37,7 +37,7 @@ def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
         current = todo.pop()
         readers = graph.consumers.get(current, [])
         made = {i for op in readers for i in (*op.outputs, *op.written)}
-        if (graph.id, current) in _read_later(trace) or any(not (op.outputs or op.written) for op in readers):
+        if (graph.id, current) in taken_along(trace) or any(not (op.outputs or op.written) for op in readers):
             yield None
         elif not made:
             yield current
@@ -46,7 +46,7 @@ def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
 
 
 @once
-def _read_later(trace: Trace) -> set[tuple[int, int]]:
+def taken_along(trace: Trace) -> set[tuple[int, int]]:
     """The values that another graph begins with."""
     return {value.origin for graph in trace.graphs for value in graph.values if value.origin is not None}
 

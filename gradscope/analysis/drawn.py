@@ -3,29 +3,14 @@ what is kept is divided by its share."""
 
 from __future__ import annotations
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, MULTIPLICATIONS, SCALES, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, MULTIPLICATIONS, ORDERINGS, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Graph, Op
 
-TO_A_MASK = CASTS | ADDITIONS | SUBTRACTIONS | {
-    "lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__", "floor", "floor_", "bool", "int", "long", "rsub",
-    "__rsub__", "logical_not", "__invert__", "expand", "expand_as", "view", "reshape", "unsqueeze", "bernoulli",
+CUTTING = ORDERINGS | {"floor", "floor_", "bool", "int", "long"}
+TO_A_MASK = CASTS | ADDITIONS | SUBTRACTIONS | CUTTING | {
+    "logical_not", "__invert__", "expand", "expand_as", "view", "reshape", "unsqueeze", "bernoulli",
 }  # fmt: skip
-CUTTING = {
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "floor",
-    "floor_",
-    "bool",
-    "int",
-    "long",
-}
 DRAWN_AS_A_MASK = {"bernoulli", "bernoulli_"}
 DEEP = 24
 

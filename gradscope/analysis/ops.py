@@ -14,8 +14,10 @@ MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
 SCALES = MULTIPLICATIONS | DIVISIONS
 PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
+LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 RECURRENT_CELLS = {f"{name}_cell" for name in RECURRENT}
+ORDERINGS = {"lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__"}
 
 # -- functions with a delicate gradient
 
@@ -91,6 +93,7 @@ BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "rel
 
 # -- random numbers and new tensors
 
+FILLED = {"zeros", "ones", "full", "new_zeros", "new_ones", "new_full"}
 LIKE = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
 SHAPED_AS = {"view_as", "reshape_as", "expand_as", "type_as"}
 DRAWS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Site
@@ -35,6 +35,13 @@ def called_in_source(trace: Trace, made: Site | None, attribute: str) -> bool | 
     last = name.rpartition(".")[2]  # `self.opt` here is `trainer.opt` elsewhere
     found = [_calls_on(f, f.tree, last, attribute) for f in map(trace.source_file, trace.sources)]
     return True if True in found else None if None in found else False
+
+
+def may_step(trace: Trace, optimizers: Iterable[int]) -> bool:
+    """Whether the program's text steps one of these (in a later phase, under a condition), or hands it on to who
+    may."""
+    made = [trace.optimizers[number].site for number in optimizers if number in trace.optimizers]
+    return any(called_in_source(trace, site, "step") is not False for site in made)
 
 
 def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str) -> bool | None:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from gradscope.analysis.axes import Axes, Axis, axes
-from gradscope.analysis.ops import ADDITIONS, PRODUCTS_OF_MATRICES, SCALES, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, LAYERS, PRODUCTS_OF_MATRICES, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key
 from gradscope.model import Op
 from gradscope.store import Trace
 
 PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
-LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 MOST = 400  # calls that are followed behind one value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.ops import PASSING, SCALES
+from gradscope.analysis.ops import ORDERINGS, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import quoted
 from gradscope.fixes.source import Edits, Source
@@ -18,8 +18,8 @@ MASKED = {  # → the name of the mask's argument, its place in a function, and 
     "masked_fill_": ("mask", -1, 0),
 }
 FILLS = {"masked_fill", "masked_fill_"}
-COMPARISONS = {
-    "lt", "le", "gt", "ge", "eq", "ne", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__and__",
+COMPARISONS = ORDERINGS | {
+    "eq", "ne", "__eq__", "__ne__", "__and__",
     "__or__", "__invert__", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
     "isin", "tril", "triu", "one_hot",
 }  # fmt: skip

@@ -13,7 +13,6 @@ from gradscope.events import Backward
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
-LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 ENOUGH = 5  # measured passes in a row, the last ones of the run
 
 

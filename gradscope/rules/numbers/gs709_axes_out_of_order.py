@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Pieces, Straddle, axes, rows_in
 from gradscope.analysis.names import names_of, place
-from gradscope.analysis.ops import ADDITIONS, JOINING, LIKE, LOSSES, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, FILLED, JOINING, LIKE, LOSSES, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
@@ -25,7 +25,7 @@ from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-CONSTANTS = LIKE | {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "fill_", "zero_"}
+CONSTANTS = LIKE | FILLED | {"empty", "fill_", "zero_"}
 
 
 class Pair(NamedTuple):

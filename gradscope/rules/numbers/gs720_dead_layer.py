@@ -14,7 +14,7 @@ Silent on: single units that are off, layers that come back, losses of zero.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.ops import LAYERS, PASSING
 from gradscope.analysis.since import since_step
 from gradscope.analysis.words import (
     located,
@@ -28,7 +28,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Optimizer
 from gradscope.rules import rule
-from gradscope.rules.numbers._zeros import LAYERS, Zeros, reads_zeros, zeros_of_lines
+from gradscope.rules.numbers._zeros import Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
 RELUS = {"relu", "relu_", "relu6"}

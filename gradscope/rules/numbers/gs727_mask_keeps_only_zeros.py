@@ -15,14 +15,14 @@ Silent where there is no boolean mask, or more than one, and where a weight is z
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import LAYERS, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import passes
 from gradscope.analysis.words import code, located, parameter_name, parameter_names, parameter_subjects
 from gradscope.events import ZeroWeights
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._masks import MASKED, turned
-from gradscope.rules.numbers._zeros import LAYERS, Zeros, reads_zeros, zeros_of_lines
+from gradscope.rules.numbers._zeros import Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
 CARRYING = PASSING | {"dropout", "dropout_", "rearrange", "unfold", "float"}

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import CASTS, LOGARITHMS, PASSING, SCALES, SUMS
+from gradscope.analysis.ops import CASTS, LAYERS, LOGARITHMS, PASSING, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import Sum, trail
 from gradscope.analysis.words import code, located
@@ -27,7 +27,7 @@ from gradscope.store import Trace
 
 SOFTMAX = {"softmax", "log_softmax"}
 PICKING = {"cross_entropy", "nll_loss", "nll_loss_nd"}  # that take a label for each sample
-LAYERS = {"linear", "matmul", "bmm", "conv1d", "conv2d", "conv3d"}
+PROJECTING = LAYERS | {"matmul", "bmm"}
 MATRICES = {"matmul", "__matmul__", "bmm"}
 MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
 DEEP = 24
@@ -159,7 +159,7 @@ def _projected(known: Paths, key: Key) -> bool:
         op = known.maker(key)
         if op is None or not op.inputs or op.name in SOFTMAX:
             return False
-        if op.name in LAYERS:
+        if op.name in PROJECTING:
             return True
         if op.name not in PASSING | CASTS | SUMS | LOGARITHMS | {
             "dropout",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, LIKE
+from gradscope.analysis.ops import ADDITIONS, CASTS, FILLED, LIKE
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import WholeMask
@@ -31,7 +31,7 @@ DIRECT = "scaled_dot_product_attention"
 BETWEEN = (
     CASTS | ADDITIONS | FILLS | {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "clone"}
 )
-CONSTANTS = LIKE | {"zeros", "ones", "full", "new_zeros", "new_ones", "new_full"}
+CONSTANTS = LIKE | FILLED
 ENOUGH = 3  # calls
 DEEP = 8
 

@@ -29,7 +29,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.stand_ins import StandIn, name_beside, stand_ins
-from gradscope.analysis.text import called_in_source
+from gradscope.analysis.text import may_step
 from gradscope.analysis.words import (
     code,
     listed,
@@ -237,7 +237,7 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
     if any(_rests(known, p) for p in cut.parameters):
         if not settled(trace):
             return None  # what its optimizer had not done until the exception, it might do
-        return "note" if _may_step(trace, cut) else "warning"
+        return "note" if may_step(trace, _held(trace, cut)) else "warning"
     if known.stepping:
         return cut.severity(trace) or "error"
     mine = {root_of(trace, p) for p in cut.parameters}
@@ -248,13 +248,6 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
 def _rests(known: Paths, p: Parameter) -> bool:
     """Whether optimizers hold it that never step, while another one does."""
     return bool(known.stepping and p.optimizers) and not known.stepped(p)
-
-
-def _may_step(trace: Trace, cut: Cut) -> bool:
-    """Whether the program's text steps an optimizer of these that this run did not step (in a later phase,
-    under a condition), or hands it on to who may."""
-    made = [trace.optimizers[number].site for number in _held(trace, cut) if number in trace.optimizers]
-    return any(called_in_source(trace, site, "step") is not False for site in made)
 
 
 def _resting(trace: Trace, cut: Cut) -> list[str]:

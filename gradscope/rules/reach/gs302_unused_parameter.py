@@ -30,7 +30,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.stops import Stop
-from gradscope.analysis.text import called_in_source, nodes_of_program
+from gradscope.analysis.text import may_step, nodes_of_program
 from gradscope.analysis.unheld import replaced
 from gradscope.analysis.words import (
     code,
@@ -109,7 +109,7 @@ def _at_rest(trace: Trace) -> Iterator[Finding]:
             groups.setdefault(frozenset(parameter.optimizers), []).append(parameter)
     for numbers, parameters in groups.items():
         holders = [trace.optimizers[number] for number in sorted(numbers) if number in trace.optimizers]
-        if not holders or any(called_in_source(trace, o.site, "step") is not False for o in holders):
+        if not holders or may_step(trace, numbers):
             continue
         names = parameter_names(trace, [p.id for p in parameters])
         found = _unused(trace, known, made_at(trace, parameters[0], whole=True), parameters)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.memo import once
+from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, passes, paths
@@ -124,7 +124,7 @@ def _worked(known: Paths, loss: Op) -> Op | None:
         if value.shape != shape or not value.requires_grad or graph.consumers.get(value.index):
             continue
         key = graph.id, value.index
-        if key not in known.used.order and key not in _read_later(known.trace) and value.index not in bases:
+        if key not in known.used.order and key not in taken_along(known.trace) and value.index not in bases:
             met, behind = _between(known, key, bases)
             if met and not own.isdisjoint(behind):
                 return op
@@ -167,17 +167,6 @@ def _labels(known: Paths, key: Key) -> set[Key]:
         found.add(known.made(key))
         maker = known.maker(key) if len(found) < DEEP else None
     return found
-
-
-@once
-def _read_later(trace: Trace) -> set[Key]:
-    known = paths(trace)
-    return {
-        value.origin
-        for number in known.graph_ids
-        for value in known.graph(number).values
-        if value.origin is not None
-    }
 
 
 def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, count: int) -> Finding:

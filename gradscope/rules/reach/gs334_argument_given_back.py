@@ -17,6 +17,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward
@@ -101,12 +102,12 @@ def argument_given_back(trace: Trace) -> Iterator[Finding]:
     for path in trace.sources if ran else ():
         file = trace.source_file(path)
         for function in (node for node in file.nodes if isinstance(node, FUNCTIONS)):
-            for dropped in _dropped(path, function):
+            for dropped in _dropped(Source(trace, path), function):
                 if (path, dropped.statement.value.lineno) in ran:
                     yield from _told(trace, dropped)
 
 
-def _dropped(path: str, function: Function) -> Iterator[_Dropped]:
+def _dropped(here: Source, function: Function) -> Iterator[_Dropped]:
     nodes = list(own_nodes(function))
     arguments = {
         one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -126,12 +127,12 @@ def _dropped(path: str, function: Function) -> Iterator[_Dropped]:
         given = [
             part
             for one in returns
-            if one.lineno > node.lineno and _follows(function, node, one)
+            if one.lineno > node.lineno and one in here.siblings(node)
             for part in (one.value.elts if isinstance(one.value, ast.Tuple) else [one.value])
             if isinstance(part, ast.Name) and part.id in arguments - bound
         ]
         if len(given) == 1 and given[0].id in _made_of(nodes, node.value):
-            yield _Dropped(path, function, node, target.id, given[0])
+            yield _Dropped(here.path, function, node, target.id, given[0])
 
 
 def _made_of(nodes: list[ast.AST], value: ast.expr) -> set[str]:
@@ -150,20 +151,9 @@ def _made_of(nodes: list[ast.AST], value: ast.expr) -> set[str]:
     return found
 
 
-def _follows(function: Function, first: ast.stmt, last: ast.stmt) -> bool:
-    """Whether both stand in one block."""
-    for node in ast.walk(function):
-        for name in ("body", "orelse"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and first in block:
-                return last in block
-    return False
-
-
 def _told(trace: Trace, dropped: _Dropped) -> Iterator[Finding]:
     """The finding, where all that the statement gave was dropped."""
     site = site_of(dropped.path, dropped.function.name, dropped.statement.value)
-    later = {value.origin for graph in trace.graphs for value in graph.values if value.origin is not None}
     found: list[tuple[Graph, Op]] = []
     count = 0
     for graph in trace.graphs:
@@ -173,7 +163,7 @@ def _told(trace: Trace, dropped: _Dropped) -> Iterator[Finding]:
             value = graph.values[op.outputs[0]]
             if not value.requires_grad:
                 continue
-            if graph.consumers.get(value.index) or (graph.id, value.index) in later:
+            if graph.consumers.get(value.index) or (graph.id, value.index) in taken_along(trace):
                 return
             found.append((graph, op))
             count += graph.count

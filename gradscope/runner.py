@@ -190,7 +190,12 @@ def run(program: Program) -> Outcome:
         exec(program.code(), vars(main))
     except BaseException as error:
         raised = error
-    interrupts.hold(isinstance(raised, KeyboardInterrupt))
+    while True:
+        try:
+            interrupts.hold(isinstance(raised, KeyboardInterrupt))
+            break
+        except KeyboardInterrupt as error:  # one that came while the first had the program's frames freed
+            raised = raised or error
     try:
         return _outcome(raised)
     finally:

@@ -63,8 +63,15 @@ def _client(door: str, arguments: list[str]) -> None:
     server.sendall(text)
     answers = server.makefile("r")
     child = int(answers.readline())
+
+    def pass_on(number: int, frame: object) -> None:
+        try:  # `suppress` is an import
+            os.kill(child, number)
+        except ProcessLookupError:
+            pass
+
     for number in _PASSED_ON:
-        signal.signal(number, lambda number, frame: os.kill(child, number))
+        signal.signal(number, pass_on)
     status = int(answers.readline() or -signal.SIGKILL)
     if status >= 0:
         os._exit(status)

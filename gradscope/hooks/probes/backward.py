@@ -232,7 +232,10 @@ class Backward(Hook):
             follow(note["site"], failed)
 
     def _failed(self, error: BaseException, t_outputs: Any, frame: Any, roots: Sequence[int] = ()) -> None:
-        """Notes a pass that failed; of one that torch.func runs nothing else is noted."""
+        """Notes a pass that failed; of one that torch.func runs nothing else is noted. A pass that Ctrl-C ends is
+        not examined: a second Ctrl-C would end that instead, and its frames be shown."""
+        if not isinstance(error, Exception):
+            return
         more = examine(self.recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], text_of(error))
         more["roots"] = list(roots)
         note_error(self.recorder, "backward", "backward", error, t_outputs, {}, frame, more)

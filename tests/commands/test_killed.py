@@ -198,7 +198,9 @@ def test_ctrl_c_shows_the_programs_traceback_and_none_of_ours(times: int, tmp_pa
     plain = ended(tmp_path, TRAIN + CTRL_C, signal.SIGINT, under=())
     status, out, err = ended(tmp_path, TRAIN + CTRL_C, *[signal.SIGINT] * times)
     assert (status, out) == plain[:2]
-    chained = err.count("During handling of the above exception")  # the second, where torch ends what the first ended
+    chained = err.count(
+        "During handling of the above exception"
+    )  # the second, where torch ends what the first ended
     assert err.count("Traceback") == 1 + chained
     assert str(Path(gradscope.__file__).parent) not in err.partition("error[")[0]
     assert "GS201" in err and "ended by KeyboardInterrupt" in err and "fault" not in err

@@ -81,6 +81,28 @@ def _parts(value: ast.expr) -> list[ast.expr]:
     return [v for v in value.values if v is not None] if isinstance(value, ast.Dict) else [value]
 
 
+def used_for_its_inside(trace: Trace, call: Site) -> bool:
+    """Whether the program leaves the result of this call alone, while something outside of the call reads what was
+    computed within it: a network that is asked for its features, which a hook takes."""
+    statement = next(
+        (node for node in trace.source_file(call.path).around(call) if isinstance(node, ast.stmt)), None
+    )
+    if not isinstance(statement, ast.Expr):
+        return False
+    return any(
+        not _within(reader.site, call)
+        for graph in trace.graphs
+        for op in graph.ops
+        if _within(op.site, call)
+        for value in op.outputs
+        for reader in graph.consumers.get(value, ())
+    )
+
+
+def _within(site: Site, call: Site) -> bool:
+    return any(frame.span() == call.span() for frame in site.stack)
+
+
 def loop_name(trace: Trace, site: Site) -> str:
     """The name of a loop's own variable that the statement at `site` assigns to; "" where it is none."""
     file = trace.source_file(site.path)

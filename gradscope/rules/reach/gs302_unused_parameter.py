@@ -23,7 +23,7 @@ from typing import Any
 
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.cuts import cuts, exits, resting_cuts
-from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name
+from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name, used_for_its_inside
 from gradscope.analysis.loop import settled
 from gradscope.analysis.made import made_at
 from gradscope.analysis.memo import once
@@ -195,7 +195,8 @@ def _never(trace: Trace) -> Iterator[Finding]:
         if parameter.id not in known.feeding and parameter.id not in lost:
             dropped = dropped_at(trace, parameter.id)
             place = dropped or made_at(trace, parameter, whole=True)
-            key = place, _severity(trace, known, parameter), dropped is not None
+            aside = dropped is not None and used_for_its_inside(trace, dropped)
+            key = place, "note" if aside else _severity(trace, known, parameter), dropped is not None
             groups.setdefault(key, []).append(parameter)
     for (place, severity, dropped_there), parameters in groups.items():
         found = (
@@ -213,6 +214,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
     held = _held(trace, known, parameters)
+    call = _called_at(trace, ids)
     loose = dict.fromkeys(user(p.site) for p in parameters if p.module is None and p.site) if not made else ()
     return Finding(
         message=_message(names, ids),
@@ -223,8 +225,15 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
         related=((held, "handed to the optimizer here"),)
         if made and held
         else tuple((site, "made here") for site in loose if site and held),
-        seen=(f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",),
-        fix=_fix(trace, made, held, names),
+        seen=(
+            f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
+            *(
+                (f"no loss depends on a result of {located(trace, call, 'the call')}",)
+                if call is not None
+                else ()
+            ),
+        ),
+        fix=_fix(trace, made, held, names, call),
         subjects=parameter_subjects(ids),
     )
 
@@ -239,7 +248,11 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     label = "the result goes nowhere"
     instead = given_instead(trace, place)
     fix = f"let the loss depend on the result of {call}, or leave the call and {names} out"
-    if loop:
+    aside = used_for_its_inside(trace, place)
+    if aside:
+        optimizer = located(trace, _held(trace, known, parameters), "the optimizer")
+        fix = f"if this call is for what is computed within it, leave {names} out of {optimizer}"
+    elif loop:
         fix = f"keep the result of {call} in a list of its own, and go on with that"
     elif instead is not None:
         fix = f"return `{instead.result}` in place of `{instead.given.id}` ({where(instead.site)})"
@@ -259,7 +272,8 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
-            f"no operation read what {code(trace, place, 'the call')} gave",
+            f"no operation read what {code(trace, place, 'the call')} gave"
+            + (", while one outside of it read what was computed within it" if aside else ""),
             *(
                 (
                     f"`{instead.given.id}`, of the same shape {instead.shape}, was given out and read in its place",
@@ -414,7 +428,24 @@ def conditional(text: str, cls: str, attribute: str, known: frozenset[str] = fro
     return bool(found) and all(found)
 
 
-def _fix(trace: Trace, made: Site | None, held: Site | None, names: str) -> str:
+def _called_at(trace: Trace, ids: list[int]) -> Site | None:
+    """The line that computes with one of them, where there is one."""
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.parameter in ids:
+                for op in graph.consumers.get(value.index, ()):
+                    if op.nodes:
+                        return op.site.user
+    return None
+
+
+def _fix(trace: Trace, made: Site | None, held: Site | None, names: str, call: Site | None) -> str:
+    if call is not None:
+        result = located(trace, call, "the call")
+        return (
+            f"let a loss depend on the result of {result},"
+            f" or leave {names} out of {located(trace, held, 'the optimizer')}"
+        )
     if made is None:
         return (
             f"let the loss depend on {names}, or leave {names} out of {located(trace, held, 'the optimizer')}"

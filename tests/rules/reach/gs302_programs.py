@@ -120,6 +120,47 @@ def good_backbone_for_its_features() -> None:
         opt.step()
 
 
+def good_features_taken_by_a_hook() -> None:
+    import torch
+    from torch import nn
+
+    taken = []
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    net[1].register_forward_hook(lambda module, args, result: taken.append(result))
+    out = nn.Linear(8, 1)
+    opt = torch.optim.SGD([*net.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        taken.clear()
+        net(torch.randn(8, 4))
+        opt.zero_grad()
+        out(taken[0]).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_called_twice_and_left_alone() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.main = nn.Linear(4, 4), nn.Linear(4, 1)
+            self.aux = nn.Linear(4, 1)  # cause: GS302
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = torch.relu(self.body(x))
+            return self.main(hidden), self.aux(hidden)
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        real, _ = net(torch.randn(8, 4))
+        fake, _ = net(-torch.randn(8, 4))
+        (real - fake).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
 def good_expert_not_chosen_yet() -> None:
     import torch
     from torch import nn

@@ -62,8 +62,13 @@ def first_order_only(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     passes = [e for e in known.backwards if e.call == "backward" and e.filled]
     found: dict[tuple[str, int], tuple[Op, Op, Backward, set[int]]] = {}
-    for event in known.backwards:
-        if event.call != "grad" or event.create_graph or event.site.user.location() in found:
+    places = {
+        (event.graph, event.site.user.location()): event
+        for event in known.backwards
+        if event.call == "grad" and not event.create_graph
+    }  # a pass for each sample, say
+    for event in places.values():
+        if event.site.user.location() in found:
             continue
         graph = known.graph(event.graph)
         for op in graph.called({"grad"}):
@@ -97,12 +102,13 @@ def _updates(known: Paths, graph: Graph, grad: Op) -> list[Op]:
             at = op.graph, op.index
             if at <= (graph.id, grad.index):
                 continue
-            values = known.graph(op.graph).values
-            given = {key for i in op.inputs for key in ((op.graph, i), values[i].origin)}
-            own = not asked.isdisjoint(given) or any(values[i].parameter in leaves for i in op.inputs)
-            if op.nodes and own and op.outputs and (op.graph, op.outputs[0]) in known.used.order:
-                found[at] = op
-            elif not op.nodes:  # scaled, clipped
+            if op.nodes:
+                values = known.graph(op.graph).values
+                given = {key for i in op.inputs for key in ((op.graph, i), values[i].origin)}
+                own = not asked.isdisjoint(given) or any(values[i].parameter in leaves for i in op.inputs)
+                if own and op.outputs and (op.graph, op.outputs[0]) in known.used.order:
+                    found[at] = op
+            else:  # scaled, clipped
                 further = [key for i in op.outputs if (key := (op.graph, i)) not in seen]
                 seen.update(further)
                 todo += further

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from gradscope.analysis.names import parameter_name
@@ -9,7 +10,7 @@ from gradscope.analysis.words import counted
 from gradscope.events import Backward
 from gradscope.model import Finding, Parameter
 from gradscope.store import Trace
-from gradscope.trying.compare import Comparison
+from gradscope.trying.compare import Comparison, Place
 
 _MOST = 3  # parameters of which a gradient is told
 
@@ -29,15 +30,40 @@ def numbers(compared: Comparison, findings: Iterable[Finding]) -> list[str]:
             f"loss: {was} before, {now} with the fix" if was != now else f"loss: {was}, the same with the fix"
         )
     ids = {subject[1] for f in findings for subject in f.subjects if subject[0] == "parameter"}
-    by_name = {parameter_name(after, p): p for p in after.parameters}
+    known = _counterparts(compared)
     concerned = [p for p in before.parameters if p.id in ids and parameter_name(before, p)]
     for p in concerned[:_MOST]:
         name = parameter_name(before, p)
-        was, now = _gradient(before, p, last), _gradient(after, by_name.get(name), last)
+        was, now = _gradient(before, p, last), _gradient(after, known.get(p.id), last)
         said.append(f"gradient of `{name}`: {was} before, {now} with the fix")
     if len(concerned) > _MOST:
         said.append(f"and of {counted(len(concerned) - _MOST, 'more parameter')}")
     return said
+
+
+def _counterparts(compared: Comparison) -> dict[int, Parameter]:
+    """Parameter of the run before → the same one with the edits: of the same name, or, where an edit gives it
+    another one (what a `ModuleList` holds), that was made as the same one of its line."""
+    before, after = compared.before.trace, compared.after.trace
+    by_name = {parameter_name(after, p): p for p in after.parameters}
+    made: dict[Place, list[Parameter]] = {}
+    for p in after.parameters:
+        if p.site is not None:
+            made.setdefault(p.site.user.location(), []).append(p)
+    found: dict[int, Parameter] = {}
+    turns: Counter[Place] = Counter()
+    for p in before.parameters:
+        alike: list[Parameter] = []
+        turn = 0
+        if p.site is not None:
+            place = p.site.user.location()
+            alike = [one for now in sorted(compared.lines.now(place)) for one in made.get(now, ())]
+            turn = turns[place]
+            turns[place] += 1
+        same = by_name.get(parameter_name(before, p)) or (alike[turn] if turn < len(alike) else None)
+        if same is not None and same.shape == p.shape:
+            found[p.id] = same
+    return found
 
 
 def _losses(compared: Comparison) -> tuple[Row, Row]:

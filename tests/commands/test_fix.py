@@ -123,6 +123,44 @@ def test_an_edit_in_an_imported_module_of_a_package(tmp_path: Path) -> None:
     assert "GS201" not in gradscope(tmp_path, "run", "-m", "pkg.train", "--steps", "6").err
 
 
+IN_A_LIST = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.rest = [nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(depth)]
+
+    def forward(self, x):
+        x = self.first(x)
+        for layer in self.rest:
+            x = layer(x)
+        return x
+
+
+torch.manual_seed(0)
+for depth in (1, 3):
+    model = Net(depth)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_parameters_that_an_edit_gives_another_name_keep_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(IN_A_LIST)
+    ran = " ".join(gradscope(tmp_path, "run", "train.py").err.split())
+    assert ran.count("warning[GS214]") == 1 and "its 4 layers are not part of the 2 models" in ran
+    tried = gradscope(tmp_path, "fix")
+    assert "gone  warning[GS214]" in tried.out
+    assert tried.out.count("gradient of `") == 3 and "none with the fix" not in tried.out
+
+
 def test_an_edit_with_which_the_program_fails_is_not_written(tmp_path: Path) -> None:
     text = STALE + "    if step == 3:\n        assert model[0].weight.grad is not None, 'no gradient'\n"
     (tmp_path / "train.py").write_text(text)

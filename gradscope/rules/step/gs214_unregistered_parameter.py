@@ -82,6 +82,7 @@ def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
         return
     wanted = _wanted(trace)
     known = {p.id: p for p in trace.parameters if p.id not in wanted}
+    alike: dict[tuple[str, str], list[tuple[Unregistered, list[Parameter]]]] = {}  # by class and attribute
     for event in trace.of(Unregistered):
         held = [known[p] for p in event.parameters if p in known]
         lost = [p for p in held if _never_trained(trace, p)]
@@ -89,7 +90,9 @@ def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
         if event.holder == "computed" or not lost or module is None or len(lost) < len(held):
             continue
         if not _serves_as_it_is(trace, lost):
-            yield _finding(trace, event, module, lost)
+            alike.setdefault((module.cls, event.name), []).append((event, lost))
+    for (cls, _), events in alike.items():
+        yield _finding(trace, cls, events[0][0], [p for _, lost in events for p in lost], len(events))
     yield from _made_in_forward(trace)
 
 
@@ -121,12 +124,13 @@ def _serves_as_it_is(trace: Trace, lost: list[Parameter]) -> bool:
     return False
 
 
-def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Parameter]) -> Finding:
+def _finding(trace: Trace, cls: str, event: Unregistered, lost: list[Parameter], models: int) -> Finding:
+    """Of `models` modules of one class, whose attribute holds the parameters."""
     kind, name = event.holder, event.name
     first = _made(lost)
-    made = _assigned(trace, module, name, first)
-    held = f"`{module.cls}.{name}`"
-    layers = len({p.module for p in lost if p.module is not None})
+    made = _assigned(trace, cls, name, first)
+    held = f"`{cls}.{name}`"
+    layers = len({trace.modules[p.module].root for p in lost if p.module in trace.modules})
     if kind == "tensor":
         message = f"{held} is a plain tensor: it gets gradients, and no optimizer gets it"
         holder = "nn.Parameter"
@@ -136,8 +140,9 @@ def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Param
         one = (layers or len(lost)) == 1
         holder = HOLDERS.get(kind, "nn.ModuleList") if layers else OF_LEAVES.get(kind, "nn.ParameterList")
         message = (
-            f"{held} is a plain {kind}: its {what} {'is' if one else 'are'} not part of the model, and no optimizer"
-            f" gets {'it' if one else 'them'}"
+            f"{held} is a plain {kind}: its {what} {'is' if one else 'are'} not part of"
+            f" {'the model' if models == 1 else f'the {models} models'}, and no optimizer gets"
+            f" {'it' if one else 'them'}"
         )
         label = f"a plain {kind}: what it holds is not registered"
     value = assigned_value(trace, made, f"self.{name}")
@@ -162,10 +167,10 @@ def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Param
     )
 
 
-def _assigned(trace: Trace, module: Module, name: str, made: Site | None) -> Site | None:
+def _assigned(trace: Trace, cls: str, name: str, made: Site | None) -> Site | None:
     """Where the attribute gets its value in the class's text; else where the parameters were made."""
     for path, text in trace.sources.items():
-        span = assignments(text).get((module.cls, name))
+        span = assignments(text).get((cls, name))
         if span is not None:
             return Site(-1, path, *span, "__init__", "user")
     return made

@@ -29,7 +29,7 @@ from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Step, ZeroGrad
-from gradscope.fixes.calls import moved, taken_away
+from gradscope.fixes.calls import beside, line_after, moved, taken_away
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, LOOPS
@@ -243,7 +243,8 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
     after, too = other_clears(trace, line.parameters, clear, step)
-    fix, edits = _cleared_once(trace, clear, step, after, too)
+    own = _own_clear(trace, step, line.parameters) if after is None and not beside(trace, clear, step) else ""
+    fix, edits = _cleared_once(trace, clear, step, after, too, own)
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
     if line.kept:
         seen.append("the program keeps what it reads of these gradients")
@@ -267,16 +268,20 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
 
 
 def _cleared_once(
-    trace: Trace, clear: Site, step: Site, after: Site | None, too: list[Site]
+    trace: Trace, clear: Site, step: Site, after: Site | None, too: list[Site], own: str
 ) -> tuple[str, tuple[Edit, ...]]:
-    """The gradients cleared after the step, and nowhere else."""
-    out = too if after is None else [clear, *too]
+    """The gradients cleared after the step, and nowhere else; by `own`, a call that clears them there, where the
+    step stands in another function."""
+    out = too if after is None and not own else [clear, *too]
     gone = listed([f"{_cleared(trace, place)} ({where(place)})" for place in out])
     stepping, removed = (
         f"{code(trace, step, 'the step')} ({where(step)})",
         [taken_away(trace, p) for p in out],
     )
-    if after is None:
+    if own:
+        fix = f"call `{own}` right after {stepping}, and take {gone} out"
+        removed.append(line_after(trace, step, own))
+    elif after is None:
         fix = f"move {_cleared(trace, clear)} ({where(clear)}) right after {stepping}, into the same branch"
         fix += f", and take {gone} out" if out else ""
         removed.append(moved(trace, clear, step, after=True))
@@ -285,6 +290,18 @@ def _cleared_once(
             f"take {gone} out: {code(trace, after, 'another line')} ({where(after)}) clears after {stepping}"
         )
     return fix, tuple(edit for edits in removed for edit in edits) if all(removed) else ()
+
+
+def _own_clear(trace: Trace, step: Site, parameters: set[int]) -> str:
+    """`self.optimizer.zero_grad()` for `self.optimizer.step()`, where that optimizer holds them all."""
+    call = trace.source_file(step.path).at(step)
+    holders = {event.optimizer for event in trace.of(Step) if event.site.user.location() == step.location()}
+    held = [trace.optimizers[number].parameters for number in holders if number in trace.optimizers]
+    if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Attribute):
+        return ""
+    if call.func.attr != "step" or not all(parameters <= set(known) for known in held):
+        return ""
+    return f"{ast.unparse(call.func.value)}.zero_grad()"
 
 
 def _most(line: Line) -> Site:

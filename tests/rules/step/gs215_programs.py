@@ -15,6 +15,28 @@ def bad_cleared_outside_the_branch() -> None:
         model.zero_grad()  # cause: GS215
 
 
+def bad_cleared_beside_a_wrapper_that_waits() -> None:
+    import torch
+    from torch import nn
+
+    class Accumulating:
+        def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+            self.optimizer, self.calls = optimizer, 0
+
+        def step(self) -> None:
+            self.calls += 1
+            if self.calls % 4 == 0:
+                self.optimizer.step()
+
+    model = nn.Linear(3, 1)
+    opt = Accumulating(torch.optim.Adam(model.parameters()))
+    for _ in range(12):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        loss.backward()  # effect: GS215
+        opt.step()
+        model.zero_grad()  # cause: GS215
+
+
 def bad_cleared_after_the_step_too() -> None:
     import torch
     from torch import nn

@@ -166,8 +166,9 @@ def divided(trace: Trace, site: Site, by: str) -> tuple[str, Edits]:
     return shown, (*(here.insert(value, before) if before else ()), *here.append(value, after))
 
 
-def buffers_copied(trace: Trace, write: Site | None) -> Edits:
-    """A loop over `buffers()` behind the one over `parameters()` in which `write` averages them."""
+def buffers_copied(trace: Trace, write: Site | None) -> tuple[str, Edits]:
+    """A loop over `buffers()` behind the one over `parameters()` in which `write` averages them: its text, and the
+    edits."""
     here = Source(trace, write.path) if write is not None else None
     node = here.file.at(write) if here is not None and write is not None else None
     loop = here.file.statement(write) if here is not None and write is not None else None
@@ -175,17 +176,18 @@ def buffers_copied(trace: Trace, write: Site | None) -> Edits:
         above = here.file.parent.get(id(loop))
         loop = above if isinstance(above, ast.stmt) else None
     if here is None or not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple):
-        return ()
+        return "", ()
     names = [ast.unparse(target) for target in loop.target.elts]
     while isinstance(node, (ast.Call, ast.Attribute)):
         node = node.func if isinstance(node, ast.Call) else node.value
     written = node.id if isinstance(node, ast.Name) else ""
     text = here.file.text(loop.iter)
     if len(names) != 2 or written not in names or text.count(".parameters()") != 2 or "\n" in text:
-        return ()
+        return "", ()
     other = names[1 - names.index(written)]
     header = f"for {', '.join(names)} in {text.replace('.parameters()', '.buffers()')}:"
-    return here.after(loop, header, f"{written}.copy_({other})")
+    copies = f"{written}.copy_({other})"
+    return f"{header} {copies}", here.after(loop, header, copies)
 
 
 def spectral_norm_renewed(trace: Trace, path: str) -> Edits:

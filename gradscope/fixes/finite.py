@@ -75,6 +75,12 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
         return Repair(f"clean {made.given} before it is used: find those rows with `isnan()`")
     if made.where == "parameter" or not name:
         return _where_it_begins(trace)
+    if (short := next((data for data in made.inputs if "needed" in data), None)) is not None:
+        return Repair(
+            f"give {whole} an input of at least {2 * short['labels'] - 1} steps, twice the labels of a target less"
+            " one: pool or stride less along it, or take longer inputs; `zero_infinity=True` would only leave such"
+            " targets out"
+        )
     if any("equal" in data for data in made.inputs):
         return _equal(trace, event, made)
     if name in STATISTICS and made.first.get("elements") == 0:

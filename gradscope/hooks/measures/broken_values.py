@@ -100,6 +100,9 @@ class BrokenValues:
             "forward", name, kind(t), row.site, self.serial, len(self.recorder.segment.ops) - 1,
             *_described(inputs),
         )  # fmt: skip
+        if name == "ctc_loss":
+            short = numbers.too_short(private.grad_fn_of(t))
+            self.bad[value].inputs += [short] if short is not None else []
         number = numbers.divisor(private.grad_fn_of(t)) if len(inputs) == 1 else None
         if number is not None:
             self.bad[value].inputs.append(number)

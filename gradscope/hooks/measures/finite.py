@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -238,11 +239,43 @@ def spectrum(kept: dict[str, Any]) -> dict[str, Any] | None:
     return {"of": of, "elements": values.shape[-1], "equal": int(equal.sum(-1).max())}
 
 
+def too_short(node: Any) -> dict[str, Any] | None:
+    """Of a CTC loss, or of the mean of one: how many of its targets no path through their input gives, and one of
+    them. A target takes a step for each label, and one more between two that are equal (Graves et al. 2006,
+    section 3)."""
+    for _ in range(4):  # the mean, what it divides by, a clamp
+        if node is None or private.name_of(node).startswith("CtcLoss"):
+            break
+        node = next((target for target, _ in node.next_functions), None)
+    if node is None or not private.name_of(node).startswith("CtcLoss"):
+        return None
+    targets = saved(node).get("targets")
+    if targets is None:
+        return None
+    steps, labels = (
+        [int(number) for number in getattr(node, name)]
+        for name in ("_saved_input_lengths", "_saved_target_lengths")
+    )
+    if targets.dim() == 1:
+        rows = [row.tolist() for row in targets.split(labels)]
+    else:
+        rows = [row[:count].tolist() for row, count in zip(targets, labels, strict=True)]
+    needed = [len(row) + sum(a == b for a, b in pairwise(row)) for row in rows]
+    short = [(need - have, need, have, len(row)) for need, have, row in zip(needed, steps, rows, strict=True)]
+    _, need, have, count = max(short)
+    unaligned = sum(missing > 0 for missing, *_ in short)
+    if not unaligned:
+        return None
+    return {
+        "of": "targets", "elements": len(rows), "unaligned": unaligned, "needed": need, "steps": have, "labels": count,
+    }  # fmt: skip
+
+
 def inputs_of(node: Any) -> list[dict[str, Any]]:
     """The ranges of the inputs that a node saved; of its result where it saved no more (a root); of a decomposition
     which of its values are equal."""
     kept = saved(node)
-    if (found := spectrum(kept)) is not None:
+    if (found := too_short(node) or spectrum(kept)) is not None:
         return [found]
     inputs = [found for name in _PLACES if name in kept and (found := summary(kept[name])) is not None]
     if inputs or "result" not in kept or (result := summary(kept["result"])) is None:

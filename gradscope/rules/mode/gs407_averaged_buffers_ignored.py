@@ -74,10 +74,10 @@ def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
         if not _untouched(event):
             continue
         part = _averaged(trace, known, event, written)
-        source = _source(trace, known, event, part) if part is not None and part.id not in told else None
-        if part is not None and source is not None:
+        sources = _sources(trace, known, event, part) if part is not None and part.id not in told else []
+        if part is not None and sources:
             told.add(part.id)
-            yield _finding(trace, known, event, part, source)
+            yield _finding(trace, known, event, part, sources)
 
 
 def _untouched(event: RunningStats) -> bool:
@@ -107,8 +107,9 @@ def _averaged(trace: Trace, known: Calls, event: RunningStats, written: set[int]
     return found
 
 
-def _source(trace: Trace, known: Calls, event: RunningStats, part: Module) -> Call | None:
-    """A training call of a model with the same layer, which moved its statistics."""
+def _sources(trace: Trace, known: Calls, event: RunningStats, part: Module) -> list[Call]:
+    """Training calls of models with the same layer, which moved its statistics: one of each."""
+    found: dict[int, Call] = {}
     layer, members = trace.modules[event.module], known.members(part.id)
     inside = layer.path.removeprefix(f"{part.path}.") if part.path else layer.path
     for call in known.all:
@@ -118,8 +119,8 @@ def _source(trace: Trace, known: Calls, event: RunningStats, part: Module) -> Ca
             other = trace.modules.get(number)
             if other is not None and number not in members and other.cls == layer.cls:
                 if _alike(other.path, inside):
-                    return call
-    return None
+                    found.setdefault(known.called(call.event), call)
+    return list(found.values())
 
 
 def _alike(a: str, b: str) -> bool:
@@ -133,21 +134,29 @@ def _averaging(trace: Trace, members: set[int]) -> Site | None:
     return next((e.site.user for e in trace.of(Update) if e.parameter in ids), None)
 
 
-def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, source: Call) -> Finding:
+def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sources: list[Call]) -> Finding:
+    source = sources[0]
     site = event.site.user
     layer = trace.modules[event.module]
     called = receiver(trace, site) if part.parent is None and not part.name else ""
     copy = f"`{called}`" if called else module_name(trace, part.id)
     original = known.name(source.event)
     last = event.last
+    others, whose = (" and of others like it", "their") if len(sources) > 1 else ("", "its")
     times = sum(c.event.count for c in known.all if c.trains and c.event.module == source.event.module)
     averaging = _averaging(trace, known.members(part.id))
-    fix = (
-        f"copy the buffers of {original} with each average{f' ({place(averaging)})' if averaging else ''}: "
-        f"`for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)`"
-    )
+    at = f" ({place(averaging)})" if averaging else ""
+    text, edits = buffers_copied(trace, averaging) if len(sources) == 1 else ("", ())
+    if len(sources) > 1:  # the clients of federated learning
+        fix = f"average the buffers of all of these models too{at}: `state_dict()` holds both"
+    else:
+        text = (
+            text
+            or f"for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)"
+        )
+        fix = f"copy the buffers of {original} with each average{at}: `{text}`"
     return Finding(
-        message=f"{copy} averages the parameters of {original} but not its running statistics",
+        message=f"{copy} averages the parameters of {original}{others} but not {whose} running statistics",
         cause=site,
         cause_label="normalises by statistics that nobody updated",
         related=(
@@ -159,6 +168,6 @@ def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sour
             f"{numbers(last['var'])} after {at_least(trace, times, 'training call')} of {original}",
         ),
         fix=fix,
-        edits=buffers_copied(trace, averaging),
+        edits=edits,
         subjects=frozenset({("call", site.location())}),
     )

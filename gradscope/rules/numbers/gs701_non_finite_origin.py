@@ -123,6 +123,12 @@ def _origin(trace: Trace, event: NonFinite, origin: Site | None) -> _Origin:
     number, value = _number(event), _value(trace, event, 0)
     subject = code(trace, origin, f"`{op_name(str(event.name))}`")
     makes = f"{subject} makes the first number that is not finite ({number})"
+    short = next((data for data in event.inputs if "needed" in data), None)
+    if short is not None:
+        makes = (
+            f"{subject} makes infinity of {short['unaligned']} of {short['elements']} targets: their input has too few"
+            " steps for them"
+        )
     of = f", most likely by the derivative of {subject}" if origin is not None else ""
     message, label = {
         "forward": (makes, f"gives {number}"),
@@ -337,6 +343,13 @@ def _seen(trace: Trace, event: NonFinite) -> Iterator[str]:
     for place, data in enumerate(event.inputs):
         if "equal" in data:
             yield f"{data['equal']} of its {data['elements']} {data['of']} equal the one before up to rounding"
+            continue
+        if "needed" in data:
+            twice = data["needed"] - data["labels"]
+            yield (
+                f"a target of {plural(data['labels'], 'label')}, {twice} of them equal to the one before, needs"
+                f" {data['needed']} steps (a blank between equal ones); its input has {data['steps']}"
+            )
             continue
         if data.get("of") == "divisor":
             yield f"its divisor was {numbers(data.get('min', 'not finite'))}"

@@ -743,3 +743,20 @@ def bad_divisor_outside_of_its_branch() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS701
         opt.step()
+
+
+def bad_more_labels_than_steps() -> None:  # fix: by hand
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 5)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        log_probs = model(torch.randn(4, 2, 8)).log_softmax(-1)
+        targets = torch.tensor([[1, 2, 3], [2, 2, 2 if step > 1 else 1]])
+        loss = F.ctc_loss(log_probs, targets, (4, 4), (3, 3))  # cause: GS701
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()

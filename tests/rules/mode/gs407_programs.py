@@ -121,3 +121,27 @@ def good_copy_at_the_end() -> None:
     best = copy.deepcopy(model).eval()
     with torch.no_grad():
         best(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+def bad_average_of_several() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    server = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    for _ in range(3):
+        clients = [copy.deepcopy(server) for _ in range(2)]
+        for client in clients:
+            opt = torch.optim.SGD(client.parameters(), lr=0.05)
+            for _ in range(3):
+                opt.zero_grad()
+                client(torch.randn(8, 4) + 2).pow(2).mean().backward()
+                opt.step()
+        with torch.no_grad():
+            for p, *given in zip(*(model.parameters() for model in (server, *clients)), strict=True):
+                p.copy_(torch.stack(given).mean(dim=0))
+            server.eval()
+            server(torch.randn(8, 4) + 2)  # cause: GS407
+            server.train()

@@ -24,6 +24,8 @@ def command(rank: int | None, names: tuple[str, ...]) -> int:
     place (`train.py:31`), in the run that TRACE holds (default: the newest)."""
     if not 1 <= len(names) <= 2:
         raise click.UsageError("give the NAME of a parameter, a variable or a place, or a TRACE and a NAME")
+    if len(names) == 2 and Path(names[1]).exists() and not Path(names[0]).exists():
+        names = names[1], names[0]  # the other way round
     trace = one_trace(Path(names[0]) if len(names) == 2 else last_trace(Path.cwd()), rank)
     if len(names) == 1 and Path(names[0]).suffix == ".gradscope":
         raise GradscopeError(f"`{names[0]}` is a trace: say also the name to explain")

@@ -143,7 +143,9 @@ def test_command(trace, capsys):
     from gradscope.commands import main
 
     assert main(["why", str(trace.path), "loss"]) == 0
-    assert "requires grad because" in capsys.readouterr().out
+    assert "requires grad because" in (told := capsys.readouterr().out)
+    assert main(["why", "loss", str(trace.path)]) == 0
+    assert capsys.readouterr().out == told
     assert main(["why", str(trace.path), "nothing_of_the_kind"]) == 2
     assert main(["why"]) == 2
 

@@ -90,6 +90,24 @@ class SourceFile:
             todo += [(inner, child) for child in ast.iter_child_nodes(node)]
         return found
 
+    @cached_property
+    def calls(self) -> dict[str, list[ast.Call]]:
+        """What is called, as of `called_name`, → the calls."""
+        found: dict[str, list[ast.Call]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                found.setdefault(called_name(node), []).append(node)
+        return found
+
+    @cached_property
+    def assigned(self) -> dict[str, list[ast.expr]]:
+        """A name or an attribute, as text, → what statements give it as the only one."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                found.setdefault(ast.unparse(node.targets[0]), []).append(node.value)
+        return found
+
     def _span(self, node: ast.expr | ast.stmt) -> Span | None:
         if node.end_lineno is None or node.end_col_offset is None:
             return None

@@ -64,10 +64,15 @@ class Hook:
         self._undo.append(undo)
 
 
-def all_hooks() -> list[type[Hook]]:
-    """Every Hook class in this package that this torch has something for, in order of installation."""
+@functools.cache
+def _import_all() -> None:
     for info in pkgutil.walk_packages(__path__, f"{__name__}."):
         importlib.import_module(info.name)
+
+
+def all_hooks() -> list[type[Hook]]:
+    """Every Hook class in this package that this torch has something for, in order of installation."""
+    _import_all()
     from gradscope.hooks._torch import has
 
     found = [hook for hook in Hook.__subclasses__() if hook.needs is None or has(hook.needs)]

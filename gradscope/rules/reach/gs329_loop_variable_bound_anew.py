@@ -121,8 +121,7 @@ def _ran(file: SourceFile, path: str, node: ast.AST, lines: set[tuple[str, int]]
         return True
     owner = file.parent.get(id(function))
     name = owner.name if isinstance(owner, ast.ClassDef) and function.name == "__init__" else function.name
-    calls = [n for n in file.nodes if isinstance(n, ast.Call) and called_name(n) == name] if deep else []
-    return any(_ran(file, path, call, lines, deep - 1) for call in calls)
+    return any(_ran(file, path, call, lines, deep - 1) for call in (file.calls.get(name, ()) if deep else ()))
 
 
 def _lost(file: SourceFile, loop: ast.For) -> Iterator[ast.Assign]:
@@ -157,12 +156,7 @@ def _over_parameters(file: SourceFile, node: ast.expr, deep: int) -> bool:
     for part in ast.walk(node) if deep else ():
         if not isinstance(part, (ast.Name, ast.Attribute)) or not isinstance(part.ctx, ast.Load):
             continue
-        given = [
-            other.value
-            for other in file.nodes
-            if isinstance(other, ast.Assign)
-            and [ast.unparse(t) for t in other.targets] == [ast.unparse(part)]
-        ]
+        given = file.assigned.get(ast.unparse(part), ())
         if given and all(_over_parameters(file, one, deep - 1) for one in given):
             return True
     return False

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.dead_ends import taken_along
-from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.text import has_run, own_nodes, site_of
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward
 from gradscope.fixes.source import Source
@@ -100,9 +100,9 @@ def argument_given_back(trace: Trace) -> Iterator[Finding]:
         {op.site.user.location() for graph in trace.graphs for op in graph.ops} if trace.of(Backward) else ()
     )
     for path in trace.sources if ran else ():
-        file = trace.source_file(path)
-        for function in (node for node in file.nodes if isinstance(node, FUNCTIONS)):
-            for dropped in _dropped(Source(trace, path), function):
+        here = Source(trace, path)
+        for function in (node for node in here.file.nodes if isinstance(node, FUNCTIONS)):
+            for dropped in _dropped(here, function) if has_run(trace, path, function) else ():
                 if (path, dropped.statement.value.lineno) in ran:
                     yield from _told(trace, dropped)
 

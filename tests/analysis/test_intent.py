@@ -20,7 +20,7 @@ from gradscope.config import Config
 from gradscope.model import SEVERITIES, Finding
 from gradscope.rules import all_rules
 
-DRAWN = 50  # programs in the ordinary run; GRADSCOPE_SEED draws others
+DRAWN = 25  # programs in the ordinary run; GRADSCOPE_SEED draws others
 
 
 def _programs(kind: str) -> list[object]:

@@ -8,15 +8,18 @@ import pytest
 from sweeps import looked_at, pairs
 
 SEED = int(os.environ.get("GRADSCOPE_SEED", "1"))
-DRAWN = 60
+DRAWN = 20
+MORE = 200  # in the nightly run
+EACH = 4  # in the ordinary run one program of so many
 LOOKED_AT = 3  # programs, with each way of keeping
-LOOKED_FOR = ("GS206", "GS207", "GS214", "GS215")  # of these, all are tried
+LOOKED_FOR = ("GS206", "GS207", "GS214", "GS215")
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("each", [EACH, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("rule", LOOKED_FOR)
-def test_printed_gradients_are_as_unused_as_before(rule: str) -> None:
-    assert not looked_at.differences(looked_at.programs(rule))
+def test_printed_gradients_are_as_unused_as_before(rule: str, each: int) -> None:
+    assert not looked_at.differences(looked_at.programs(rule)[::each])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -26,8 +29,9 @@ def test_gradients_that_are_kept_hide_nothing(rule: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_programs_that_print_their_gradients_are_told_the_same() -> None:
-    assert not looked_at.differences(looked_at.drawn(SEED, DRAWN)), f"GRADSCOPE_SEED={SEED}"
+@pytest.mark.parametrize("drawn", [DRAWN, pytest.param(MORE, marks=pytest.mark.nightly)])
+def test_programs_that_print_their_gradients_are_told_the_same(drawn: int) -> None:
+    assert not looked_at.differences(looked_at.drawn(SEED, drawn)), f"GRADSCOPE_SEED={SEED}"
 
 
 # Each takes the gradients of `net` to something else than a step of an optimizer of its own.

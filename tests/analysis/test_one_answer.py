@@ -38,7 +38,7 @@ from gradscope.store import Trace
 from gradscope.tui.screens.parameters import got
 
 ROOT = Path(__file__).parents[2]
-ORDINARY = 80  # programs
+ORDINARY = 70  # programs
 DRAWN, MORE = 12, 200  # random programs
 CUT = ("GS301", "GS304", "GS305")  # they name the line at which the gradient is lost
 LOST = (*CUT, "GS302")

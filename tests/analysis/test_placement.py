@@ -20,7 +20,7 @@ from gradscope.check import examine
 from gradscope.config import Config
 from gradscope.rules import all_rules
 
-DRAWN = 160  # programs in the ordinary run
+DRAWN = 80  # programs in the ordinary run
 EXAMPLES = [
     path
     for path in sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))

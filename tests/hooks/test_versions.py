@@ -139,7 +139,10 @@ def test_a_library_that_is_missing(missing: str, command: str, said: str, tmp_pa
 @pytest.mark.parametrize(
     ("text", "torch_says", "numpy_says"),
     [
-        ("raise RuntimeError('another ABI')\n", "does not work", "does not work here: RuntimeError: another ABI"),
+        pytest.param(
+            "raise RuntimeError('another ABI')\n", "does not work", "does not work here: RuntimeError: another ABI",
+            marks=pytest.mark.nightly,
+        ),
         ("raise ImportError('read this\\n\\nOriginal error: no umath')\n", "does not work", "Original error: no umath"),
         ("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n", torch.__version__, "not installed"),
     ],

@@ -15,7 +15,9 @@ import gradscope
 from gradscope.events import Backward
 from gradscope.scope import Scope
 
-BACKENDS = ["eager", "aot_eager"] + (["inductor"] if shutil.which("gcc") or shutil.which("clang") else [])
+BACKENDS: list[Any] = ["eager", "aot_eager"]
+if shutil.which("gcc") or shutil.which("clang"):
+    BACKENDS.append(pytest.param("inductor", marks=pytest.mark.nightly))  # it compiles for most of a minute
 
 
 @pytest.fixture(autouse=True)

@@ -7,24 +7,30 @@ Fix: one output per class for `cross_entropy`; for a single output `binary_cross
 (yes or no) or `mse_loss` (a number); or take the softmax along the dimension of the classes.
 
 Silent on: attention over a single position, softmax over one class beside other ways to the loss.
-At warning: a softmax along the first axis, which had one place in every call, where another has several.
+At warning: a softmax along the first axis, which had one place in every call, where another has several; a softmax of
+the one score that `topk` or `max` has chosen among several, as a gate does with k=1.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.made import softmax_site
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.trails import trail
-from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.analysis.words import located, parameter_names, parameter_subjects, where
 from gradscope.events import Rooted
 from gradscope.fixes.calls import along as along_axis
-from gradscope.model import Edit, Finding, Graph, Op
+from gradscope.fixes.calls import beside
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
 
 SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
+CHOICES = {"topk", "max"}
+PARTS = {"__getitem__", "narrow", "select"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "matmul"}  # their second input is the weight
 
 
@@ -66,7 +72,11 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
             if event is None:
                 continue
             single = _one_output(known.graph(op.graph), op)
-            zero = _lost(trace, known, event, op, single or along)
+            chosen = None if single or along else _chosen(known, op)
+            zero = _lost(trace, known, event, op, single or along or chosen is not None)
+            if zero and chosen is not None:
+                yield _gate(trace, known, op, event, zero, chosen)
+                break
             if zero:
                 yield _finding(trace, known, op, event, zero, along and not single)
                 break
@@ -134,6 +144,23 @@ def _along_one(known: Paths, calls: list[Op]) -> bool:
     return True
 
 
+def _chosen(known: Paths, op: Op) -> Op | None:
+    """The call that left one of several scores, the largest one, over which this softmax goes."""
+    if op.name == "cross_entropy" or len(op.extra.get("dims") or []) != 1:
+        return None
+    key = (op.graph, op.inputs[0])
+    while (maker := known.maker(key)) is not None and maker.name in PARTS and maker.inputs:
+        key = (maker.graph, maker.inputs[0])
+    if maker is None or maker.name not in CHOICES or not maker.inputs or maker.outputs[:1] != (key[1],):
+        return None
+    values = known.graph(maker.graph).values
+    scores, kept = values[maker.inputs[0]].shape, values[op.inputs[0]].shape
+    axis = op.extra["dims"][0]
+    if len(scores) != len(kept) or not -len(kept) <= axis < len(kept):
+        return None
+    return maker if scores[axis] > 1 and kept[axis] == 1 else None
+
+
 def _weighed(trace: Trace, op: Op) -> tuple[int, Op] | None:
     """The one axis that what this softmax weighs is summed over, and the call that does."""
     shape = paths(trace).graph(op.graph).values[op.outputs[0]].shape
@@ -192,4 +219,67 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int],
         severity="warning" if along else "",
         count=event.count,
         subjects=parameter_subjects(zero),
+    )
+
+
+def _gate(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int], chosen: Op) -> Finding:
+    """A softmax of the score of the one that was chosen: its weight is 1, whichever it is."""
+    names = parameter_names(trace, zero)
+    place = op.site.user
+    scores = known.graph(chosen.graph).values[chosen.inputs[0]].shape
+    axis = op.extra["dims"][0]
+    first, edits = _chosen_behind(trace, place, chosen)
+    return Finding(
+        message=f"`{op.name}` is taken over the one score that `{chosen.name}` has left: it is 1 whatever that is, and"
+        " its gradient zero",
+        cause=place,
+        cause_label=f"its input is {known.graph(op.graph).values[op.inputs[0]].shape}: axis {axis} has one place",
+        effect=event.site.user,
+        effect_label="leaves a gradient of exactly zero",
+        related=((chosen.site.user, f"leaves one of {scores[axis]}"),),
+        seen=(
+            f"the gradient of {names} was exactly 0 in"
+            f" {at_least(trace, len(trace.numbers('grad_norm', zero[0])), 'backward pass')}",
+            f"`{chosen.name}` chose one of {scores[axis]} scores along axis {axis}, and the softmax goes over that one",
+        ),
+        why="the softmax of one number is 1. What is chosen is multiplied by that, so that no gradient says whether"
+        " another choice would have been better: the scores stay as they were initialised",
+        fix=f"take the softmax over all {scores[axis]} scores and choose from the probabilities: {first}",
+        edits=edits,
+        severity="warning",
+        count=event.count,
+        subjects=parameter_subjects(zero),
+    )
+
+
+def _chosen_behind(trace: Trace, place: Site, chosen: Op) -> tuple[str, Edits]:
+    """`top, i = scores.topk(k)` and `softmax(top, 1)` → `top, i = softmax(scores, 1).topk(k)` and `top`, where nothing
+    else reads `top`."""
+    at = chosen.site.user
+    here = Source(trace, place.path)
+    file = here.file
+    softmax, choice = file.at(place), file.at(at)
+    words = f"`{chosen.name}` ({where(at)}) behind the softmax ({where(place)})"
+    if not isinstance(softmax, ast.Call) or not isinstance(choice, ast.Call) or not beside(trace, place, at):
+        return words, ()
+    made, given = file.statement(at), softmax.args[0] if softmax.args else None
+    scores: ast.expr | None = choice.args[0] if choice.args else None
+    if isinstance(choice.func, ast.Attribute) and not file.is_imported(choice.func.value):
+        scores = choice.func.value
+    if not isinstance(made, ast.Assign) or made.value is not choice or not isinstance(given, ast.Name):
+        return words, ()
+    if scores is None or isinstance(scores, ast.Starred) or not isinstance(made.targets[0], ast.Tuple):
+        return words, ()
+    first = made.targets[0].elts[0]
+    mentions = [n for n in ast.walk(file.scope(place)) if isinstance(n, ast.Name) and n.id == given.id]
+    if not isinstance(first, ast.Name) or first.id != given.id or len(mentions) != 2:
+        return words, ()
+    whole = file.text(softmax)
+    start = len(file.text(softmax.func)) + 1
+    if whole[start : start + len(given.id)] != given.id:
+        return words, ()
+    over_all = whole[:start] + file.text(scores) + whole[start + len(given.id) :]
+    return (
+        f"`{over_all}` in place of `{file.text(scores)}` ({where(at)}), and `{given.id}` as it is ({where(place)})",
+        (here.replace(scores, over_all) + here.replace(softmax, given.id)),
     )

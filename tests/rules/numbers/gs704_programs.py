@@ -149,3 +149,108 @@ def good_attention_with_a_batch_of_one() -> None:
         logits = head((weights.unsqueeze(2) * frames).sum(dim=1))
         nn.functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()
         opt.step()
+
+
+def bad_gate_of_the_one_that_was_chosen() -> None:
+    import torch
+    from torch import nn
+
+    class Mixture(nn.Module):
+        def __init__(self, k: int) -> None:
+            super().__init__()
+            self.k, self.gate = k, nn.Linear(4, 3)
+            self.experts = nn.ModuleList(nn.Linear(4, 2) for _ in range(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores = self.gate(x)
+            top, chosen = scores.topk(self.k, dim=1)
+            weights = torch.softmax(top, dim=1)  # cause: GS704
+            every = torch.stack([expert(x) for expert in self.experts], 1)
+            picked = every.gather(1, chosen[:, :, None].expand(-1, -1, 2))
+            return (weights[:, :, None] * picked).sum(1)
+
+    torch.manual_seed(0)
+    model = Mixture(1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        loss = nn.functional.cross_entropy(model(torch.randn(24, 4)), torch.randint(0, 2, (24,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS704
+        opt.step()
+
+
+def bad_gate_of_the_first_of_several() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 2) for _ in range(3))
+    opt = torch.optim.SGD([*gate.parameters(), *experts.parameters()], lr=0.1)
+    for _ in range(6):
+        x = torch.randn(24, 4)
+        top, chosen = gate(x).topk(2, dim=1)
+        weights = nn.functional.softmax(top[:, :1], dim=1)  # cause: GS704
+        every = torch.stack([expert(x) for expert in experts], 1)
+        picked = every.gather(1, chosen[:, :1, None].expand(-1, -1, 2))
+        loss = nn.functional.cross_entropy((weights[:, :, None] * picked).sum(1), torch.randint(0, 2, (24,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS704
+        opt.step()
+
+
+def good_gate_over_all_before_the_choice() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 2) for _ in range(3))
+    opt = torch.optim.SGD([*gate.parameters(), *experts.parameters()], lr=0.1)
+    for _ in range(6):
+        x = torch.randn(24, 4)
+        weights, chosen = torch.softmax(gate(x), dim=1).topk(1, dim=1)
+        every = torch.stack([expert(x) for expert in experts], 1)
+        picked = every.gather(1, chosen[:, :, None].expand(-1, -1, 2))
+        loss = nn.functional.cross_entropy((weights[:, :, None] * picked).sum(1), torch.randint(0, 2, (24,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_gate_that_a_balance_trains() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 2) for _ in range(3))
+    opt = torch.optim.SGD([*gate.parameters(), *experts.parameters()], lr=0.1)
+    for _ in range(6):
+        x = torch.randn(24, 4)
+        scores = gate(x)
+        top, chosen = scores.topk(1, dim=1)
+        weights = torch.softmax(top, dim=1)
+        every = torch.stack([expert(x) for expert in experts], 1)
+        picked = every.gather(1, chosen[:, :, None].expand(-1, -1, 2))
+        loss = nn.functional.cross_entropy((weights[:, :, None] * picked).sum(1), torch.randint(0, 2, (24,)))
+        loss = loss + 0.1 * torch.softmax(scores, dim=1).mean(0).pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_gate_of_two() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 2) for _ in range(3))
+    opt = torch.optim.SGD([*gate.parameters(), *experts.parameters()], lr=0.1)
+    for step in range(8):
+        x = torch.randn(24, 4)
+        top, chosen = gate(x).topk(1 + step % 2, dim=1)  # one or two of them in turn
+        weights = torch.softmax(top, dim=1)
+        every = torch.stack([expert(x) for expert in experts], 1)
+        picked = every.gather(1, chosen[:, :, None].expand(-1, -1, 2))
+        loss = nn.functional.cross_entropy((weights[:, :, None] * picked).sum(1), torch.randint(0, 2, (24,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -2,7 +2,8 @@
 
 Why: in `(mean + noise) - mean` the mean is no longer there: what comes back over the one way is taken away by
 the other. So it is with an action that is drawn with `rsample()`, which moves with the distribution, and the
-`log_prob` of that distribution; and with the ratio of a policy to its old self, where the old one carries a graph.
+`log_prob` of that distribution; with the ratio of a policy to its old self, where the old one carries a graph; and with
+two losses that hold one and the same term, where one is taken from the other.
 
 Fix: make one of the two a constant: `sample()` in place of `rsample()` where a score is wanted, `.detach()` on the
 old value.
@@ -16,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import ADDITIONS, DRAWS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, DRAWS, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Paths, passes
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.source import Edits, Source
@@ -71,6 +72,7 @@ class _Cancelled:
     part: int  # the value that stands on both sides
     whole: int  # the side that holds it, with more or without
     rest: list[int]  # what else that side is a sum of
+    shared: bool = False  # it is a term of either side, computed twice
 
 
 @rule("GS723", name="subtracted-from-itself", severity="warning", over=("GS707", "GS705", "GS212"))
@@ -99,7 +101,34 @@ def _cancelled(graph: Graph, op: Op) -> _Cancelled | None:
     made = graph.values[left].op is not None and graph.values[right].op is not None
     if made and _alike(graph, left, right):
         return _Cancelled(op, left, right, [])
+    return _shared(graph, op)
+
+
+def _shared(graph: Graph, op: Op) -> _Cancelled | None:
+    """A term that both sides hold with the same sign."""
+    sides = [_signed(graph, side) for side in op.inputs]
+    for term, sign in sides[0].items():
+        for other, its in sides[1].items():
+            if sign == its and graph.values[term].op is not None and _alike(graph, term, other):
+                rest = [one for side in sides for one in side if one not in (term, other)]
+                return _Cancelled(op, term, other, rest, shared=True) if rest else None
     return None
+
+
+def _signed(graph: Graph, index: int) -> dict[int, int]:
+    """The values that a sum adds up (1) or subtracts (-1), those that need a gradient."""
+    found: dict[int, int] = {}
+    todo = [(index, 1)]
+    while todo:
+        at, sign = todo.pop()
+        op = graph.maker(at)
+        if op is None or not op.nodes or op.name not in SUMS or len(op.inputs) != 2:
+            if graph.values[at].requires_grad:
+                found[at] = sign
+            continue
+        second = -sign if op.name in SUBTRACTIONS else sign
+        todo += [(op.inputs[0], sign), (op.inputs[1], second)]
+    return found
 
 
 def _terms(graph: Graph, index: int) -> list[int]:
@@ -162,6 +191,17 @@ def _finding(trace: Trace, line: Zeros, graph: Graph, found: _Cancelled, ids: li
             f" again: the gradients of {names} cancel to zero"
         )
         fix, edits = _drawn_without(trace, cause)
+    elif found.shared:
+        term = code(trace, graph.ops[made].site.user, "the term") if made is not None else "the term"
+        message = (
+            f"{code(trace, site, 'the difference')} subtracts two sums that both hold {term}: it falls out, and the"
+            f" gradients of {names} cancel to zero"
+        )
+        fix = (
+            f"add the two in {located(trace, site, 'the difference')}, if their other terms have the right sign"
+            f" already; else leave {term} out of one of them"
+        )
+        edits = ()
     else:
         what = code(trace, site, "a value")
         message = f"{what} subtracts a value from itself: the gradients of {names} cancel to zero"
@@ -176,6 +216,9 @@ def _finding(trace: Trace, line: Zeros, graph: Graph, found: _Cancelled, ids: li
         else "what comes back over both sides is equal",
         effect=site if sampled else line.event.site.user,
         effect_label="subtracts what it was made from" if sampled else "leaves zeros in their `.grad`",
+        related=((graph.ops[made].site.user, "computed for either side, of the same values"),)
+        if found.shared and made is not None
+        else (),
         seen=(
             f"the gradient of {names} was exactly 0 in all {passes(count)} measured"
             + (f", that of {parameter_names(trace, others)} in none" if others else ""),

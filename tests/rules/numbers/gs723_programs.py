@@ -170,3 +170,64 @@ def good_change_of_a_residual_block() -> None:
         opt.zero_grad()
         (after - before).pow(2).mean().backward()
         opt.step()
+
+
+def bad_term_of_both_losses() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, decoder, prior = nn.Linear(4, 3), nn.Linear(3, 4), nn.Linear(3, 1)
+    opt = torch.optim.Adam([*trunk.parameters(), *decoder.parameters(), *prior.parameters()], lr=0.01)
+
+    def objective(x: torch.Tensor, weight: float) -> torch.Tensor:
+        hidden = trunk(x)
+        return nn.functional.mse_loss(decoder(hidden), x) - weight * prior(hidden).pow(2).mean()
+
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        loss = objective(x, -0.3) - objective(x, 0.3)  # cause: GS723
+        opt.zero_grad()
+        loss.backward()  # effect: GS723
+        opt.step()
+
+
+def good_terms_of_two_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, decoder, prior = nn.Linear(4, 3), nn.Linear(3, 4), nn.Linear(3, 1)
+    opt = torch.optim.Adam([*trunk.parameters(), *decoder.parameters(), *prior.parameters()], lr=0.01)
+
+    def objective(x: torch.Tensor, weight: float) -> torch.Tensor:
+        hidden = trunk(x)
+        return nn.functional.mse_loss(decoder(hidden), x) - weight * prior(hidden).pow(2).mean()
+
+    for _ in range(6):
+        near, far = torch.randn(16, 4), torch.randn(16, 4)
+        gap = objective(near, 0.3) - objective(far, 0.3)  # how much more the one loses than the other
+        loss = objective(near, 0.3) + gap.pow(2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_term_of_both_losses_with_a_term_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, decoder, prior = nn.Linear(4, 3), nn.Linear(3, 4), nn.Linear(3, 1)
+    opt = torch.optim.Adam([*trunk.parameters(), *decoder.parameters(), *prior.parameters()], lr=0.01)
+
+    def objective(x: torch.Tensor, weight: float) -> torch.Tensor:
+        hidden = trunk(x)
+        return nn.functional.mse_loss(decoder(hidden), x) - weight * prior(hidden).pow(2).mean()
+
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        loss = objective(x, -0.3) - objective(x, 0.3) + nn.functional.l1_loss(decoder(trunk(x)), x)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

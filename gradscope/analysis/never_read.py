@@ -40,6 +40,12 @@ def unread_at(trace: Trace, site: Site) -> Unread | None:
     name = statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else _of_tuple(file, place)
     if not name or read_again(file, statement, name):
         return None
+    made = unread_value(trace, site)
+    return Unread(place, name, statement, *made) if made is not None else None
+
+
+def unread_value(trace: Trace, site: Site) -> tuple[tuple[int, ...], str] | None:
+    """Shape, in its last form, and dtype of what the place makes, where no operation of the run reads it in any."""
     shape: tuple[int, ...] = ()
     dtype, found = "", False
     for graph in trace.graphs:
@@ -50,7 +56,7 @@ def unread_at(trace: Trace, site: Site) -> Unread | None:
                 return None
             found, dtype = True, dtype or value.dtype
             shape = _last_form(graph, value.index) or shape
-    return Unread(place, name, statement, shape, dtype) if found else None
+    return (shape, dtype) if found else None
 
 
 def _of_tuple(file: SourceFile, place: Site) -> str:

@@ -8,6 +8,8 @@ Fix: multiply the estimate by 0 where the episode has ended.
 
 Measured: the function that makes the target also makes a tensor of zeros and ones, one for each transition, in every
 step, and nothing reads it: no operation, and no line after it.
+A note where another function makes them and the one that makes the target has one argument that no line of it reads:
+that may be what says that an episode was cut off, which is no end.
 Silent on: flags that are used anywhere, also as an index; batches without flags; flags that come from elsewhere.
 """
 
@@ -19,14 +21,16 @@ from dataclasses import dataclass
 
 from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.loop import settled
-from gradscope.analysis.never_read import Unread, unread_at
+from gradscope.analysis.never_read import Unread, unread_at, unread_value
 from gradscope.analysis.ops import SCALES
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located
 from gradscope.events import Flags
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.source import FUNCTIONS, names_in
 from gradscope.store import Trace
 
 
@@ -105,6 +109,40 @@ def end_of_episode_unread(trace: Trace) -> Iterator[Finding]:
                 told.add(place.location())
                 yield _finding(trace, target, event, unread)
                 break
+        handed = _handed(trace, target, flags) if place.location() not in told else None
+        if handed is not None:
+            told.add(place.location())
+            yield _finding(trace, target, *handed, argument=True)
+
+
+def _handed(trace: Trace, target: _Target, flags: list[Flags]) -> tuple[Flags, Unread] | None:
+    """Flags that another function makes and nothing reads, and the one argument of the function that makes the target
+    which no line of it reads."""
+    place = target.made.site.user
+    file = trace.source_file(place.path)
+    function = next((node for node in file.around(place) if isinstance(node, FUNCTIONS)), None)
+    if function is None or function.decorator_list or {"locals", "vars"} & names_in(function):
+        return None
+    given = [a for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
+    unread = [a for a in given if a.arg not in names_in(function) and not a.arg.startswith("_")]
+    if len(unread) != 1:
+        return None
+    found = []
+    for event in flags:
+        here = event.site.user
+        made = (
+            unread_value(trace, event.site)
+            if (here.path, here.function) != (place.path, place.function)
+            else None
+        )
+        if made is not None and _size(made[0]) == _size(target.shape):
+            found.append((event, made))
+    lines = {event.site.user.location() for event, _ in found}
+    if len(lines) != 1:
+        return None
+    event, made = max(found, key=lambda pair: pair[0].site.user.span())  # in its last form
+    site = site_of(place.path, place.function, unread[0])
+    return event, Unread(site, unread[0].arg, function, *made)
 
 
 def _size(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -119,26 +157,39 @@ def _targets(known: Paths) -> Iterator[_Target]:
             yield _Target(target.made, scaled, known.graph(number).values[value].shape)
 
 
-def _finding(trace: Trace, target: _Target, event: Flags, unread: Unread) -> Finding:
+def _finding(
+    trace: Trace, target: _Target, event: Flags, unread: Unread, *, argument: bool = False
+) -> Finding:
     place, name = target.made.site.user, unread.name
     estimate, edits = _masked(trace, target, event, unread)
     rare = "1" if event.share < 0.5 else "0"
     factor = _factor(event, unread)
+    flags = code(trace, event.site.user, "the flags") if argument else f"`{name}`"
+    flags += " gave" if argument else " holds"
     return Finding(
         message=f"{code(trace, place, 'the target')} adds the next value after the end of an episode, too:"
         f" nothing reads `{name}`",
         cause=place,
         cause_label="the estimate is added for every transition alike",
         effect=unread.site,
-        effect_label="made in each step, and read by nothing",
+        effect_label="handed over, and read by nothing"
+        if argument
+        else "made in each step, and read by nothing",
+        related=((event.site.user, "the flags that nothing reads"),) if argument else (),
         seen=(
-            f"`{name}` holds 0 and 1 only, {event.share:.1%} of them 1; it has one for each of the"
-            f" {max(_size(target.shape), default=1)} transitions, and no operation of the run takes it",
+            f"{flags} 0 and 1 only, {event.share:.1%} of them 1, one for each of the"
+            f" {max(_size(target.shape), default=1)} transitions, and no operation of the run takes them",
+            *(
+                (f"no line of `{place.function.rpartition('.')[2]}()` reads its argument `{name}`",)
+                if argument
+                else ()
+            ),
         ),
         why=f"if it is {rare} where the episode has ended, nothing follows there: the return is the reward alone. With"
         " the estimate added values grow past what the rewards allow",
         fix=f"multiply {estimate} by `{factor}` in {located(trace, place)}, so that it is 0 where `{name}` is {rare}",
         edits=edits,
+        severity="note" if argument else "",
         count=max(event.count, event.calls),
         subjects=frozenset({("target", *place.location())}),
     )

@@ -107,3 +107,89 @@ def good_labels_that_nobody_needs() -> None:
         loss.backward()
         opt.step()
     print(len(y))
+
+
+def bad_flags_of_the_memory_handed_over() -> None:
+    import torch
+    from torch import nn
+
+    class Memory:
+        def sample(self, n: int, step: int) -> tuple[torch.Tensor, ...]:
+            over = [i % 5 == step for i in range(n)]
+            return torch.randn(n, 4), torch.randn(n, 4), torch.randn(n), torch.tensor(over).float()
+
+    torch.manual_seed(0)
+    model, frozen, memory = nn.Linear(4, 2), nn.Linear(4, 2), Memory()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def td_loss(
+        x: torch.Tensor,
+        y: torch.Tensor,
+        reward: torch.Tensor,
+        over: torch.Tensor,  # effect: GS323
+    ) -> torch.Tensor:
+        with torch.no_grad():
+            best = frozen(y).max(1).values
+        target = reward + 0.9 * best  # cause: GS323
+        return nn.functional.mse_loss(model(x)[:, 0], target)
+
+    for step in range(6):
+        loss = td_loss(*memory.sample(16, step % 5))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_flags_of_the_memory_used() -> None:
+    import torch
+    from torch import nn
+
+    class Memory:
+        def sample(self, n: int, step: int) -> tuple[torch.Tensor, ...]:
+            over = [i % 5 == step for i in range(n)]
+            return torch.randn(n, 4), torch.randn(n, 4), torch.randn(n), torch.tensor(over).float()
+
+    torch.manual_seed(0)
+    model, frozen, memory = nn.Linear(4, 2), nn.Linear(4, 2), Memory()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def td_loss(x: torch.Tensor, y: torch.Tensor, reward: torch.Tensor, over: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            best = frozen(y).max(1).values
+        target = reward + 0.9 * best * (1 - over)
+        return nn.functional.mse_loss(model(x)[:, 0], target)
+
+    for step in range(6):
+        loss = td_loss(*memory.sample(16, step % 5))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_flags_of_the_memory_for_its_own_statistics() -> None:
+    import torch
+    from torch import nn
+
+    class Memory:
+        def __init__(self) -> None:
+            self.ends = 0.0
+
+        def sample(self, n: int, step: int) -> tuple[torch.Tensor, ...]:
+            cut = torch.tensor([i % 5 == step for i in range(n)]).float()
+            self.ends += cut.sum().item()
+            return torch.randn(n, 4), torch.randn(n, 4), torch.randn(n), cut
+
+    torch.manual_seed(0)
+    model, frozen, memory = nn.Linear(4, 2), nn.Linear(4, 2), Memory()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def td_loss(x: torch.Tensor, y: torch.Tensor, reward: torch.Tensor, _cut: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            best = frozen(y).max(1).values
+        return nn.functional.mse_loss(model(x)[:, 0], reward + 0.9 * best)
+
+    for step in range(6):
+        loss = td_loss(*memory.sample(16, step % 5))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -179,12 +179,7 @@ def _never(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     program = trace.program
     ended = program.get("exception") is None
-    if (
-        not known.stepping
-        or not known.roots
-        or known.passes < (1 if ended else 2)
-        or not known.reached.complete
-    ):
+    if not known.stepping or not known.roots or known.passes < (1 if ended else 2):
         return
     if any(event.unlooked and event.roots for event in known.backwards):
         return
@@ -194,6 +189,8 @@ def _never(trace: Trace) -> Iterator[Finding]:
     for parameter in known.expected():
         if parameter.id not in known.feeding and parameter.id not in lost:
             dropped = dropped_at(trace, parameter.id)
+            if dropped is None and not known.reached.complete:
+                continue
             place = dropped or made_at(trace, parameter, whole=True)
             aside = dropped is not None and used_for_its_inside(trace, dropped)
             key = place, "note" if aside else _severity(trace, known, parameter), dropped is not None
@@ -296,7 +293,7 @@ def _message(names: str, ids: list[int]) -> str:
 
 
 def _last_pass(known: Paths) -> Site:
-    return max(known.backwards, key=lambda event: event.count).site.user
+    return max(known.backwards, key=lambda event: (event.call == "backward", event.count)).site.user
 
 
 def _held(trace: Trace, known: Paths, parameters: list[Parameter]) -> Site | None:

@@ -334,3 +334,52 @@ def good_next_phase_not_reached_yet() -> None:
         opt_first.step()
         if step >= 100:
             opt_second.step()
+
+
+def bad_adapted_parameters_that_nothing_reads() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.func import functional_call
+
+    torch.manual_seed(0)
+    model, rates = nn.Linear(3, 1), nn.ParameterDict()
+    for name, p in model.named_parameters():
+        rates[name] = nn.Parameter(torch.full_like(p, 0.1))
+    opt = torch.optim.SGD([*model.parameters(), *rates.parameters()], lr=0.05)
+    for _ in range(6):
+        total = torch.zeros(())
+        for _ in range(2):
+            x, y = torch.randn(8, 3), torch.randn(8, 1)
+            fast = {n: p.clone() for n, p in model.named_parameters()}
+            out = functional_call(model, fast, (x,))
+            grads = torch.autograd.grad((out - y).pow(2).mean(), list(fast.values()), create_graph=True)
+            moved = zip(fast.items(), grads, strict=True)
+            fast = {n: p - rates[n] * g for (n, p), g in moved}  # cause: GS302
+            total += (out - y).pow(2).mean() / 2
+        opt.zero_grad()
+        total.backward()  # effect: GS302
+        opt.step()
+
+
+def good_adapted_parameters_in_the_loss() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call
+
+    torch.manual_seed(0)
+    model, rates = nn.Linear(3, 1), nn.ParameterDict()
+    for name, p in model.named_parameters():
+        rates[name] = nn.Parameter(torch.full_like(p, 0.1))
+    opt = torch.optim.SGD([*model.parameters(), *rates.parameters()], lr=0.05)
+    for _ in range(6):
+        total = torch.zeros(())
+        for _ in range(2):
+            x, y = torch.randn(8, 3), torch.randn(8, 1)
+            fast = {n: p.clone() for n, p in model.named_parameters()}
+            out = functional_call(model, fast, (x,))
+            grads = torch.autograd.grad((out - y).pow(2).mean(), list(fast.values()), create_graph=True)
+            fast = {n: p - rates[n] * g for (n, p), g in zip(fast.items(), grads, strict=True)}
+            total += (functional_call(model, fast, (x,)) - y).pow(2).mean() / 2
+        opt.zero_grad()
+        total.backward()
+        opt.step()

@@ -23,7 +23,7 @@ class UnreadArgument:
     """function: its `def`, with the argument; given: a call that hands the argument over; inside: a call in the
     function that leaves a number at its default (`strength=1.0`), and the name of that; own: where a method reads the
     object's attribute of the same name; overwritten: the statement that gives the name another value before anything
-    reads it."""
+    reads it; part: it is handed over by the object that holds the function's own, as one of its parts."""
 
     path: str
     name: str
@@ -34,6 +34,7 @@ class UnreadArgument:
     default: str
     own: tuple[ast.Attribute, ...]
     overwritten: ast.Assign | None
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 continue
             calls = _calls(trace, key)
             given = next(((p, c) for p, c in calls if _hands_over(c, name, place, bool(own))), None)
+            part = given is None and not own and not read and key.endswith(".forward")
+            if part:
+                given = next(
+                    (pair for pair in _of_parts(trace, key) if _hands_over(pair[1], name, place, False)), None
+                )
             if given is not None:
                 inside, default = _left_at_default(trace, path, function)
                 yield UnreadArgument(
@@ -80,6 +86,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     default,
                     own,
                     overwritten,
+                    part,
                 )
 
 
@@ -209,6 +216,55 @@ def _calls(trace: Trace, key: str) -> list[tuple[str, ast.Call]]:
                 found.append((site.path, node))
         return found
     return _by_name(trace).get(key, [])
+
+
+@once
+def _parts(trace: Trace) -> dict[str, list[tuple[str, ast.Call]]]:
+    """Class of a part → (file, call) of `self.part(…)` in methods that ran, where the class that holds it makes it in
+    one place only."""
+    found: dict[str, list[tuple[str, ast.Call]]] = {}
+    for path in trace.sources:
+        for cls in trace.source_file(path).nodes:
+            if not isinstance(cls, ast.ClassDef):
+                continue
+            made: dict[str, list[str]] = {}
+            for node in ast.walk(cls):
+                for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
+                    if isinstance(target, ast.Attribute):
+                        made.setdefault(ast.unparse(target), []).append(called_name(value))
+            for method in cls.body:
+                if isinstance(method, FUNCTIONS) and has_run(trace, path, method):
+                    for node in ast.walk(method):
+                        part = made.get(ast.unparse(node.func), []) if isinstance(node, ast.Call) else []
+                        if len(part) == 1 and part[0] and isinstance(node, ast.Call):
+                            found.setdefault(part[0], []).append((path, node))
+    return found
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What gets what: also of `a, b = x, y`."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
+def _of_parts(trace: Trace, key: str) -> Iterator[tuple[str, ast.Call]]:
+    """The calls of a `Part.forward` by the module that holds it, which is called from outside, and of which no
+    argument that it hands on was left out in any of its calls that ran."""
+    for path, call in _parts(trace).get(key.removesuffix(".forward"), []):
+        above = list(trace.source_file(path).above(call))
+        function = next((node for node in above if isinstance(node, FUNCTIONS)), None)
+        owner = next((node for node in above if isinstance(node, ast.ClassDef)), None)
+        if function is None or owner is None or function.name != "forward":
+            continue
+        places = _arguments(function, owner)
+        given = {name for node in (*call.args, *(k.value for k in call.keywords)) for name in names_in(node)}
+        outer = [c for _, c in _calls(trace, f"{owner.name}.forward")]
+        handed = [name for name in places if name in given]
+        if outer and all(_hands_over(c, name, places.index(name), False) for c in outer for name in handed):
+            yield path, call
 
 
 @once

@@ -11,10 +11,14 @@ something other than a constant (or than None, where a method reads `self.rate` 
 where the function's first mention of its argument gives the name another value; and
 of an argument of a constructor that is handed another number than its default, while a method that ran has that
 default written in. Silent on names that begin with `_`, on functions of one name in several classes, on functions
-with a decorator.
+with a decorator. What a module hands to a part of its own is told where it is a mask: a boolean tensor that the module
+was called with, of the shape of what a softmax of the part goes over.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gradscope.analysis.text import site_of
 from gradscope.analysis.unread_settings import (
@@ -24,9 +28,10 @@ from gradscope.analysis.unread_settings import (
     unread_attributes,
 )
 from gradscope.analysis.words import located
+from gradscope.events import ModuleCall
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding
+from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -81,14 +86,18 @@ def good() -> None:
 
 @rule("GS786", name="setting-never-read", severity="note")
 def setting_never_read(trace: Trace) -> Iterator[Finding]:
-    yield from (_argument(trace, found) for found in unread_arguments(trace))
+    for found in unread_arguments(trace):
+        softmax = _past_the_mask(trace, found)
+        if softmax is not None or not found.part:
+            yield _argument(trace, found, softmax)
     yield from (_attribute(trace, found) for found in unread_attributes(trace))
 
 
-def _argument(trace: Trace, found: UnreadArgument) -> Finding:
+def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> Finding:
     name = found.name
     edits: Edits = ()
     unread = "never read there"
+    masked: tuple[str, ...] = ()
     if found.overwritten is not None:
         cause = site_of(found.path, found.function.name, found.overwritten)
         label = "gives the name another value"
@@ -107,6 +116,17 @@ def _argument(trace: Trace, found: UnreadArgument) -> Finding:
         label = f"leaves `{found.default}` at its default"
         fix = f"hand `{name}` on: `{found.default}={name}` for {located(trace, cause)}"
         edits = with_argument(trace, cause, found.default, name)
+    elif softmax is not None:
+        cause = softmax.op.site.user
+        label = f"goes over all places, whatever `{name}` says"
+        fix = (
+            f'give {located(trace, cause)} the scores with `.masked_fill(~{name}, float("-inf"))`, if `{name}` is True'
+            f" at the places that count; `{name}` in place of `~{name}`, if it is True at the others"
+        )
+        masked = (
+            f"the model was called with a boolean tensor of {softmax.shape}, the shape of what the softmax goes over,"
+            " and no operation within it reads that",
+        )
     else:
         cause = site_of(found.path, found.function.name, found.argument)
         label = "is read nowhere in the function"
@@ -121,10 +141,35 @@ def _argument(trace: Trace, found: UnreadArgument) -> Finding:
             f"no line of `{found.function.name}()` reads `{name}`"
             + (" but to give it a value" if found.own else "")
             + (" before that" if found.overwritten is not None else ""),
+            *masked,
         ),
         fix=fix,
         edits=edits,
     )
+
+
+class _Softmax(NamedTuple):
+    op: Op
+    shape: tuple[int, ...]
+
+
+def _past_the_mask(trace: Trace, found: UnreadArgument) -> _Softmax | None:
+    """The softmax of the function, over scores of the very shape of a boolean tensor that the model is called with and
+    that nothing within it reads."""
+    lines = range(found.function.lineno, (found.function.end_lineno or found.function.lineno) + 1)
+    for event in trace.of(ModuleCall):
+        graph = trace.graph(event.graph) if event.graph is not None and event.graph >= 0 else None
+        for op in graph.called({"softmax"}) if graph is not None else ():
+            place = op.site.user
+            if graph is None or place.path != found.path or place.line not in lines or not op.inputs:
+                continue
+            shape = graph.values[op.inputs[0]].shape
+            for index in event.inputs:
+                value = graph.values[index]
+                read = any(reader.module is not None for reader in graph.consumers.get(index, ()))
+                if value.dtype == "bool" and value.shape == shape and not read:
+                    return _Softmax(op, shape)
+    return None
 
 
 def _attribute(trace: Trace, found: UnreadAttribute) -> Finding:

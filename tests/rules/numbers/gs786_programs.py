@@ -166,3 +166,186 @@ def good_the_argument_goes_before_the_objects_own() -> None:
         loss.backward()
         learner.opt.step()
         learner.keep_up()
+
+
+def bad_mask_that_the_softmax_goes_past() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Pool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            scores = self.score(x).squeeze(2)
+            weights = torch.softmax(scores, dim=1)  # cause: GS786
+            return (weights.unsqueeze(2) * x).sum(1)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.pool, self.head = nn.Embedding(9, 4), Pool(), nn.Linear(4, 2)
+
+        def forward(self, words: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            h = self.embed(words)
+            y: torch.Tensor = self.head(self.pool(h, mask))  # effect: GS786
+            return y
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        words = torch.randint(1, 9, (6, 5))
+        words[:3, 3:] = 0
+        loss = nn.functional.cross_entropy(model(words, words != 0), words[:, 0] % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mask_before_the_softmax() -> None:
+    import torch
+    from torch import nn
+
+    class MaskedPool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            scores = self.score(x).squeeze(2)
+            if mask is not None:
+                scores = scores.masked_fill(~mask, float("-inf"))
+            weights = torch.softmax(scores, dim=1)
+            return (weights.unsqueeze(2) * x).sum(1)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.pool, self.head = nn.Embedding(9, 4), MaskedPool(), nn.Linear(4, 2)
+
+        def forward(self, words: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            h = self.embed(words)
+            y: torch.Tensor = self.head(self.pool(h, mask))
+            return y
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        words = torch.randint(1, 9, (6, 5))
+        words[:3, 3:] = 0
+        loss = nn.functional.cross_entropy(model(words, words != 0), words[:, 0] % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mask_left_out() -> None:
+    import torch
+    from torch import nn
+
+    class OpenPool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            scores = self.score(x).squeeze(2)
+            weights = torch.softmax(scores, dim=1)
+            return (weights.unsqueeze(2) * x).sum(1)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.pool, self.head = nn.Embedding(9, 4), OpenPool(), nn.Linear(4, 2)
+
+        def forward(self, words: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            h = self.embed(words)
+            y: torch.Tensor = self.head(self.pool(h, mask))
+            return y
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        words = torch.randint(1, 9, (6, 5))
+        words[:3, 3:] = 0
+        loss = nn.functional.cross_entropy(model(words), words[:, 0] % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mask_that_the_model_applies_itself() -> None:
+    import torch
+    from torch import nn
+
+    class BarePool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            scores = self.score(x).squeeze(2)
+            weights = torch.softmax(scores, dim=1)
+            return (weights.unsqueeze(2) * x).sum(1)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.pool, self.head = nn.Embedding(9, 4), BarePool(), nn.Linear(4, 2)
+
+        def forward(self, words: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            h = self.embed(words)
+            h = h if mask is None else h * mask.unsqueeze(2)
+            y: torch.Tensor = self.head(self.pool(h, mask))
+            return y
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        words = torch.randint(1, 9, (6, 5))
+        words[:3, 3:] = 0
+        loss = nn.functional.cross_entropy(model(words, words != 0), words[:, 0] % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_argument_of_a_part_for_its_interface() -> None:
+    import torch
+    from torch import nn
+
+    class PlainPool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            scores = self.score(x).squeeze(2)
+            weights = torch.softmax(scores, dim=1)
+            return (weights.unsqueeze(2) * x).sum(1)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.pool, self.head = nn.Embedding(9, 4), PlainPool(), nn.Linear(4, 2)
+
+        def forward(self, words: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            h = self.embed(words)
+            y: torch.Tensor = self.head(self.pool(h, mask))
+            return y
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        words = torch.randint(1, 9, (6, 5))
+        words[:3, 3:] = 0
+        loss = nn.functional.cross_entropy(model(words, torch.tensor(0.5)), words[:, 0] % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -108,11 +108,12 @@ def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
 def has_run(trace: Trace, path: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether anything was recorded in the body of a function of the program's text."""
     last = function.end_lineno or function.lineno
-    return any(function.lineno < line <= last for line in _lines_that_ran(trace).get(path, ()))
+    return any(function.lineno < line <= last for line in lines_that_ran(trace).get(path, ()))
 
 
 @once
-def _lines_that_ran(trace: Trace) -> dict[str, set[int]]:
+def lines_that_ran(trace: Trace) -> dict[str, set[int]]:
+    """Path → lines of which anything was recorded."""
     found: dict[str, set[int]] = {}
     for site in trace.sites:
         found.setdefault(site.path, set()).add(site.line)

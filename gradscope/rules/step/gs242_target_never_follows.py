@@ -9,7 +9,8 @@ step.
 
 Measured: what is added to data to make the target comes from a network of the same form as the one that is compared
 with it and stepped; nothing has changed that since the first steps. Silent on: copies that a line of the program
-could still bring up to date, fewer steps than 100, teachers (their answers are the targets, nothing is added).
+could still bring up to date (one that has run, and stands in no loop, runs no more), fewer steps than 100, teachers
+(their answers are the targets, nothing is added).
 """
 
 import ast
@@ -19,21 +20,23 @@ from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.networks import Network, alike, networks
 from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.text import nodes_of_program, nodes_that_ran
+from gradscope.analysis.text import lines_that_ran, nodes_of_program, nodes_that_ran, site_of
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects, plural
 from gradscope.events import Step
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, LOOPS, called_name
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name
 from gradscope.store import Trace
 
 ENOUGH = 100  # steps
 DEEP = 20  # forms between an estimate and its discount
 ONCE = {"__init__", "main"}  # functions outside of whose loops a network is made
+REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 WRITING = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "set_", "soft_update", "hard_update"}
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import copy
 
     import torch
@@ -124,11 +127,49 @@ def _may_follow(trace: Trace) -> bool:
     again += [
         node
         for node in nodes_of_program(trace)
-        if isinstance(node, FUNCTIONS) and node.name in named and node.name not in ONCE
+        if isinstance(node, FUNCTIONS) and node.name in named and not _is_over(trace, node.name)
     ]
-    return any(
-        called_name(node) in WRITING or _writes_data(node) for block in again for node in ast.walk(block)
+    return any(_writes(node) for block in again for node in ast.walk(block))
+
+
+def _is_over(trace: Trace, name: str, below: frozenset[str] = frozenset()) -> bool:
+    """Whether all calls of a function of this name that the program's text has were made, and none is made again."""
+    if name in ONCE:
+        return True
+    calls = [] if name in below else list(_mentions(trace, name))
+    return bool(calls) and all(
+        path and _has_run(trace, path, call) and _stands_once(trace, path, call, below | {name})
+        for path, call in calls
     )
+
+
+def _mentions(trace: Trace, name: str) -> Iterator[tuple[str, ast.expr]]:
+    """(path, call) for each use of a name; an empty path where it is no plain call."""
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for node in file.nodes:
+            if (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")) == name:
+                call = file.parent.get(id(node))
+                plain = isinstance(call, ast.Call) and call.func is node
+                yield (path, call) if plain and isinstance(call, ast.Call) else ("", ast.Constant(name))
+
+
+def _has_run(trace: Trace, path: str, call: ast.expr) -> bool:
+    lines = lines_that_ran(trace).get(path, set())
+    return not lines.isdisjoint(range(call.lineno, (call.end_lineno or call.lineno) + 1))
+
+
+def _stands_once(trace: Trace, path: str, call: ast.expr, below: frozenset[str]) -> bool:
+    for above in trace.source_file(path).above(call):
+        if isinstance(above, REPEATS):
+            return False
+        if isinstance(above, FUNCTIONS):
+            return _is_over(trace, above.name, below)
+    return True
+
+
+def _writes(node: ast.AST) -> bool:
+    return called_name(node) in WRITING or _writes_data(node)
 
 
 def _writes_data(node: ast.AST) -> bool:
@@ -146,18 +187,86 @@ def _finding(trace: Trace, made: Op, step: Step, copy: Network, trained: Network
     count = next(iter(trained.parameters.values())).steps
     target, net = (trace.modules[one.module].name or "the copy" for one in (copy, trained))
     cause: Site = made.site.user
+    once = _once(trace, step)
+    text = (
+        f"`{trace.source_file(once[0]).text(once[1])}`"
+        if once
+        else f"`{target}.load_state_dict({net}.state_dict())`"
+    )
+    loop = _loop(trace, step, once) if once else None
+    place = f", as at the end of the loop in line {loop.lineno}" if loop is not None else ""
     return Finding(
         message=f"`{target}` makes the targets of `{net}`, and has stayed what it was at the start",
         cause=cause,
         cause_label=f"the estimate in it is that of `{target}`",
         effect=step.site.user,
         effect_label=f"changes `{net}` alone",
+        related=((site_of(once[0], "", once[1]), "runs once, before the first step"),) if once else (),
         seen=(
             f"in {plural(count, 'step')} of {optimizer_name(trace, step.optimizer)} nothing changed any"
-            f" of the {plural(len(copy.parameters), 'parameter')} of `{target}`; no line in a loop writes to a network",
+            f" of the {plural(len(copy.parameters), 'parameter')} of `{target}`; no line that runs again writes to a"
+            " network",
         ),
-        fix=f"after {located(trace, step.site.user, 'the step')}, every few hundred steps:"
-        f" `{target}.load_state_dict({net}.state_dict())`",
+        fix=(
+            f"call it again every few hundred steps{place}: {text}"
+            if once
+            else f"after {located(trace, step.site.user, 'the step')}, every few hundred steps: {text}"
+        ),
+        edits=_at_its_end(trace, loop, once) if once and loop is not None else (),
         count=count,
         subjects=parameter_subjects(copy.ids),
     )
+
+
+def _once(trace: Trace, step: Step) -> tuple[str, ast.Call] | None:
+    """(path, call) of the one statement that brings a network up to date by a function of the program, and has run."""
+    names = {
+        node.name
+        for node in nodes_of_program(trace)
+        if isinstance(node, FUNCTIONS) and node.name not in ONCE and any(map(_writes, ast.walk(node)))
+    }
+    found = [
+        (path, call)
+        for name in names
+        for path, call in _mentions(trace, name)
+        if isinstance(call, ast.Call) and _has_run(trace, path, call)
+    ]
+    if len(found) != 1:
+        return None
+    path, call = found[0]
+    alone = isinstance(trace.source_file(path).parent.get(id(call)), ast.Expr)
+    return (path, call) if alone and call.lineno == call.end_lineno else None
+
+
+def _loop(trace: Trace, step: Step, once: tuple[str, ast.Call]) -> ast.For | ast.AsyncFor | ast.While | None:
+    """The loop around the one that steps, in the function of the call, where the call's names are known: in the one
+    that steps itself the copy would follow each step."""
+    path, call = once
+    scope = _scope_of(trace.source_file(path), call)
+    inner = False  # the loop that steps has been met
+    for frame in reversed(step.site.stack):
+        file = trace.source_file(frame.path)
+        for node in _own(file, frame):
+            own = inner and frame.path == path and _scope_of(file, node) is scope
+            if own and isinstance(node, LOOPS):
+                return node
+            inner = inner or isinstance(node, REPEATS)
+    return None
+
+
+def _at_its_end(trace: Trace, loop: ast.For | ast.AsyncFor | ast.While, once: tuple[str, ast.Call]) -> Edits:
+    here, last = Source(trace, once[0]), loop.body[-1]
+    ends = isinstance(last, (ast.Return, ast.Break, ast.Continue, ast.Raise))
+    return () if ends else here.after(last, here.file.text(once[1]))
+
+
+def _own(file: SourceFile, site: Site) -> Iterator[ast.AST]:
+    """What stands around a site within its function, innermost first."""
+    for node in file.around(site):
+        if isinstance(node, FUNCTIONS):
+            return
+        yield node
+
+
+def _scope_of(file: SourceFile, node: ast.AST) -> ast.AST | None:
+    return next((above for above in file.above(node) if isinstance(above, FUNCTIONS)), None)

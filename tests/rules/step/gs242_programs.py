@@ -1,7 +1,7 @@
 """More programs of GS242: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_synchronised_by_nobody() -> None:
+def bad_synchronised_by_nobody() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -33,6 +33,99 @@ def bad_synchronised_by_nobody() -> None:
     agent = Agent()
     for _ in range(150):
         agent.learn()
+
+
+def bad_synchronised_once() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    def start_alike(current: nn.Module, other: nn.Module) -> None:
+        other.load_state_dict(current.state_dict())
+
+    def learn(net: nn.Module, target: nn.Module, opt: torch.optim.Optimizer) -> None:
+        state, after = torch.randn(32, 4), torch.randn(32, 4)
+        action, reward = torch.randint(2, (32, 1)), after[:, :1].sign()
+        with torch.no_grad():
+            best = target(after).max(1, keepdim=True).values
+            wanted = reward + 0.9 * best  # cause: GS242
+        loss = nn.functional.mse_loss(net(state).gather(1, action), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS242
+
+    def main() -> None:
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        target = copy.deepcopy(net)
+        start_alike(net, target)
+        opt = torch.optim.Adam(net.parameters(), lr=0.001)
+        for _ in range(3):
+            for _ in range(50):
+                learn(net, target, opt)
+            print("fifty")
+
+    main()
+
+
+def good_synchronised_in_a_second_phase() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    def update_target(current: nn.Module, other: nn.Module) -> None:
+        other.load_state_dict(current.state_dict())
+
+    def phase(steps: int) -> None:
+        update_target(net, target)
+        for _ in range(steps):
+            state, after = torch.randn(32, 4), torch.randn(32, 4)
+            action, reward = torch.randint(2, (32, 1)), torch.randn(32, 1)
+            with torch.no_grad():
+                wanted = reward + 0.9 * target(after).max(1, keepdim=True).values
+            loss = nn.functional.mse_loss(net(state).gather(1, action), wanted)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    target = copy.deepcopy(net)
+    opt = torch.optim.Adam(net.parameters(), lr=0.001)
+    for _ in range(1):
+        phase(150)
+
+
+def good_synchronised_under_a_condition() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    def update_target(current: nn.Module, other: nn.Module) -> None:
+        other.load_state_dict(current.state_dict())
+
+    def after_a_step(count: int) -> None:
+        if count % 1000 == 0:
+            update_target(net, target)
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    target = copy.deepcopy(net)
+    update_target(net, target)
+    opt = torch.optim.Adam(net.parameters(), lr=0.001)
+    for count in range(1, 151):
+        state, after = torch.randn(32, 4), torch.randn(32, 4)
+        action, reward = torch.randint(2, (32, 1)), torch.randn(32, 1)
+        with torch.no_grad():
+            wanted = reward + 0.9 * target(after).max(1, keepdim=True).values
+        loss = nn.functional.mse_loss(net(state).gather(1, action), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        after_a_step(count)
 
 
 def good_synchronised_later() -> None:

@@ -1,13 +1,15 @@
-"""Watches learning-rate schedulers: made, stepped, loaded. What one calls inside another is its own business."""
+"""Watches learning-rate schedulers: made, stepped, loaded. What one calls inside another is its own business.
+Where one waits for a number to improve, also the losses that are computed meanwhile: the number may be one of them."""
 
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
@@ -16,10 +18,15 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.parts import keeps_tensors
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import measurable, readable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
+MOST_LOSSES = 1000  # between two of these numbers
+LOSSES = (
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "l1_loss", "mse_loss",
+    "nll_loss", "smooth_l1_loss",
+)  # fmt: skip
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
 
@@ -32,6 +39,9 @@ class Schedulers(Hook):
         self.depth = 0
         self.turns: dict[int, Turns] = {}
         self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
+        self.losses: dict[bool, list[Loss]] = {}  # with and without a graph, since the last number was given
+        self.waits = False  # a schedule that is given numbers was made
+        self.recorder.functions.follow(LOSSES, self._loss)
         self.recorder.signals.before_end.connect(self._tell)
         self.recorder.signals.before_step.connect(self._before_step)
         wraps = (("__init__", self._init), ("step", self._step), ("load_state_dict", self._load))
@@ -116,6 +126,7 @@ class Schedulers(Hook):
             if number is None:
                 number = self.numbers[scheduler] = self.count
                 self.count += 1
+                self.waits = self.waits or bool(_mode(scheduler))
                 site = recorder.sites.current(frame)
                 inner = [self.numbers[s] for s in getattr(scheduler, "_schedulers", ()) if s in self.numbers]
                 with private.aside():
@@ -145,9 +156,21 @@ class Schedulers(Hook):
                     turns = self.turns[number] = Turns(optimizer, _settings(scheduler), mode=_mode(scheduler))
                 turns.add(site, before, after)
                 if turns.mode:
-                    turns.add_given(given, before, after)
+                    turns.add_given(given, before, after, self.losses)
+                    self.losses.clear()
         except BaseException as error:
             recorder.fault("recording a scheduler", error)
+
+    def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """Keeps what a loss came to. One on another device is not waited for."""
+        if not self.waits or not readable(result, 1):
+            return
+        kept = self.losses.setdefault(bool(result.requires_grad), [])
+        if len(kept) < MOST_LOSSES:
+            with private.aside():
+                plain = bool(args) and isinstance(args[0], torch.Tensor) and measurable(args[0])
+                rows = int(args[0].shape[0]) if plain and args[0].dim() else 1
+                kept.append(Loss(float(result.detach()), rows))
 
     def _tell(self) -> None:
         for number, turns in self.turns.items():
@@ -161,7 +184,7 @@ class Schedulers(Hook):
             if turns.given and turns.high > 0:
                 plateau = {
                     "scheduler": number, "optimizer": turns.optimizer, "mode": turns.mode, "given": turns.given,
-                    "cuts": turns.cuts,
+                    "cuts": turns.cuts, "losses": turns.losses,
                 }  # fmt: skip
                 self.recorder.emit("plateau", turns.site, plateau)
 
@@ -174,6 +197,13 @@ class Resumed:
     site: int
     turn: int
     empty: bool = False  # its optimizer had no state when it stepped first
+
+
+class Loss(NamedTuple):
+    """What a loss came to, and over how many rows."""
+
+    value: float
+    rows: int
 
 
 @dataclass
@@ -192,6 +222,7 @@ class Turns:
     mode: str = ""  # "min" or "max": of one that looks at a number
     given: list[float] = field(default_factory=list)  # these numbers
     cuts: list[int] = field(default_factory=list)  # the turns that made the rate smaller
+    losses: int = 0  # of these numbers that were a loss, or the mean of those computed since the one before
 
     def add(self, site: int, before: list[float] | None, after: list[float] | None) -> None:
         self.site = site
@@ -204,7 +235,13 @@ class Turns:
             if self.last > self.high * NOTHING:
                 self.fell = self.count + 1
 
-    def add_given(self, number: Any, before: list[float] | None, after: list[float] | None) -> None:
+    def add_given(
+        self,
+        number: Any,
+        before: list[float] | None,
+        after: list[float] | None,
+        losses: dict[bool, list[Loss]],
+    ) -> None:
         """`number` as the program gave it. A tensor on another device is not waited for."""
         if isinstance(number, torch.Tensor):
             with private.aside():
@@ -215,8 +252,16 @@ class Turns:
         if type(number) not in (int, float) or len(self.given) >= MOST_GIVEN:
             return
         self.given.append(float(number))
+        self.losses += any(_is_of(float(number), computed) for computed in losses.values())
         if before and after and max(after) < max(before):
             self.cuts.append(len(self.given))
+
+
+def _is_of(number: float, losses: list[Loss]) -> bool:
+    """Whether a number is one of these losses, or the mean of them, each counted once or as often as it has rows."""
+    rows = sum(loss.rows for loss in losses) or 1
+    means = sum(loss.value for loss in losses) / len(losses), sum(v * n for v, n in losses) / rows
+    return any(math.isclose(number, one, rel_tol=1e-5) for one in (*means, *(loss.value for loss in losses)))
 
 
 def _mode(scheduler: Any) -> str:

@@ -2,13 +2,14 @@
 
 Why: `ReduceLROnPlateau` cuts the learning rate when its number has not improved for a while, and by default smaller is
 better. Given an accuracy, which rises, it never sees an improvement: the better the model gets, the smaller its steps
-become, until nothing moves any more.
+become, until nothing moves any more. With `mode="max"` the same happens to a loss, which falls.
 
-Fix: `mode="max"` for numbers that should rise, or give it the validation loss.
+Fix: `mode="max"` for numbers that should rise, `mode="min"` for a loss.
 
 Measured: the numbers that it was given, the turns at which it cut the rate, and the loss of the passes meanwhile.
 A number that is a share of one and the same count (17 of 300 right) and rises while the loss falls is an accuracy; of
-other numbers that only rise this is a note, since a validation loss may rise as well.
+other numbers that only rise this is a note, unless they are values of a loss function, or means of them: a validation
+loss may rise as well. Numbers that fall are told of only where they are such values.
 Silent on: numbers that go the way that the schedule waits for; rates that were cut less than twice.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.schedules import goes_up
 from gradscope.events import Backward, Plateau, SchedulerMade
 from gradscope.fixes.calls import with_argument
 from gradscope.model import Finding
@@ -24,6 +26,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 6  # numbers that show which way they go
+ENOUGH_LOSSES = 3  # of them that are a loss
 MOST_COUNTED = 5000  # of which a share may be one
 MONOTONE = 0.5  # share of pairs in one order, less that in the other
 
@@ -66,17 +69,22 @@ def good() -> None:
         plateau.step(right)
 
 
-@rule("GS224", name="plateau-of-the-wrong-kind", severity="warning")
+@rule("GS224", name="plateau-of-the-wrong-kind", severity="warning", over=("GS217",))
 def plateau_of_the_wrong_kind(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(Plateau):
         maker, way = made.get(event.scheduler), _order(event.given)
         if maker is None or len(event.given) < ENOUGH or len(event.cuts) < 2:
             continue
-        if event.mode == "min" and way >= MONOTONE and _cut_above_the_first(event):
+        is_loss = event.losses >= ENOUGH_LOSSES
+        if event.mode == "min" and way >= MONOTONE and not is_loss and _cut_beyond_the_first(event, 1):
             count = _counted(event.given)
             if (count or max(event.given) <= 1) and _loss_falls(trace, event.optimizer):
                 yield _finding(trace, event, maker, count)
+        elif event.mode == "max" and way <= -MONOTONE and is_loss and _cut_beyond_the_first(event, -1):
+            optimizer = trace.optimizers.get(event.optimizer)
+            if optimizer is not None and not goes_up(optimizer) and _loss_falls(trace, event.optimizer):
+                yield _of_a_loss(trace, event, maker)
 
 
 def _loss_falls(trace: Trace, optimizer: int | None) -> bool:
@@ -100,9 +108,10 @@ def _ends(numbers: Sequence[float]) -> list[float]:
     return [sum(numbers[:size]) / size, sum(numbers[-size:]) / size]
 
 
-def _cut_above_the_first(event: Plateau) -> bool:
-    """Whether each cut came at a number above the first one, which had stayed the best or nearly so."""
-    return all(event.given[turn - 1] > event.given[0] for turn in event.cuts if turn <= len(event.given))
+def _cut_beyond_the_first(event: Plateau, way: int) -> bool:
+    """Whether each cut came at a number above the first one (below it: -1), which had stayed the best or nearly so."""
+    first = event.given[0]
+    return all(way * (event.given[turn - 1] - first) > 0 for turn in event.cuts if turn <= len(event.given))
 
 
 def _counted(numbers: Sequence[float]) -> int:
@@ -145,5 +154,27 @@ def _finding(trace: Trace, event: Plateau, maker: SchedulerMade, count: int) -> 
         edits=with_argument(trace, site, "mode", '"max"', 1),
         count=len(event.cuts),
         severity="" if count else "note",
+        subjects=frozenset({("scheduler", event.scheduler)}),
+    )
+
+
+def _of_a_loss(trace: Trace, event: Plateau, maker: SchedulerMade) -> Finding:
+    site = maker.site.user
+    first, last, low, high = event.given[0], event.given[-1], min(event.given), max(event.given)
+    return Finding(
+        message=f"{code(trace, site, 'the schedule')} cuts the learning rate while the loss that it is given falls: it"
+        " waits for larger numbers",
+        cause=site,
+        cause_label="larger is better",
+        effect=event.site.user,
+        effect_label=f"given {high:.4g} to {low:.4g}, falling",
+        seen=(
+            f"of {plural(len(event.given), 'number')}, from {first:.4g} to {last:.4g}, it took"
+            f" {len(event.cuts)} for a plateau and cut the rate, while the loss of the passes fell",
+            f"{event.losses} of them are values of a loss function, or the mean of those since the number before",
+        ),
+        fix=f'give `mode="min"` to {located(trace, site)}',
+        edits=with_argument(trace, site, "mode", '"min"', 1),
+        count=len(event.cuts),
         subjects=frozenset({("scheduler", event.scheduler)}),
     )

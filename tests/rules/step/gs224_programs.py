@@ -114,3 +114,84 @@ def good_one_cut() -> None:
         opt.step()
         with torch.no_grad():
             plateau.step((model(x).argmax(1) == y).float().mean())
+
+
+def bad_validation_loss_that_should_rise() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+    torch.manual_seed(0)
+    x, held = torch.randn(200, 4), torch.randn(80, 4)
+    wanted = torch.randn(4, 1)
+    model, criterion = nn.Linear(4, 1), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.02)
+    plateau = ReduceLROnPlateau(opt, "max", patience=1)  # cause: GS224
+    for _ in range(16):
+        for part in x.split(50):
+            opt.zero_grad()
+            criterion(model(part), part @ wanted).backward()
+            opt.step()
+        total = 0.0
+        with torch.no_grad():
+            for part in held.split(32):
+                total += criterion(model(part), part @ wanted).item() * len(part)
+        plateau.step(total / len(held))  # effect: GS224
+
+
+def good_loss_function_that_rises() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, y = torch.randn(12, 20), 0.3 * torch.randn(12, 1)
+    held, wanted = 0.3 * torch.randn(30, 20), 0.3 * torch.randn(30, 1)
+    model = nn.Linear(20, 1)
+    nn.init.zeros_(model.weight)
+    opt = torch.optim.SGD(model.parameters(), lr=0.03)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=2, factor=0.5)
+    for _ in range(16):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+        with torch.no_grad():
+            plateau.step(nn.functional.mse_loss(model(held), wanted))  # overfits: it is right to slow down
+
+
+def good_score_that_falls() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, y = torch.randn(12, 20), 0.3 * torch.randn(12, 1)
+    held, wanted = 0.3 * torch.randn(30, 20), 0.3 * torch.randn(30, 1)
+    model = nn.Linear(20, 1)
+    nn.init.zeros_(model.weight)
+    opt = torch.optim.SGD(model.parameters(), lr=0.03)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode="max", patience=2, factor=0.5)
+    for _ in range(16):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+        with torch.no_grad():
+            plateau.step(1 / nn.functional.mse_loss(model(held), wanted))  # the worse, the smaller
+
+
+def good_loss_and_accuracy_at_once() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(300, 4)
+    y = (x[:, 0] + x[:, 1] > 0).long()
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.03)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode="max", patience=8)
+    for _ in range(16):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        opt.step()
+        with torch.no_grad():
+            answers = model(x)
+            print(nn.functional.cross_entropy(answers, y).item())
+            plateau.step((answers.argmax(1) == y).float().mean().item())

@@ -336,6 +336,8 @@ class Rates(Kind):
     moved = Field(_count)  # the last turn that changed the rates
     own = Field(_number)  # how many times as large its own turns have made the rate
     settings = Field(_table)
+    raised = Field(_count)  # turns that made the rate at least twice as large
+    passes = Field(_count)  # over data loaders, in each of which it made several turns
 
 
 class Plateau(Kind):
@@ -348,7 +350,9 @@ class Plateau(Kind):
     mode = Field(_text)  # "min": it waits for smaller ones; "max"
     given = Field(_numbers)
     cuts = Field(_ids)  # the turns, from 1, that made the rate smaller
-    losses = Field(_count)  # of the numbers that were a loss, or the mean of those computed since the one before
+    losses = Field(
+        _count
+    )  # of the numbers that were a loss, or the mean of those computed since the one before
 
 
 class Scaler(Kind):

@@ -94,9 +94,9 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     return here.move(statement, around, after=True) if around is not None else ()
 
 
-def behind_their_loop(trace: Trace, sites: list[Site]) -> tuple[int, Edits]:
-    """The calls at `sites`, which are statements of one loop, behind that loop, where another one stands around
-    it: the line of the loop, and the edits."""
+def behind_their_loop(trace: Trace, sites: list[Site], around: int = 2) -> tuple[int, Edits]:
+    """The calls at `sites`, which are statements of one loop, behind that loop, where so many, with itself, stand
+    around them: the line of the loop, and the edits."""
     here = Source(trace, sites[0].path)
     loops = []
     for node in here.file.around(sites[0]):
@@ -107,7 +107,7 @@ def behind_their_loop(trace: Trace, sites: list[Site]) -> tuple[int, Edits]:
     statements = sorted(
         (s for site in sites if (s := here.file.statement(site)) is not None), key=lambda s: s.lineno
     )
-    if len(loops) < 2 or not all(s in loops[0].body and isinstance(s, ast.Expr) for s in statements):
+    if len(loops) < around or not all(s in loops[0].body and isinstance(s, ast.Expr) for s in statements):
         return 0, ()
     loop = loops[0]
     if loop.body[-len(statements) :] == statements and len(loop.body) > len(statements) and not loop.orelse:

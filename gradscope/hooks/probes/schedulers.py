@@ -42,6 +42,8 @@ class Schedulers(Hook):
         self.losses: dict[bool, list[Loss]] = {}  # with and without a graph, since the last number was given
         self.waits = False  # a schedule that is given numbers was made
         self.recorder.functions.follow(LOSSES, self._loss)
+        self.passes = 0  # over data loaders
+        self.recorder.signals.loader_iterated.connect(self._loader_iterated)
         self.recorder.signals.before_end.connect(self._tell)
         self.recorder.signals.before_step.connect(self._before_step)
         wraps = (("__init__", self._init), ("step", self._step), ("load_state_dict", self._load))
@@ -154,12 +156,15 @@ class Schedulers(Hook):
                 turns = self.turns.get(number)
                 if turns is None:
                     turns = self.turns[number] = Turns(optimizer, _settings(scheduler), mode=_mode(scheduler))
-                turns.add(site, before, after)
+                turns.add(site, before, after, self.passes)
                 if turns.mode:
                     turns.add_given(given, before, after, self.losses)
                     self.losses.clear()
         except BaseException as error:
             recorder.fault("recording a scheduler", error)
+
+    def _loader_iterated(self, iterator: Any, made: int, loop: int) -> None:
+        self.passes += 1
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         """Keeps what a loss came to. One on another device is not waited for."""
@@ -178,7 +183,7 @@ class Schedulers(Hook):
                 data = {
                     "scheduler": number, "optimizer": turns.optimizer, "turns": turns.count, "high": turns.high,
                     "last": turns.last, "fell": turns.fell, "moved": turns.moved, "own": turns.own,
-                    "settings": turns.settings,
+                    "settings": turns.settings, "raised": turns.raised, "passes": turns.passes,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
             if turns.given and turns.high > 0:
@@ -219,18 +224,26 @@ class Turns:
     fell: int = 0  # the turn from which on the rate was next to nothing
     moved: int = 0  # the last turn that changed it
     own: float = 1.0  # how many times as large its own turns have made the rate
+    raised: int = 0  # turns that made it at least twice as large
+    passes: int = 0  # over data loaders, in each of which it made several turns
+    last_pass: int = 0
+    in_pass: int = 0  # turns in that
     mode: str = ""  # "min" or "max": of one that looks at a number
     given: list[float] = field(default_factory=list)  # these numbers
     cuts: list[int] = field(default_factory=list)  # the turns that made the rate smaller
     losses: int = 0  # of these numbers that were a loss, or the mean of those computed since the one before
 
-    def add(self, site: int, before: list[float] | None, after: list[float] | None) -> None:
+    def add(self, site: int, before: list[float] | None, after: list[float] | None, passes: int) -> None:
         self.site = site
         self.count += 1
+        self.in_pass = self.in_pass + 1 if passes == self.last_pass else 1
+        self.last_pass = passes
+        self.passes += self.in_pass == 2 and passes > 0
         if before and after:
             self.last = max(after)
             self.high = max(self.high, self.last, *before)
             self.moved = self.count if after != before else self.moved
+            self.raised += self.last >= 2 * max(before)
             self.own *= self.last / max(before) if max(before) > 0 else 1.0
             if self.last > self.high * NOTHING:
                 self.fell = self.count + 1

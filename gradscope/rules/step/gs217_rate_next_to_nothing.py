@@ -6,6 +6,8 @@ time. One that is made for batches and stepped once per epoch never leaves its f
 
 Fix: call `scheduler.step()` once per what its settings count.
 
+A note where warm restarts come several times in each pass over a data loader, and it was gone through as many times as
+one period has turns: the period may have been counted in epochs.
 Silent on: schedules that come down at the end of the run, as they are meant to; that were told where to end;
 that are stepped as often as their settings say; runs that an exception ended.
 """
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from gradscope.analysis.loop import settled
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
-from gradscope.events import Rates, SchedulerMade, Step
+from gradscope.events import Loader, Rates, SchedulerMade, Step
 from gradscope.fixes.calls import behind_their_loop
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -27,6 +29,7 @@ from gradscope.store import Trace
 
 MANY = 6  # turns of a schedule that tell its rhythm
 AGAIN = 3  # times that a cosine goes through its length
+RESTARTS = 3  # in each pass over a data loader
 
 
 def bad() -> None:
@@ -70,6 +73,7 @@ class _Wrong:
     edits: tuple[Edit, ...] = ()
     why: str = ""
     cause: Site | None = None  # where it is not the schedule
+    severity: str = ""
 
 
 @rule("GS217", name="rate-next-to-nothing", severity="warning")
@@ -81,7 +85,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         if maker is None or optimizer is None or not optimizer.steps or not settled(trace):
             continue
         wrong = _nothing(trace, event, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
-        wrong = wrong or _seldom(trace, event, optimizer.steps)
+        wrong = wrong or _seldom(trace, event, optimizer.steps) or _restarts(trace, event, maker)
         if wrong is not None:
             yield Finding(
                 message=wrong.message,
@@ -94,6 +98,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
                 fix=wrong.fix,
                 edits=wrong.edits,
                 count=event.turns,
+                severity=wrong.severity,
                 subjects=frozenset({("scheduler", event.scheduler)}),
             )
 
@@ -178,6 +183,33 @@ def _again(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wron
         f"stepped {counted(event.turns, 'time')} with `T_max={length:g}`: a half wave each",
         fix,
         edits,
+    )
+
+
+def _restarts(trace: Trace, event: Rates, made: SchedulerMade) -> _Wrong | None:
+    """Warm restarts that come several times in each pass over a loader, where as many passes were made as one period
+    has turns."""
+    length, passes = event.settings.get("T_0", 0), event.passes
+    if made.cls != "CosineAnnealingWarmRestarts" or not 0 < length <= passes:
+        return None
+    if event.turns < passes * RESTARTS * length or event.raised < passes * (RESTARTS - 1):
+        return None
+    called = located(trace, event.site.user, "the schedule's step")
+    loops = [user(trace.site(loader.loop)) for loader in trace.of(Loader)]
+    line, edits = behind_their_loop(trace, [event.site.user], around=1)
+    if not any(loop is not None and (loop.path, loop.line) == (event.site.user.path, line) for loop in loops):
+        line, edits = 0, ()
+    behind = f", behind the loop of line {line}" if line else ""
+    each = event.turns / passes
+    return _Wrong(
+        f"{_name(trace, event)} begins anew {each / length:.0f} times in each pass over the data",
+        f"made for {length:g} steps of its own",
+        f"stepped {counted(event.turns, 'time')} in {counted(passes, 'pass')} over a data loader, with"
+        f" `T_0={length:g}`: {event.raised} turns made the rate at least twice as large; as many passes as `T_0` would"
+        " have been one whole period",
+        f"if `T_0` counts epochs, call {called} once per epoch{behind}",
+        edits,
+        severity="note",
     )
 
 

@@ -127,3 +127,129 @@ def good_rate_written_once() -> None:
             (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
             opt.step()
         schedule.step()
+
+
+def bad_restarts_within_an_epoch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def epoch() -> None:
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+            scheduler.step()  # effect: GS217
+
+    torch.manual_seed(0)
+    loader = DataLoader(torch.randn(40, 3), batch_size=2, shuffle=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=4)  # cause: GS217
+    for _ in range(5):
+        epoch()
+
+
+def good_restarts_after_epochs() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def epoch() -> None:
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+        scheduler.step()
+
+    torch.manual_seed(0)
+    loader = DataLoader(torch.randn(40, 3), batch_size=2, shuffle=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=4)
+    for _ in range(9):
+        epoch()
+
+
+def good_a_restart_in_each_epoch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def epoch() -> None:
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+            scheduler.step()
+
+    torch.manual_seed(0)
+    loader = DataLoader(torch.randn(40, 3), batch_size=2, shuffle=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=20)
+    for _ in range(5):
+        epoch()
+
+
+def good_restarts_that_grow_apart() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def epoch() -> None:
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+            scheduler.step()
+
+    torch.manual_seed(0)
+    loader = DataLoader(torch.randn(40, 3), batch_size=2, shuffle=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=4, T_mult=2)
+    for _ in range(5):
+        epoch()
+
+
+def good_short_periods_in_a_short_run() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def epoch() -> None:
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+            scheduler.step()
+
+    torch.manual_seed(0)
+    loader = DataLoader(torch.randn(40, 3), batch_size=2, shuffle=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=5)
+    for _ in range(3):
+        epoch()
+
+
+def good_restarts_by_fractions_of_an_epoch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def epoch(number: int) -> None:
+        for i, x in enumerate(loader):
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+            scheduler.step(number + i / len(loader))
+
+    torch.manual_seed(0)
+    loader = DataLoader(torch.randn(40, 3), batch_size=2, shuffle=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
+    for number in range(6):
+        epoch(number)

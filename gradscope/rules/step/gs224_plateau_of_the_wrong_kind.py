@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradscope.analysis.words import code, located, plural
 from gradscope.analysis.schedules import goes_up
+from gradscope.analysis.words import code, located, plural
 from gradscope.events import Backward, Plateau, SchedulerMade
 from gradscope.fixes.calls import with_argument
 from gradscope.model import Finding

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.loop import one_after_the_other
 from gradscope.analysis.ops import DRAWS
+from gradscope.analysis.text import nodes_that_ran
 from gradscope.analysis.words import root_of
 from gradscope.events import Step, Still
 from gradscope.model import Optimizer, Parameter
+from gradscope.source import called_name
 from gradscope.store import Trace
 
+OFTEN = 3  # networks that are thrown away
 ENOUGH = 10  # steps of the network that the copy is one of
 
 
@@ -88,3 +92,25 @@ def read_after_its_steps(trace: Trace, optimizers: Iterable[Optimizer]) -> bool:
                 if number is not None and graph.id > last[number]:
                     return True
     return False
+
+
+def thrown_away(trace: Trace) -> Iterator[list[Optimizer]]:
+    """The optimizers that one line makes for one network after the other, of which nothing reads a parameter after its
+    last step, other than a module that is called; none where the program saves something."""
+    alike: dict[object, list[Optimizer]] = {}
+    for optimizer in trace.optimizers.values():
+        if optimizer.site is not None and optimizer.steps >= 2:
+            settings = [{k: v for k, v in group.items() if k != "parameters"} for group in optimizer.groups]
+            key = (optimizer.site.user.location(), optimizer.cls, repr(settings), len(optimizer.parameters))
+            alike.setdefault(key, []).append(optimizer)
+    for made in alike.values():
+        ids = [id for optimizer in made for id in optimizer.parameters]
+        apart = len(set(ids)) == len(ids)
+        if len(made) >= OFTEN and apart and one_after_the_other(trace, {o.id for o in made}):
+            if not read_after_its_steps(trace, made) and not _saves(trace):
+                yield made
+
+
+def _saves(trace: Trace) -> bool:
+    """Whether the program's text saves something: what `torch.save(model)` writes is no op."""
+    return any(called_name(node) in ("save", "dump", "dumps") for _, _, node in nodes_that_ran(trace))

@@ -13,18 +13,13 @@ network, save it, or read its weights once it is trained (averages, clients, fit
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import one_after_the_other
-from gradscope.analysis.networks import read_after_its_steps
-from gradscope.analysis.text import nodes_that_ran
+from gradscope.analysis.networks import thrown_away
 from gradscope.analysis.words import code, counted, located, parameter_subjects, plural
 from gradscope.events import ModuleCall, Step
 from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.source import LOOPS, called_name
+from gradscope.source import LOOPS
 from gradscope.store import Trace
-
-OFTEN = 3
-ENOUGH = 2  # steps of each
 
 
 def bad() -> None:
@@ -59,23 +54,7 @@ def good() -> None:
 def begun_anew_each_time(trace: Trace) -> Iterator[Finding]:
     if any(not (call.grad and call.training) for call in trace.of(ModuleCall)):
         return
-    alike: dict[object, list[Optimizer]] = {}
-    for optimizer in trace.optimizers.values():
-        if optimizer.site is not None and optimizer.steps >= ENOUGH:
-            settings = [{k: v for k, v in group.items() if k != "parameters"} for group in optimizer.groups]
-            key = (optimizer.site.user.location(), optimizer.cls, repr(settings), len(optimizer.parameters))
-            alike.setdefault(key, []).append(optimizer)
-    for made in alike.values():
-        ids = [id for optimizer in made for id in optimizer.parameters]
-        apart = len(set(ids)) == len(ids)
-        if len(made) >= OFTEN and apart and one_after_the_other(trace, {o.id for o in made}):
-            if not read_after_its_steps(trace, made) and not _saves(trace):
-                yield _finding(trace, made)
-
-
-def _saves(trace: Trace) -> bool:
-    """Whether the program's text saves something: what `torch.save(model)` writes is no op."""
-    return any(called_name(node) in ("save", "dump", "dumps") for _, _, node in nodes_that_ran(trace))
+    yield from (_finding(trace, made) for made in thrown_away(trace))
 
 
 def _finding(trace: Trace, made: list[Optimizer]) -> Finding:

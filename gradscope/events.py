@@ -338,6 +338,7 @@ class Rates(Kind):
     settings = Field(_table)
     raised = Field(_count)  # turns that made the rate at least twice as large
     passes = Field(_count)  # over data loaders, in each of which it made several turns
+    began = Field(_count)  # the first turn that changed the rates
 
 
 class Plateau(Kind):

@@ -184,6 +184,7 @@ class Schedulers(Hook):
                     "scheduler": number, "optimizer": turns.optimizer, "turns": turns.count, "high": turns.high,
                     "last": turns.last, "fell": turns.fell, "moved": turns.moved, "own": turns.own,
                     "settings": turns.settings, "raised": turns.raised, "passes": turns.passes,
+                    "began": turns.began,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
             if turns.given and turns.high > 0:
@@ -222,7 +223,8 @@ class Turns:
     high: float = 0.0
     last: float = 0.0
     fell: int = 0  # the turn from which on the rate was next to nothing
-    moved: int = 0  # the last turn that changed it
+    began: int = 0  # the first turn that changed it
+    moved: int = 0  # the last one
     own: float = 1.0  # how many times as large its own turns have made the rate
     raised: int = 0  # turns that made it at least twice as large
     passes: int = 0  # over data loaders, in each of which it made several turns
@@ -243,6 +245,7 @@ class Turns:
             self.last = max(after)
             self.high = max(self.high, self.last, *before)
             self.moved = self.count if after != before else self.moved
+            self.began = self.began or self.moved
             self.raised += self.last >= 2 * max(before)
             self.own *= self.last / max(before) if max(before) > 0 else 1.0
             if self.last > self.high * NOTHING:

@@ -527,6 +527,7 @@ class Unregistered(Kind):
     name = Field(_text)
     holder = Field(_text, "kind")
     parameters = Field(_ids)
+    texts = Field(_flag)  # all keys of a dict are
 
 
 class Misnamed(Kind):

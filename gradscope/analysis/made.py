@@ -8,6 +8,7 @@ from functools import lru_cache
 from gradscope.analysis.memo import once
 from gradscope.analysis.words import dotted
 from gradscope.model import Module, Op, Parameter, Site
+from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
 
@@ -124,7 +125,11 @@ def assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return found
-    classes = {id(n): c.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for n in ast.walk(c)}
+    classes: dict[int, tuple[str, str]] = {}  # node → its class, and what its method calls the object
+    for cls in ast.walk(tree):
+        for method in cls.body if isinstance(cls, ast.ClassDef) else ():
+            if isinstance(cls, ast.ClassDef) and isinstance(method, FUNCTIONS) and method.args.args:
+                classes |= {id(node): (cls.name, method.args.args[0].arg) for node in ast.walk(method)}
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)):
             continue
@@ -132,6 +137,7 @@ def assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Attribute):
                 holder = ast.unparse(target.value)
-                holder = classes.get(id(node), "") if holder == "self" else holder
+                owner, own = classes.get(id(node), ("", "self"))
+                holder = owner if holder == own else holder
                 found.setdefault((holder, target.attr), (node.lineno, node.col_offset + 1, *end))
     return found

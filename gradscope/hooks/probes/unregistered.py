@@ -57,6 +57,7 @@ class Unregistered(Hook):
                     kind = "computed"
                 data = {
                     "module": record.id, "name": name, "kind": kind, "parameters": list(dict.fromkeys(ids)),
+                    "texts": all(type(key) is str for key in value) if type(value) is dict else True,
                 }  # fmt: skip
                 self.recorder.emit("unregistered", site, data)
 

@@ -10,6 +10,7 @@ Silent on: parts that are trained all the same (handed to an optimizer or update
 that get no gradient, networks that were loaded and serve as they are.
 """
 
+import ast
 from collections.abc import Iterable, Iterator
 
 from gradscope.analysis.loop import idle
@@ -145,8 +146,15 @@ def _finding(trace: Trace, cls: str, event: Unregistered, lost: list[Parameter],
             f" {'it' if one else 'them'}"
         )
         label = f"a plain {kind}: what it holds is not registered"
-    value = assigned_value(trace, made, f"self.{name}")
-    fix = f"write `self.{name} = {holder}({value if len(value) < MAX_CODE else '…'})`"
+    target = _target(trace, made, name)
+    value = assigned_value(trace, made, target)
+    fix = f"write `{target} = {holder}({value if len(value) < MAX_CODE else '…'})`"
+    edits = wrapped_value(trace, made, target, holder)
+    if kind == "dict" and not event.texts:
+        add = "add_module" if layers else "register_parameter"
+        fix = f"`{holder}` takes texts as keys only: write `for key, one in {target}.items():"
+        fix += f' {target.rpartition(".")[0]}.{add}(f"{name}_{{key}}", one)` behind it'
+        edits = ()
     return Finding(
         message=message,
         cause=made,
@@ -161,7 +169,7 @@ def _finding(trace: Trace, cls: str, event: Unregistered, lost: list[Parameter],
             " and never changed",
         ),
         fix=f"{fix} ({where(made)})",
-        edits=wrapped_value(trace, made, f"self.{name}", holder),
+        edits=edits,
         subjects=parameter_subjects(p.id for p in lost)
         | {("leaf", p.site.user.location()) for p in lost if p.site is not None},  # GS601's
     )
@@ -174,6 +182,14 @@ def _assigned(trace: Trace, cls: str, name: str, made: Site | None) -> Site | No
         if span is not None:
             return Site(-1, path, *span, "__init__", "user")
     return made
+
+
+def _target(trace: Trace, made: Site | None, name: str) -> str:
+    """`self.layers`, as the statement there has it."""
+    statement = trace.source_file(made.path).statement(made) if made is not None else None
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    named = (ast.unparse(t) for t in targets if isinstance(t, ast.Attribute) and t.attr == name)
+    return next(named, f"self.{name}")
 
 
 def _made(lost: list[Parameter]) -> Site | None:

@@ -23,14 +23,15 @@ from dataclasses import replace
 from gradscope.analysis.dropped import missed
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import read_for_more
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
 from gradscope.analysis.wrappers import rounds, wrapped
-from gradscope.events import Step, ZeroGrad
+from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after, moved, taken_away
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, LOOPS
 from gradscope.store import Trace
@@ -218,13 +219,27 @@ def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Si
             (other.step for other in lines.values() if other.used and other.filled == line.filled), None
         )
     owners = [o for o in trace.optimizers.values() if line.parameters <= set(o.parameters)]
-    if not owners or line.others or line.asks:
+    if not owners or line.others or line.asks or _for_another(trace, site, owners):
         return None
     for place, other in lines.items():
         alike = other.used <= line.dropped <= 2 * other.used and other.filled == line.parameters
         if alike and not other.spared and place.location() != site.location():
             return other.step
     return None
+
+
+def _for_another(trace: Trace, site: Site, owners: list[Optimizer]) -> bool:
+    """Whether the step that comes next after these passes is one of an optimizer that holds none of what they filled:
+    they were made for that, and what it did not get is another question (a generator behind a `detach()`)."""
+    mine, waiting = {owner.id for owner in owners}, False
+    for _, event in in_order(trace):
+        if isinstance(event, Backward):
+            waiting = event.site.user.location() == site.location()
+        elif isinstance(event, Step) and waiting:
+            if event.optimizer not in mine:
+                return True
+            waiting = False
+    return False
 
 
 @once

@@ -467,3 +467,22 @@ def bad_weights_of_the_chosen_experts_detached() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS301
         opt.step()
+
+
+def bad_generator_of_an_adversary_that_clears_both() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    g = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+    d = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+    opt_g, opt_d = torch.optim.RMSprop(g.parameters()), torch.optim.RMSprop(d.parameters())
+    for _ in range(8):
+        fake = g(torch.randn(8, 4)).detach()  # cause: GS301
+        (F.softplus(-d(torch.randn(8, 4) + 2)).mean() + F.softplus(d(fake)).mean()).backward()
+        opt_d.step()
+        d.zero_grad()
+        F.softplus(-d(fake)).mean().backward()  # effect: GS301
+        opt_g.step()
+        g.zero_grad()
+        d.zero_grad()

@@ -222,6 +222,29 @@ def good_image() -> None:
         painter.zero_grad()
 
 
+def bad_dict_by_number() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(this) -> None:  # type: ignore[no-untyped-def]  # noqa: N805
+            super().__init__()
+            this.branches = {k: nn.Conv1d(2, 4, k, padding=k // 2) for k in (3, 5)}  # cause: GS214
+            this.head = nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found = [branch(x).relu().mean(2) for branch in self.branches.values()]
+            y: torch.Tensor = self.head(torch.cat(found, 1))
+            return y
+
+    net = Net()
+    opt = torch.optim.AdamW(net.parameters())
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(4, 2, 9)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
 def bad_dict_of_parameters() -> None:
     import torch
     from torch import nn

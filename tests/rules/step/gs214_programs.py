@@ -227,7 +227,7 @@ def bad_dict_by_number() -> None:  # fix: by hand
     from torch import nn
 
     class Net(nn.Module):
-        def __init__(this) -> None:  # type: ignore[no-untyped-def]  # noqa: N805
+        def __init__(this) -> None:  # type: ignore[no-untyped-def]
             super().__init__()
             this.branches = {k: nn.Conv1d(2, 4, k, padding=k // 2) for k in (3, 5)}  # cause: GS214
             this.head = nn.Linear(8, 2)

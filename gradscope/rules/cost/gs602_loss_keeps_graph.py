@@ -22,7 +22,7 @@ from gradscope.analysis.since import since_step
 from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import duration
 from gradscope.analysis.words import code, holds, listed, located, plural, user
-from gradscope.events import KeepsGraph, PassTime
+from gradscope.events import Backward, KeepsGraph, PassTime
 from gradscope.fixes.source import Source, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
@@ -81,7 +81,15 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
         if place not in longest or event.length > longest[place].length:
             longest[place] = event
     told: set[object] = set()
+    losses = {
+        place for e in longest.values() if e.how == "list" for place in _lines_of_loss(trace, e.site.user)
+    }
     for event in sorted(longest.values(), key=lambda e: e.how == "values"):
+        if (
+            event.how == "values"
+            and (user(trace.site(event.kept_at)) or event.site.user).location() in losses
+        ):
+            continue  # what is kept is the loss
         finding = _finding(trace, event)
         if not finding.subjects <= told:
             yield finding
@@ -93,6 +101,8 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, event: KeepsGraph) -> Finding:
     made = user(trace.site(event.kept_at)) or event.site.user
     stored = stored_at(trace, made) if event.how in ("list", "values") else None
+    if stored is None and event.how == "list":
+        made = _computed_at(trace, made) or made
     cause = stored or made
     fix, edits = _without_graph(
         trace,
@@ -134,6 +144,28 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         subjects=frozenset({("keeps", cause.location())}),
         since=since_step(trace, event.step),
     )
+
+
+def _loss_of(trace: Trace, line: Site) -> Site | None:
+    """The call that makes the loss with which the passes of a line begin."""
+    for event in trace.of(Backward):
+        if event.site.user.location() == line.location() and event.graph >= 0 and len(event.roots) == 1:
+            made = trace.graph(event.graph).maker(event.roots[0])
+            return made.site if made is not None else None
+    return None
+
+
+def _lines_of_loss(trace: Trace, line: Site) -> set[tuple[str, int]]:
+    made = _loss_of(trace, line)
+    return {frame.location() for frame in made.stack if frame.kind == "user"} if made is not None else set()
+
+
+def _computed_at(trace: Trace, line: Site) -> Site | None:
+    """Where the function that makes the pass has its loss from."""
+    made = _loss_of(trace, line)
+    here = (line.path, line.function)
+    frames = made.stack if made is not None else ()
+    return next((f for f in frames if f.kind == "user" and (f.path, f.function) == here), None)
 
 
 SLOWER = 1.2  # a pass of late by one of the beginning: less than this is the machine's

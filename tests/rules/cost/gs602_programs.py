@@ -559,3 +559,19 @@ def bad_dict_of_losses_from_a_function() -> None:  # fix: by hand
         (found["near"] + found["flat"]).backward()
         opt.step()
         log.append(found)  # cause: GS602
+
+
+def bad_kept_in_a_dict_by_step() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def step(head: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.mse_loss(head(x), x.sum(1, keepdim=True))
+
+    head, history = nn.Linear(5, 1), {}
+    opt = torch.optim.SGD(head.parameters(), lr=0.05)
+    for i in range(80):
+        history[i] = loss = step(head, torch.randn(8, 5))  # cause: GS602
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

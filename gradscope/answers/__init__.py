@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gradscope.analysis.cuts import between
 from gradscope.analysis.handed_over import handed_over
@@ -115,7 +116,13 @@ def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:
     """The answer for the first of these that got no gradient, or the first: all go by one name (each run of
     a loop makes a `model`), or are a module's."""
     silent = [p for p in parameters if not p.passes]
-    return explain_parameter(flow, (silent or parameters)[0])
+    answer = explain_parameter(flow, (silent or parameters)[0])
+    if len(parameters) > 1 and len(_full_names(flow.trace, parameters)) == 1:
+        which = "the first of them without a gradient" if silent else "the first of them"
+        answer = replace(
+            answer, seen=[*answer.seen, f"{len(parameters)} parameters go by this name; this is {which}"]
+        )
+    return answer
 
 
 def _full_names(trace: Trace, parameters: list[Parameter]) -> list[str]:

@@ -45,7 +45,7 @@ def _counterparts(compared: Comparison) -> dict[int, Parameter]:
     """Parameter of the run before → the same one with the edits: of the same name, or, where an edit gives it
     another one (what a `ModuleList` holds), that was made as the same one of its line."""
     before, after = compared.before.trace, compared.after.trace
-    by_name = {parameter_name(after, p): p for p in after.parameters}
+    alone_before, alone_after = _alone(before), _alone(after)
     made: dict[Place, list[Parameter]] = {}
     for p in after.parameters:
         if p.site is not None:
@@ -60,10 +60,19 @@ def _counterparts(compared: Comparison) -> dict[int, Parameter]:
             alike = [one for now in sorted(compared.lines.now(place)) for one in made.get(now, ())]
             turn = turns[place]
             turns[place] += 1
-        same = by_name.get(parameter_name(before, p)) or (alike[turn] if turn < len(alike) else None)
+        name = parameter_name(before, p)
+        same = alone_after.get(name) if name in alone_before else None
+        same = same or (alike[turn] if turn < len(alike) else None)
         if same is not None and same.shape == p.shape:
             found[p.id] = same
     return found
+
+
+def _alone(trace: Trace) -> dict[str, Parameter]:
+    """Name → the one parameter that goes by it."""
+    named = [(parameter_name(trace, p), p) for p in trace.parameters]
+    times = Counter(name for name, _ in named)
+    return {name: p for name, p in named if times[name] == 1}
 
 
 def _losses(compared: Comparison) -> tuple[Row, Row]:

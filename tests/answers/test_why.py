@@ -426,3 +426,15 @@ def test_a_model_does_not_go_by_the_name_of_its_first_part():
         "holder.learner.net.0.weight",
     )
     assert all(not module.name.startswith("AUGMENT") for module in scope.trace.modules.values())
+
+
+def test_of_several_by_one_name_it_says_which_one_it_is() -> None:
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            model = nn.Linear(2, 1)
+            model(torch.ones(1, 2)).sum().backward()
+    assert "3 parameters go by this name; this is the first of them" in str(why(scope.trace, "model.weight"))
+    with gradscope.watch() as scope:
+        model = nn.Linear(2, 1)
+        model(torch.ones(1, 2)).sum().backward()
+    assert "go by this name" not in str(why(scope.trace, "model.weight"))

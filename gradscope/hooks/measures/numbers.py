@@ -26,7 +26,7 @@ DENSE = 128  # passes measured one by one; later every 128th part of the run
 MAX_PARAMETERS = 2_000
 NORMS = 16_000  # of gradients, measured in every pass; then as of DENSE. Of many parameters so few passes
 FEWEST = 8  # of these, however many parameters there are
-SURE = 4  # this part of the passes since its first later one of each line is measured, whatever the time
+SURE = 4  # this part of the passes so far later one of each line is measured, whatever the time
 CLOSER = 12  # passes in a row, once other gradients than before are exactly zero
 MAX_CLOSER = 4  # times
 
@@ -48,7 +48,6 @@ class Numbers(Hook):
     def install(self) -> None:
         self.due = 0
         self.wanted = False
-        self.first: dict[int, int] = {}  # site → its first measured pass
         self.norms_due: dict[int, int] = {}  # site → the pass that is to have norms again
         self.spent = 0.0
         self.since = perf_counter()
@@ -92,8 +91,7 @@ class Numbers(Hook):
         began = perf_counter()
         passes = self.recorder.passes
         self.due = passes - 1 + max(1, passes // DENSE)
-        since = passes - self.first.setdefault(site, passes)
-        self.recorder.measured_at[site] = passes + (1 if self.closer else max(1, since // SURE))
+        self.recorder.measured_at[site] = passes + (1 if self.closer else passes // SURE)
         self._measure(filled if self._with_norms(len(filled), site) else [], loss, site)
         self._store_arrived()
         self.spent += perf_counter() - began

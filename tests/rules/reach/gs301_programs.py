@@ -469,7 +469,7 @@ def bad_weights_of_the_chosen_experts_detached() -> None:
         opt.step()
 
 
-def bad_generator_of_an_adversary_that_clears_both() -> None:
+def bad_adversary_that_clears_both() -> None:
     import torch
     import torch.nn.functional as F
     from torch import nn

@@ -11,7 +11,7 @@ from itertools import accumulate
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import in_order, timeline
-from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
+from gradscope.events import Backward, ModuleCall, Scaler, Step, Unregistered, Update, ZeroGrad
 from gradscope.model import Event, Site
 from gradscope.store import Trace
 
@@ -68,6 +68,7 @@ class _Passes:
         self.waiting: list[_Waiting] = []
         self.scaler_stepped = False
         self.evaluating = False
+        self.left_out = _unregistered(trace) if alone is None else set[int]()
         for self.stretch, (repeat, events) in enumerate(timeline(trace)):
             for event in events:
                 handle = getattr(self, f"_{event.kind}", None)
@@ -78,6 +79,7 @@ class _Passes:
 
     def _backward(self, event: Backward, repeat: int) -> None:
         ids = {number for number in event.filled if self.alone is None or number in self.alone}
+        ids = ids - self.left_out or ids
         self.scaler_stepped = False
         if not ids:
             return
@@ -150,6 +152,14 @@ class _Passes:
         for one in self.waiting:
             one.left -= cleared
         self.waiting = [one for one in self.waiting if one.left]
+
+
+def _unregistered(trace: Trace) -> set[int]:
+    """Parameters in a plain list of a module (GS214), which no optimizer steps and nothing clears or changes: what
+    becomes of a pass does not show in them."""
+    held = {id for event in trace.of(Unregistered) if event.holder != "computed" for id in event.parameters}
+    cleared = {id for event in trace.of(ZeroGrad) for id in event.parameters} if held else set[int]()
+    return {p.id for p in trace.parameters if p.id in held - cleared and not p.optimizers and not p.updates}
 
 
 def passes_by_line(trace: Trace, alone: Set[int] | None = None) -> dict[Site, Line]:

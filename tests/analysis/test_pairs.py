@@ -50,3 +50,26 @@ def test_a_layer_that_is_never_called_is_told_though_every_step_finds_nothing() 
             opt.zero_grad()
             opt.step()
     assert [f.code for f in scope.findings] == ["GS202", "GS302"]
+
+
+def test_layers_in_a_plain_list_do_not_hide_that_an_accumulation_is_cleared() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.Linear(4, 4) for _ in range(2)]
+            self.head = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = torch.relu(layer(x))
+            return self.head(x)
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for i in range(12):
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            if i % 4 == 3:
+                opt.step()
+    assert sorted(f.code for f in scope.findings) == ["GS214", "GS215"]

@@ -351,9 +351,7 @@ class Plateau(Kind):
     mode = Field(_text)  # "min": it waits for smaller ones; "max"
     given = Field(_numbers)
     cuts = Field(_ids)  # the turns, from 1, that made the rate smaller
-    losses = Field(
-        _count
-    )  # of the numbers that were a loss, or the mean of those computed since the one before
+    losses = Field(_count)  # of these that were a loss, or the mean of those computed since the one before
 
 
 class Scaler(Kind):

@@ -13,6 +13,7 @@ from gradscope.model import Site
 Span = tuple[int, int, int, int]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 SCOPES = (*FUNCTIONS, ast.Lambda)
 PRIMARIES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # that bind closer than any operator
 Block = ast.For | ast.AsyncFor | ast.With | ast.AsyncWith
@@ -173,6 +174,14 @@ class SourceFile:
         while above is not None:
             yield above
             above = self.parent.get(id(above))
+
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The function that a node stands in."""
+        return next((above for above in self.above(node) if isinstance(above, FUNCTIONS)), None)
+
+    def scope_of(self, node: ast.AST) -> ast.AST | None:
+        """The function or lambda that a node stands in; the file where there is none."""
+        return next((above for above in self.above(node) if isinstance(above, SCOPES)), self.tree)
 
     def scope(self, site: Site) -> ast.AST:
         """The function around `site`; the file where there is none."""

@@ -84,10 +84,7 @@ def _parts(value: ast.expr) -> list[ast.expr]:
 def used_for_its_inside(trace: Trace, call: Site) -> bool:
     """Whether the program leaves the result of this call alone, while something outside of the call reads what was
     computed within it: a network that is asked for its features, which a hook takes."""
-    statement = next(
-        (node for node in trace.source_file(call.path).around(call) if isinstance(node, ast.stmt)), None
-    )
-    if not isinstance(statement, ast.Expr):
+    if not isinstance(trace.source_file(call.path).statement(call), ast.Expr):
         return False
     return any(
         not _within(reader.site, call)

@@ -100,7 +100,7 @@ def read_again(file: SourceFile, statement: ast.stmt, name: str) -> bool:
     """Whether the name is read after a statement in its function, or anywhere in a loop around it, before it is bound
     anew. In a module it may be read from elsewhere: then only what stands in that file is known."""
     last = statement.end_lineno or statement.lineno
-    scope = next((node for node in file.above(statement) if isinstance(node, SCOPES)), file.tree)
+    scope = file.scope_of(statement)
     if scope is None:
         return True
     for node in ast.walk(scope):
@@ -123,7 +123,7 @@ def read_again(file: SourceFile, statement: ast.stmt, name: str) -> bool:
 
 def _inner(file: SourceFile, node: ast.AST, scope: ast.AST) -> bool:
     """Whether a node stands in a function within the scope, which may run at any time."""
-    around = next((above for above in file.above(node) if isinstance(above, SCOPES)), file.tree)
+    around = file.scope_of(node)
     return around is not scope
 
 

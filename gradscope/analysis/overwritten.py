@@ -11,12 +11,7 @@ from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
 from gradscope.store import Trace
 
 ENOUGH = 3  # turns that were looked at
-FIRST, SECOND, OTHER, UNKNOWN = (
-    "first",
-    "second",
-    "other",
-    "unknown",
-)  # what touches the buffer; or was not looked at
+FIRST, SECOND, OTHER, UNKNOWN = "first", "second", "other", "unknown"  # what touches it; or nobody looked
 MAX_HOPS = 1000
 SHARED = {  # with what torch does not see
     "numpy", "__array__", "share_memory_", "data_ptr", "untyped_storage", "__dlpack__", "as_tensor", "frombuffer",
@@ -126,9 +121,8 @@ class _Run:
     def __init__(self, trace: Trace, file: SourceFile, pair: _Pair):
         self.trace, self.file, self.pair = trace, file, pair
         self.sites: dict[str, Site] = {}
-        self.again = self.others = (
-            0  # turns whose first line writes what the second one of the last wrote; others
-        )
+        self.again = 0  # turns whose first line writes what the second one of the last wrote
+        self.others = 0
         self._known: dict[int, list[str]] = {}
         self.buffers = {
             self._memory(graph, op.writes[0])

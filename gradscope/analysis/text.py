@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Site
-from gradscope.source import SourceFile, called_name
+from gradscope.source import Function, SourceFile, called_name
 from gradscope.store import Trace
 
 
@@ -105,15 +105,18 @@ def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
             yield path, function, node
 
 
-def has_run(trace: Trace, path: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def has_run(trace: Trace, path: str, function: Function) -> bool:
     """Whether anything was recorded in the body of a function of the program's text."""
-    last = function.end_lineno or function.lineno
-    return any(function.lineno < line <= last for line in lines_that_ran(trace).get(path, ()))
+    return ran_in(trace, path, function.lineno + 1, function.end_lineno)
+
+
+def ran_in(trace: Trace, path: str, first: int, last: int | None) -> bool:
+    """Whether anything was recorded in these lines of a file."""
+    return not _lines_that_ran(trace).get(path, set()).isdisjoint(range(first, (last or first) + 1))
 
 
 @once
-def lines_that_ran(trace: Trace) -> dict[str, set[int]]:
-    """Path → lines of which anything was recorded."""
+def _lines_that_ran(trace: Trace) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
     for site in trace.sites:
         found.setdefault(site.path, set()).add(site.line)

@@ -11,10 +11,9 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, called_name, names_in
+from gradscope.source import FUNCTIONS, Function, called_name, names_in
 from gradscope.store import Trace
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 REFLECTION = {"locals", "super", "vars"}
 
 

@@ -15,9 +15,9 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.losses import OF_CLASSES
 from gradscope.hooks.recorder.values import measurable
 
-LOSSES = ("cross_entropy", "nll_loss")
 ARGUMENTS = ("input", "target", "weight")
 SEVERAL = 4  # samples: of fewer it says nothing that they are of one class
 MAX_CLASSES = 64
@@ -42,7 +42,7 @@ class Labels(Hook):
 
     def install(self) -> None:
         self.counted: dict[tuple[int, bool], Counted] = {}
-        self.recorder.functions.follow(LOSSES, self._loss)
+        self.recorder.functions.follow(OF_CLASSES, self._loss)
         self.recorder.signals.before_pass.connect(self._before)
         self.recorder.signals.before_end.connect(self._tell)
 

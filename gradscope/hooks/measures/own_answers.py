@@ -12,9 +12,9 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.losses import OF_CLASSES
 from gradscope.hooks.recorder.values import measurable
 
-LOSSES = ("cross_entropy", "nll_loss")
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
 FEW = 8  # places: in fewer it says little that they are equal
 MAX_ELEMENTS = 1_000_000
@@ -44,7 +44,7 @@ class OwnAnswers(Hook):
         self.lookups = 0
         self.losses: dict[int, _Compared] = {}
         self.recorder.functions.follow(["embedding"], self._embedding)
-        self.recorder.functions.follow(LOSSES, self._loss)
+        self.recorder.functions.follow(OF_CLASSES, self._loss)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

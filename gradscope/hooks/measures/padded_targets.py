@@ -13,9 +13,9 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.losses import OF_CLASSES
 from gradscope.hooks.recorder.values import measurable
 
-LOSSES = ("cross_entropy", "nll_loss")
 EMBEDDING = ("input", "weight", "padding_idx")
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
 MAX_ELEMENTS = 10_000_000
@@ -35,7 +35,7 @@ class PaddedTargets(Hook):
         self.looked: Counter[int] = Counter()  # at these sites of an embedding, and of a loss
         self.told: set[int] = set()
         self.recorder.functions.follow(["embedding"], self._embedding)
-        self.recorder.functions.follow(LOSSES, self._loss)
+        self.recorder.functions.follow(OF_CLASSES, self._loss)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(EMBEDDING, args, kwargs)

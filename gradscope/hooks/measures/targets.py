@@ -11,9 +11,9 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.losses import OF_NUMBERS
 from gradscope.hooks.recorder.values import measurable
 
-LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
 DIVERGENCE = "kl_div"
 CLASSES = "cross_entropy"  # its target may be a probability for each class
@@ -34,7 +34,7 @@ class Targets(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, str]] = set()
-        self.recorder.functions.follow((*LOSSES, *BINARY, *SIGNED, DIVERGENCE, CLASSES), self._loss)
+        self.recorder.functions.follow((*OF_NUMBERS, *BINARY, *SIGNED, DIVERGENCE, CLASSES), self._loss)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         place = PLACES.get(name, 1)

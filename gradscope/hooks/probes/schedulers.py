@@ -17,16 +17,14 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.losses import OF_CLASSES, OF_NUMBERS
 from gradscope.hooks.recorder.parts import keeps_tensors
 from gradscope.hooks.recorder.values import measurable, readable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
 MOST_LOSSES = 1000  # between two of these numbers
-LOSSES = (
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "l1_loss", "mse_loss",
-    "nll_loss", "smooth_l1_loss",
-)  # fmt: skip
+LOSSES = (*OF_CLASSES, *OF_NUMBERS, "binary_cross_entropy", "binary_cross_entropy_with_logits")
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
 

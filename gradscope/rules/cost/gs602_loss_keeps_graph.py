@@ -77,7 +77,7 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(KeepsGraph):
         if event.how == "state":
             continue  # GS603 tells it
-        place = (user(trace.site(event.kept_at)) or event.site.user).location()
+        place = _kept_at(trace, event).location()
         if place not in longest or event.length > longest[place].length:
             longest[place] = event
     told: set[object] = set()
@@ -85,10 +85,7 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
         place for e in longest.values() if e.how == "list" for place in _lines_of_loss(trace, e.site.user)
     }
     for event in sorted(longest.values(), key=lambda e: e.how == "values"):
-        if (
-            event.how == "values"
-            and (user(trace.site(event.kept_at)) or event.site.user).location() in losses
-        ):
+        if event.how == "values" and _kept_at(trace, event).location() in losses:
             continue  # what is kept is the loss
         finding = _finding(trace, event)
         if not finding.subjects <= told:
@@ -98,8 +95,13 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
         yield from meeting(trace, paths(trace))
 
 
+def _kept_at(trace: Trace, event: KeepsGraph) -> Site:
+    """Where what is kept was made, as far as that is known; else the pass that it was seen at."""
+    return user(trace.site(event.kept_at)) or event.site.user
+
+
 def _finding(trace: Trace, event: KeepsGraph) -> Finding:
-    made = user(trace.site(event.kept_at)) or event.site.user
+    made = _kept_at(trace, event)
     stored = stored_at(trace, made) if event.how in ("list", "values") else None
     if stored is None and event.how == "list":
         made = _computed_at(trace, made) or made

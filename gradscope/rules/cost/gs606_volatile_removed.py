@@ -21,7 +21,7 @@ from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import called_name
+from gradscope.source import Function, called_name
 from gradscope.store import Trace
 
 
@@ -143,7 +143,7 @@ def _has_torchs(tree: ast.Module) -> bool:
     return False
 
 
-def _hands_on(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _hands_on(function: Function) -> bool:
     """Whether a function gives its own argument `volatile` to `Variable`."""
     names = {argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]}
     return "volatile" in names and any(

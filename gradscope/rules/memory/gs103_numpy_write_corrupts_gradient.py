@@ -25,7 +25,7 @@ from gradscope.fixes.in_place import root_name
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
-from gradscope.source import LOOPS, SourceFile, called_name
+from gradscope.source import LOOPS, Function, SourceFile, called_name
 from gradscope.store import Trace
 
 HANDED_OUT = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
@@ -160,10 +160,7 @@ LIBRARIES = {"numpy", "torch", "matplotlib"}
 MAX_FOLLOWED = 40  # names
 
 
-Def = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-Called = Def | ast.Lambda
+Called = Function | ast.Lambda
 
 
 Scope = ast.AST
@@ -191,7 +188,7 @@ class _Search:
         self.functions: dict[str, list[tuple[str, Called]]] = {}
         for path in trace.sources:
             for node in trace.source_file(path).nodes:
-                if isinstance(node, Def):
+                if isinstance(node, Function):
                     self.functions.setdefault(node.name, []).append((path, node))
                 elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
                     for name in node.targets:
@@ -213,12 +210,12 @@ class _Search:
     def _called(self, site: Site, node: ast.AST, name: str | None) -> None:
         """The array is called `name` at `site`; without a name it may be returned to the caller."""
         file = self.trace.source_file(site.path)
-        function = next((n for n in file.around(site) if isinstance(n, Def)), None)
+        function = next((n for n in file.around(site) if isinstance(n, Function)), None)
         caller = site.parent if function is not None else None
         if name:
             scope = _scope(file, site, name)
             self._follow(site.path, scope, name)
-            if scope is function and caller is not None and isinstance(function, Def):
+            if scope is function and caller is not None and isinstance(function, Function):
                 self._from_caller(caller, function, name)
         elif caller is not None and isinstance(file.parent.get(id(node)), ast.Return):
             self._to_caller(caller)
@@ -241,7 +238,7 @@ class _Search:
         if call is not None:
             self._called(caller, call, file.variable(caller))
 
-    def _from_caller(self, caller: Site, function: Def, name: str) -> None:
+    def _from_caller(self, caller: Site, function: Function, name: str) -> None:
         """The array came in as an argument, or goes out as the result."""
         file = self.trace.source_file(caller.path)
         call = file.at(caller)
@@ -304,7 +301,7 @@ def _scope(file: SourceFile, site: Site, name: str) -> Scope:
     """The function that a plain name belongs to; the file for an attribute."""
     scope: Scope = file.tree or ast.Module([], [])
     for node in file.around(site):
-        if isinstance(node, Def) and "." not in name and _binds(node, name):
+        if isinstance(node, Function) and "." not in name and _binds(node, name):
             return node
     return scope
 

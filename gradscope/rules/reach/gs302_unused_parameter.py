@@ -186,18 +186,21 @@ def _never(trace: Trace) -> Iterator[Finding]:
     lost = {p.id for cut in cuts(trace) for p in cut.parameters}  # GS301's, GS304's and GS305's
     lost |= replaced(trace)  # GS206's
     groups: dict[tuple[Site | None, str, bool], list[Parameter]] = {}
+    aside: dict[Site | None, bool] = {None: False}  # place where a result is dropped → for its inside
     for parameter in known.expected():
         if parameter.id not in known.feeding and parameter.id not in lost:
             dropped = dropped_at(trace, parameter.id)
             if dropped is None and not known.reached.complete:
                 continue
             place = dropped or made_at(trace, parameter, whole=True)
-            aside = dropped is not None and used_for_its_inside(trace, dropped)
-            key = place, "note" if aside else _severity(trace, known, parameter), dropped is not None
+            if dropped is not None and dropped not in aside:
+                aside[dropped] = used_for_its_inside(trace, dropped)
+            severity = "note" if aside[dropped] else _severity(trace, known, parameter)
+            key = place, severity, dropped is not None
             groups.setdefault(key, []).append(parameter)
     for (place, severity, dropped_there), parameters in groups.items():
         found = (
-            _dropped(trace, known, place, parameters)
+            _dropped(trace, known, place, parameters, aside=aside[place])
             if dropped_there and place is not None
             else _unused(trace, known, place, parameters)
         )
@@ -235,8 +238,8 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
     )
 
 
-def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter]) -> Finding:
-    """What is called, and nothing reads the result."""
+def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter], *, aside: bool) -> Finding:
+    """What is called, and nothing reads the result; `aside`: but what was computed within it."""
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
     made = dict.fromkeys(site for p in parameters if (site := made_at(trace, p)) is not None)
@@ -245,7 +248,6 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     label = "the result goes nowhere"
     instead = given_instead(trace, place)
     fix = f"let the loss depend on the result of {call}, or leave the call and {names} out"
-    aside = used_for_its_inside(trace, place)
     if aside:
         optimizer = located(trace, _held(trace, known, parameters), "the optimizer")
         fix = f"if this call is for what is computed within it, leave {names} out of {optimizer}"

@@ -29,7 +29,7 @@ from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import SCOPES, names_in
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 
@@ -218,7 +218,7 @@ def _loss(
 
 def _returned_or_run(here: Source, anew: ast.Assign, name: str) -> bool:
     """Whether the name is read after it was bound anew."""
-    scope = next((n for n in here.file.above(anew) if isinstance(n, SCOPES)), here.file.tree)
+    scope = here.file.scope_of(anew)
     last = anew.end_lineno or anew.lineno
     return scope is not None and any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last

@@ -19,7 +19,7 @@ from gradscope.analysis.words import counted, where
 from gradscope.events import Backward, Crashed
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, method_name
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 
@@ -137,6 +137,6 @@ def _finding(trace: Trace, path: str, cls: ast.ClassDef, own: ast.FunctionDef, p
 def _made(trace: Trace, path: str, name: str) -> Site | None:
     for node in trace.source_file(path).nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-            above = next((n for n in trace.source_file(path).above(node) if isinstance(n, FUNCTIONS)), None)
+            above = trace.source_file(path).function_of(node)
             return site_of(path, above.name if above is not None else "<module>", node)
     return None

@@ -23,7 +23,7 @@ from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, LOOPS, SCOPES, SourceFile, called_name, names_in
+from gradscope.source import LOOPS, SCOPES, SourceFile, called_name, names_in
 from gradscope.store import Trace
 
 GIVE_PARAMETERS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
@@ -114,7 +114,7 @@ def loop_variable_bound_anew(trace: Trace) -> Iterator[Finding]:
 
 def _ran(file: SourceFile, path: str, node: ast.AST, lines: set[tuple[str, int]], deep: int) -> bool:
     """Whether the function around a node was seen to run, or a function that was calls it or makes its object."""
-    function = next((above for above in file.above(node) if isinstance(above, FUNCTIONS)), None)
+    function = file.function_of(node)
     if function is None or any(
         (path, n) in lines for n in range(function.lineno, (function.end_lineno or 0) + 1)
     ):
@@ -129,7 +129,7 @@ def _lost(file: SourceFile, loop: ast.For) -> Iterator[ast.Assign]:
     targets = names_in(loop.target, ast.Store)
     if not _over_parameters(file, loop.iter, RESOLVED):
         return
-    scope = next((a for a in file.above(loop) if isinstance(a, SCOPES)), file.tree)
+    scope = file.scope_of(loop)
     for statement in _statements(loop.body):
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue

@@ -24,10 +24,8 @@ from gradscope.events import Backward
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import FUNCTIONS, Function, names_in
 from gradscope.store import Trace
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def bad() -> None:

@@ -144,7 +144,7 @@ def _bound_in(loop: ast.stmt, text: str) -> bool:
 def _read_after(file: SourceFile, loop: ast.stmt, text: str) -> bool:
     """Whether the name is read behind the loop, in its function; an attribute anywhere else."""
     inside = set(map(id, ast.walk(loop)))
-    scope = next((node for node in file.above(loop) if isinstance(node, SCOPES)), file.tree)
+    scope = file.scope_of(loop)
     if scope is None:
         return False
     last, name = loop.end_lineno or loop.lineno, text.rpartition(".")[2]

@@ -23,7 +23,7 @@ from gradscope.events import Rates, Scheduled, SchedulerMade, Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 
@@ -183,7 +183,7 @@ def _given(trace: Trace, site: Site, name: str) -> Edits:
     given = (
         call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "optimizer"), None)
     )
-    function = next((node for node in here.file.above(call) if isinstance(node, FUNCTIONS)), None)
+    function = here.file.function_of(call)
     scope = function or here.file.tree
     if not isinstance(given, (ast.Name, ast.Attribute)) or scope is None or isinstance(function, ast.Lambda):
         return ()

@@ -20,7 +20,7 @@ from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.networks import Network, alike, networks
 from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.text import lines_that_ran, nodes_of_program, nodes_that_ran, site_of
+from gradscope.analysis.text import nodes_of_program, nodes_that_ran, ran_in, site_of
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects, plural
 from gradscope.events import Step
 from gradscope.fixes.source import Edits, Source
@@ -138,7 +138,9 @@ def _is_over(trace: Trace, name: str, below: frozenset[str] = frozenset()) -> bo
         return True
     calls = [] if name in below else list(_mentions(trace, name))
     return bool(calls) and all(
-        path and _has_run(trace, path, call) and _stands_once(trace, path, call, below | {name})
+        path
+        and ran_in(trace, path, call.lineno, call.end_lineno)
+        and _stands_once(trace, path, call, below | {name})
         for path, call in calls
     )
 
@@ -152,11 +154,6 @@ def _mentions(trace: Trace, name: str) -> Iterator[tuple[str, ast.expr]]:
                 call = file.parent.get(id(node))
                 plain = isinstance(call, ast.Call) and call.func is node
                 yield (path, call) if plain and isinstance(call, ast.Call) else ("", ast.Constant(name))
-
-
-def _has_run(trace: Trace, path: str, call: ast.expr) -> bool:
-    lines = lines_that_ran(trace).get(path, set())
-    return not lines.isdisjoint(range(call.lineno, (call.end_lineno or call.lineno) + 1))
 
 
 def _stands_once(trace: Trace, path: str, call: ast.expr, below: frozenset[str]) -> bool:
@@ -229,7 +226,7 @@ def _once(trace: Trace, step: Step) -> tuple[str, ast.Call] | None:
         (path, call)
         for name in names
         for path, call in _mentions(trace, name)
-        if isinstance(call, ast.Call) and _has_run(trace, path, call)
+        if isinstance(call, ast.Call) and ran_in(trace, path, call.lineno, call.end_lineno)
     ]
     if len(found) != 1:
         return None
@@ -242,12 +239,12 @@ def _loop(trace: Trace, step: Step, once: tuple[str, ast.Call]) -> ast.For | ast
     """The loop around the one that steps, in the function of the call, where the call's names are known: in the one
     that steps itself the copy would follow each step."""
     path, call = once
-    scope = _scope_of(trace.source_file(path), call)
+    scope = trace.source_file(path).function_of(call)
     inner = False  # the loop that steps has been met
     for frame in reversed(step.site.stack):
         file = trace.source_file(frame.path)
         for node in _own(file, frame):
-            own = inner and frame.path == path and _scope_of(file, node) is scope
+            own = inner and frame.path == path and file.function_of(node) is scope
             if own and isinstance(node, LOOPS):
                 return node
             inner = inner or isinstance(node, REPEATS)
@@ -266,7 +263,3 @@ def _own(file: SourceFile, site: Site) -> Iterator[ast.AST]:
         if isinstance(node, FUNCTIONS):
             return
         yield node
-
-
-def _scope_of(file: SourceFile, node: ast.AST) -> ast.AST | None:
-    return next((above for above in file.above(node) if isinstance(above, FUNCTIONS)), None)

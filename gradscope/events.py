@@ -1074,6 +1074,17 @@ class ZeroScores(Kind):
     share = Field(_known)
 
 
+class OutOfBounds(Kind):
+    """An embedding or a classification loss was given indices outside of its rows or classes, on a GPU."""
+
+    __slots__ = ()
+    of = "out_of_bounds"
+    name = Field(_text)  # of the call
+    low = Field(_count)
+    high = Field(_count)
+    limit = Field(_count)  # indices go from 0 to this, less 1
+
+
 class MaskWeight(Kind):
     """A softmax gave weight to places that a mask had set to a finite number."""
 

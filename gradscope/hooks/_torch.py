@@ -79,6 +79,21 @@ class Feature:
         return tuple(map(int, self.since.split("."))) <= VERSION
 
 
+def is_of_device(error: BaseException) -> bool:
+    """Whether a device has failed: its errors come at whatever call is next (torch 2.8 has a class for them)."""
+    return type(error).__name__ == "AcceleratorError" or (
+        isinstance(error, RuntimeError) and str(error).startswith("CUDA error")
+    )
+
+
+def capturing() -> bool:
+    """Whether a CUDA graph is being captured, or the device has failed: nothing may be asked of it then."""
+    try:
+        return torch.cuda.is_current_stream_capturing()
+    except RuntimeError:
+        return True
+
+
 def _found(name: str) -> Any:
     """What a dotted name stands for; None where this torch has no such thing."""
     thing: Any = torch

@@ -50,6 +50,7 @@ class Aliases(Hook):
     def install(self) -> None:
         self.snapshots: list[Snapshot] = []
         self.held = 0
+        self.suspects: set[int] = set()  # places of a write on a GPU that was seen in what backward had saved
         self.exposed: dict[int, tuple[int, str]] = {}  # root → (site, through)
         self.found: list[dict[str, Any]] = []
         self.recorder.signals.thread_changed.connect(self.snapshots.clear)
@@ -220,12 +221,20 @@ class Aliases(Hook):
         snapshot = next((s for s in by_pointer.get(storage.data_ptr(), ()) if s.number > number), None)
         if snapshot is None or snapshot.copy.nbytes() != storage.nbytes():
             return  # nbytes differ: the program gave the memory back for now
-        old = torch.empty(0, dtype=saved.dtype).set_(
+        old = torch.empty(0, dtype=saved.dtype, device=saved.device).set_(
             snapshot.copy, saved.storage_offset(), saved.size(), saved.stride()
         )
         same = old == saved.detach()
         if saved.is_floating_point() or saved.is_complex():
             same = same | (old.isnan() & saved.detach().isnan())
+        if not old.is_cpu and snapshot.site not in self.suspects:
+            # A GPU is not waited for before there is a reason: the next pass like this one is.
+            def judge(same: torch.Tensor, site: int = snapshot.site) -> None:
+                if not bool(same):
+                    self.suspects.add(site)
+
+            self.recorder.arrivals.when_here((same.all(),), judge)
+            return
         if bool(same.all()):
             return
         self.found.append(

@@ -1,5 +1,5 @@
 """What the program compares for equality, place by place: predictions with targets, as for an accuracy. The shapes of
-both sides, how much was equal, and whether fractions met whole numbers. On the CPU only."""
+both sides, how much was equal, and whether fractions met whole numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.values import measurable, sizes
+from gradscope.hooks.recorder.arrivals import can_be_asked
+from gradscope.hooks.recorder.values import sizes
 
 CALLS = 16  # of each place that are looked at
 MAX_ELEMENTS = 1_000_000
@@ -27,6 +27,14 @@ class _Place:
     apart: int = 0  # calls in which the two sides, laid out in a row, differed
     fractions: tuple[int, int] = (0, 0)  # elements that are no whole numbers, of either side
     given: tuple[int, int] = (0, 0)  # elements of either side
+
+    def count(self, left: torch.Tensor, right: torch.Tensor, result: torch.Tensor) -> None:
+        self.calls += 1
+        self.elements += result.numel()
+        self.equal += int(result.sum())
+        self.apart += left.numel() != right.numel() or not torch.equal(left.flatten(), right.flatten())
+        self.fractions = (self.fractions[0] + _fractions(left), self.fractions[1] + _fractions(right))
+        self.given = (self.given[0] + left.numel(), self.given[1] + right.numel())
 
 
 class Comparisons(Hook):
@@ -47,13 +55,7 @@ class Comparisons(Hook):
             place = self.places[site] = _Place((sizes(left), sizes(right)))
         if place.calls >= CALLS:
             return
-        with torch.no_grad(), private.aside():
-            place.calls += 1
-            place.elements += result.numel()
-            place.equal += int(result.sum())
-            place.apart += left.numel() != right.numel() or not torch.equal(left.flatten(), right.flatten())
-            place.fractions = (place.fractions[0] + _fractions(left), place.fractions[1] + _fractions(right))
-            place.given = (place.given[0] + left.numel(), place.given[1] + right.numel())
+        self.recorder.arrivals.when_here((left, right, result), place.count)
 
     def _tell(self) -> None:
         for site, place in self.places.items():
@@ -66,11 +68,8 @@ class Comparisons(Hook):
 
 
 def _is_looked_at(t: Any) -> bool:
-    return bool(
-        measurable(t) and t.is_cpu and t.layout is torch.strided and 1 < t.numel() <= MAX_ELEMENTS
-        and not t.is_complex() and not t.is_quantized
-    )  # fmt: skip
+    return can_be_asked(t, MAX_ELEMENTS) and t.numel() > 1 and not t.is_complex() and not t.is_quantized
 
 
 def _fractions(t: torch.Tensor) -> int:
-    return int((t.detach() != t.detach().round()).sum()) if t.is_floating_point() else 0
+    return int((t != t.round()).sum()) if t.is_floating_point() else 0

@@ -1,5 +1,5 @@
 """Compares a loss with what the best constant answer would have had: the shares of the classes, or the mean of the
-targets, for every sample. And measures how far the answers differ from sample to sample. On the CPU only."""
+targets, for every sample. And measures how far the answers differ from sample to sample."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.values import measurable
 
 _REGRESSION = ("input", "target", "size_average", "reduce", "reduction", "weight")
@@ -80,13 +80,16 @@ class ConstantAnswers(Hook):
         place.calls += 1
         if place.columns != columns or place.calls % max(1, place.calls // FIRST):
             return
-        with torch.no_grad(), private.aside():
+        ignored = given.get("ignore_index", -100)
+
+        def add(answers: torch.Tensor, target: torch.Tensor) -> None:
             if classes:
-                _count(place, target.detach(), given.get("ignore_index", -100))
+                _count(place, target, ignored)
             else:
-                _add(place, target.detach().reshape(len(target), -1).double())
-            rows = answers.detach().reshape(len(answers), -1)
-            place.differ.append(float(rows.std(dim=0).mean()))
+                _add(place, target.reshape(len(target), -1).double())
+            place.differ.append(float(answers.reshape(len(answers), -1).std(dim=0).mean()))
+
+        self.recorder.arrivals.when_here((answers, target), add)
 
     def _tell(self) -> None:
         for site, place in self.places.items():
@@ -104,10 +107,7 @@ def _is_plain(given: dict[str, Any], result: Any) -> bool:
 
 
 def _is_compared(t: Any) -> bool:
-    return bool(
-        measurable(t) and t.is_cpu and t.layout is torch.strided and t.dim() and len(t) >= SEVERAL
-        and t.numel() <= MAX_ELEMENTS and not t.is_complex()
-    )  # fmt: skip
+    return can_be_asked(t, MAX_ELEMENTS) and t.dim() > 0 and len(t) >= SEVERAL and not t.is_complex()
 
 
 def _are_classes(answers: torch.Tensor, target: torch.Tensor) -> bool:

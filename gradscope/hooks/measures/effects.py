@@ -1,23 +1,26 @@
 """Compares parameters before and after a step: the first steps of each optimizer, more of them only while
-nothing changes, and frozen parameters with a gradient left over from before. On the CPU only: elsewhere a
-comparison would wait."""
+nothing changes, and frozen parameters with a gradient left over from before. On a GPU only some elements of each, to
+take no memory, and the outcome is known when it has arrived."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import grad_of, version_of
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.parts import groups_of
-from gradscope.hooks.recorder.values import measurable
 
 ENOUGH = 3  # steps compared where each changes something
 MOST = 24  # steps compared where none does
 MAX_ELEMENTS = 8_000_000  # copied per step
+FEW = 8_192  # of a parameter on a GPU, from all over it
 
 
 @dataclass
@@ -51,10 +54,13 @@ class Effects(Hook):
         left = MAX_ELEMENTS
         for record in records:
             t = record.ref()
-            if t is None or record.state not in ("fresh", "stale") or t.numel() > left or not _comparable(t):
+            if t is None or record.state not in ("fresh", "stale") or not _comparable(t):
                 continue
-            left -= t.numel()
-            known.copies.append((record, t.detach().clone()))
+            some = _some(t)
+            if some.numel() > left:
+                continue
+            left -= some.numel()
+            known.copies.append((record, some.clone()))
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         known = self.known[number]
@@ -63,18 +69,32 @@ class Effects(Hook):
         if not copies:
             return
         known.compared += 1
-        equal, moved = [], 0
+        together: dict[torch.device, list[tuple[LeafRecord, torch.Tensor]]] = {}
         for record, old in copies:
-            t = record.ref()
-            if t is None or t.shape != old.shape or grad_of(t) is None or not bool(grad_of(t).any()):
-                continue
-            if torch.equal(t.detach(), old):
-                equal.append(record.id)
-            else:
-                moved += 1
+            if (outcome := _outcome(record, old)) is not None:
+                together.setdefault(outcome.device, []).append((record, outcome))
+        known.still = False
+        for compared in together.values():
+            records = [record for record, _ in compared]
+            tell = partial(self._tell, known, records, number, site, _rates(optimizer))
+            self.recorder.arrivals.when_here((torch.stack([outcome for _, outcome in compared]),), tell)
+
+    def _tell(
+        self,
+        known: _Known,
+        records: list[LeafRecord],
+        number: int,
+        site: int,
+        rates: list[float] | None,
+        outcomes: torch.Tensor,
+    ) -> None:
+        filled = [
+            (r.id, changed) for r, (some, changed) in zip(records, outcomes.tolist(), strict=True) if some
+        ]
+        equal = [id for id, changed in filled if not changed]
+        moved = len(filled) - len(equal)
         known.still = bool(equal) and not moved
         if equal:
-            rates = _rates(optimizer)
             self.recorder.emit(
                 "no_effect", site,
                 {"optimizer": number, "parameters": equal, "moved": moved, "zero_rate": _all_zero(rates)},
@@ -91,7 +111,7 @@ class Effects(Hook):
             if record.state not in ("zero", "used") or not record.passes or record.id in known.moved:
                 continue
             t = record.ref()
-            if t is None or t.requires_grad or t.numel() > left or not _comparable(t):
+            if t is None or t.requires_grad or t.numel() > left or not t.is_cpu or not _comparable(t):
                 continue
             grad = grad_of(t)
             zero = not bool(grad.any())
@@ -116,10 +136,22 @@ class Effects(Hook):
 
 
 def _comparable(t: Any) -> bool:
-    return (
-        measurable(t) and t.device.type == "cpu" and t.layout is torch.strided and grad_of(t) is not None
-        and measurable(grad_of(t)) and grad_of(t).layout is torch.strided and t.is_floating_point()
-    )  # fmt: skip
+    grad = grad_of(t)
+    return can_be_asked(t, sys.maxsize) and can_be_asked(grad, sys.maxsize) and t.is_floating_point()
+
+
+def _some(t: torch.Tensor) -> torch.Tensor:
+    """All of a tensor; on a GPU some elements, from all over it."""
+    t = t.detach()
+    return t if t.is_cpu or t.numel() <= FEW else t.reshape(-1)[:: t.numel() // FEW]
+
+
+def _outcome(record: LeafRecord, old: torch.Tensor) -> torch.Tensor | None:
+    """Whether the gradient has something else than zeros, and whether the parameter has other numbers than before."""
+    t = record.ref()
+    if t is None or not _comparable(t) or (now := _some(t)).shape != old.shape:
+        return None
+    return torch.stack([_some(grad_of(t)).any(), (now != old).any()])
 
 
 def _rates(optimizer: Any) -> list[float] | None:

@@ -1,5 +1,5 @@
 """Which places of the program make a tensor of zeros and ones, one for each sample, out of data: what says whether an
-episode has ended, or where a sequence is padded. Looked at in the first calls of each place, on the CPU only."""
+episode has ended, or where a sequence is padded. Looked at in the first calls of each place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.arrivals import can_be_asked
 
 MAKERS = ("tensor", "as_tensor", "asarray", "FloatTensor", "BoolTensor", "float", "bool", "to")
 TYPES = (torch.float32, torch.float64, torch.bool, torch.uint8)
@@ -28,6 +27,12 @@ class _Place:
     elements: int = 0
     other: bool = False  # something else than zeros and ones
 
+    def count(self, t: torch.Tensor) -> None:
+        ones = t == 1
+        self.other = self.other or not bool((ones | (t == 0)).all())
+        self.ones += int(ones.sum())
+        self.elements += t.numel()
+
 
 class Flags(Hook):
     order = 92  # after the mode that calls it
@@ -44,7 +49,7 @@ class Flags(Hook):
     def _look(self, t: Any, frame: Any) -> None:
         if type(t) is not torch.Tensor or t.dtype not in TYPES or not FEW <= t.numel() <= MOST:
             return
-        if t.dim() > 2 or (t.dim() == 2 and 1 not in t.shape) or t.requires_grad or not t.is_cpu:
+        if t.dim() > 2 or (t.dim() == 2 and 1 not in t.shape) or t.requires_grad:
             return
         site = self.recorder.sites.current(frame)
         place = self.places.get(site)
@@ -52,14 +57,10 @@ class Flags(Hook):
             if len(self.places) >= PLACES:
                 return
             place = self.places[site] = _Place()
-        if place.other or place.calls >= CALLS or not measurable(t):
+        if place.other or place.calls >= CALLS or not can_be_asked(t, MOST):
             return
         place.calls += 1
-        with torch.no_grad(), private.aside():
-            ones = t == 1
-            place.other = not bool((ones | (t == 0)).all())
-            place.ones += int(ones.sum())
-            place.elements += t.numel()
+        self.recorder.arrivals.when_here((t,), place.count)
 
     def _tell(self) -> None:
         for site, place in self.places.items():

@@ -8,10 +8,9 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.looks import Looks
-from gradscope.hooks.recorder.values import readable
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 1_000_000
@@ -36,11 +35,13 @@ class Hinges(Hook):
         site = self.recorder.sites.current(frame)
         if site in self.cut or not self.looks.due(site):
             return
-        if not readable(value, MAX_ELEMENTS) or value.is_complex():
+        if not can_be_asked(value, MAX_ELEMENTS) or value.is_complex():
             return
-        with torch.no_grad(), private.aside():
-            low, high = (float(bound) for bound in torch.aminmax(value.detach()))
-        if not low > 0:
+        self.recorder.arrivals.when_here((value,), lambda value: self._count(site, name, value))
+
+    def _count(self, site: int, name: str, value: torch.Tensor) -> None:
+        low, high = (float(bound) for bound in torch.aminmax(value))
+        if not low > 0 or site in self.cut:
             self.cut.add(site)
             self.seen.pop(site, None)
             return

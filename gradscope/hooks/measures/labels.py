@@ -1,4 +1,4 @@
-"""Counts the classes that a classification loss is given as its targets, on the CPU: how many samples of each, which
+"""Counts the classes that a classification loss is given as its targets: how many samples of each, which
 calls had samples of a single one, and the weights of the classes.
 
 Where all calls that are looked at had a single one, the passes that are not are asked too: of each class there may be
@@ -6,6 +6,7 @@ as many batches as sampling sleeps."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
@@ -15,6 +16,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_CLASSES
 from gradscope.hooks.recorder.values import measurable
 
@@ -35,6 +37,19 @@ class Counted:
     samples: Counter[int] = field(default_factory=Counter)
     alone: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
+
+    def weigh(self, weight: torch.Tensor) -> None:
+        self.weights = weight.double().tolist()
+
+    def count(self, target: torch.Tensor) -> None:
+        samples: dict[int, int]
+        if len(target) <= FEW:
+            samples = Counter(target.tolist())
+        else:
+            found, counts = target.unique(return_counts=True)
+            samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
+        self.samples.update({label: n for label, n in samples.items() if 0 <= label < self.classes})
+        self.alone.append(next(iter(samples)) if len(samples) == 1 else -1)
 
 
 class Labels(Hook):
@@ -59,10 +74,9 @@ class Labels(Hook):
         counted = self.counted.setdefault(key, Counted(name, classes, key[1]))
         if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
             return
-        if weight is not None and measurable(weight) and weight.is_cpu and weight.numel() == classes:
-            with torch.no_grad(), private.aside():
-                counted.weights = weight.detach().double().tolist()
-        _count(counted, target)
+        if weight is not None and can_be_asked(weight, MAX_CLASSES) and weight.numel() == classes:
+            recorder.arrivals.when_here((weight,), counted.weigh)
+        recorder.arrivals.when_here((target,), counted.count)
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         if self.recorder.segment.looked or len(t_outputs) != 1:
@@ -78,7 +92,7 @@ class Labels(Hook):
         except RuntimeError:  # an earlier pass has freed it
             return
         if _is_counted(target):
-            _count(trained[0], target)
+            self.recorder.arrivals.when_here((target,), trained[0].count)
 
     def _tell(self) -> None:
         for (site, _), counted in self.counted.items():
@@ -94,19 +108,7 @@ class Labels(Hook):
 
 
 def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:
-    """Whether it is one class for each of several samples, on the CPU."""
-    if target is None or not measurable(target) or not target.is_cpu or target.dtype != torch.int64:
+    """Whether it is one class for each of several samples."""
+    if not can_be_asked(target, sys.maxsize) or target.dtype != torch.int64:
         return False
     return target.dim() == 1 and len(target) >= SEVERAL
-
-
-def _count(counted: Counted, target: torch.Tensor) -> None:
-    samples: dict[int, int]
-    with torch.no_grad(), private.aside():
-        if len(target) <= FEW:
-            samples = Counter(target.tolist())
-        else:
-            found, counts = target.detach().unique(return_counts=True)
-            samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
-    counted.samples.update({label: n for label, n in samples.items() if 0 <= label < counted.classes})
-    counted.alone.append(next(iter(samples)) if len(samples) == 1 else -1)

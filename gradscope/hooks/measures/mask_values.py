@@ -13,6 +13,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import measurable
 
@@ -77,18 +78,19 @@ class MaskValues(Hook):
         site = self.recorder.sites.current(frame)
         if site in self.told or not self.looks.due(site):
             return
-        if not measurable(scores) or not measurable(result) or not scores.is_cpu:
-            return
-        if scores.layout is not torch.strided or not 1 < scores.numel() <= MAX_ELEMENTS:
+        if not all(can_be_asked(t, MAX_ELEMENTS) for t in (scores, result)) or scores.numel() == 1:
             return
         if result.shape != scores.shape or not -scores.dim() <= dim < scores.dim():
             return
-        with torch.no_grad(), private.aside():
-            weights = result.detach().float()
-            found = self._look(scores.detach(), weights if name == "softmax" else weights.exp(), dim)
-        if found is not None:
-            self.told.add(site)
-            self.recorder.emit("mask_weight", site, {"name": name, **found})
+
+        def tell(scores: torch.Tensor, result: torch.Tensor) -> None:
+            weights = result.float()
+            found = self._look(scores, weights if name == "softmax" else weights.exp(), dim)
+            if found is not None and site not in self.told:
+                self.told.add(site)
+                self.recorder.emit("mask_weight", site, {"name": name, **found})
+
+        self.recorder.arrivals.when_here((scores, result), tell)
 
     def _look(self, scores: torch.Tensor, weights: torch.Tensor, dim: int) -> dict[str, Any] | None:
         """What the masked places have of the weight of rows in which not all is masked, if that is much."""

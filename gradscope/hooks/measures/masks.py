@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.arrivals import can_be_asked
 
 MAX_ELEMENTS = 10_000_000
 
@@ -26,13 +25,15 @@ class Masks(Hook):
         if not isinstance(mask, torch.Tensor) or mask.dtype is not torch.bool or not torch.is_grad_enabled():
             return
         site = self.recorder.sites.current(frame)
-        if site in self.told or not measurable(mask) or not mask.is_cpu or mask.layout is not torch.strided:
+        if site in self.told or not can_be_asked(mask, MAX_ELEMENTS):
             return
-        if mask.dim() < 2 or mask.shape[-1] != mask.shape[-2] or not 1 < mask.numel() <= MAX_ELEMENTS:
+        if mask.dim() < 2 or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
             return
         self.told.add(site)
-        with torch.no_grad(), private.aside():
-            above = torch.ones(mask.shape[-2:], dtype=torch.bool).triu(1)
-            later = bool((mask.detach() == above).all())
-        if later and mask.shape[-1] > 1:
-            self.recorder.emit("mask", site, {"places": mask.shape[-1]})
+
+        def tell(mask: torch.Tensor) -> None:
+            above = torch.ones(mask.shape[-2:], dtype=torch.bool, device="cpu").triu(1)
+            if bool((mask == above).all()):
+                self.recorder.emit("mask", site, {"places": mask.shape[-1]})
+
+        self.recorder.arrivals.when_here((mask,), tell)

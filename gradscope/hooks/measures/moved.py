@@ -1,19 +1,21 @@
 """How far the steps have moved the weights of an optimizer, from some elements of each, and which weights have rows
 that are all alike after some. Before the eighth step that was looked at, then whenever twice as many were made, and
-at the end; on the CPU only."""
+at the end. Rows are compared on the CPU only."""
 
 from __future__ import annotations
 
 import math
+import sys
 import weakref
+from functools import partial
 from typing import Any
 
 import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.values import measurable
 
 ELEMENTS = 32  # of each weight
 MOST = 300  # weights of an optimizer
@@ -44,26 +46,36 @@ class Moved(Hook):
             self.known[number] = weakref.ref(optimizer)
             with private.aside():
                 self.weights[number] = [r for r in records[:MOST] if _weight(r) is not None]
-                self.begun[number] = _elements(self.weights[number])
+                if (begun := _elements(self.weights[number])) is not None:
+                    self.recorder.arrivals.when_here((begun,), partial(self._begin, number))
         elif count >= FIRST and self.recorder.optimizers[number]["steps"] >= self.due.get(number, 0):
             with private.aside():
                 self._look(number)
+
+    def _begin(self, number: int, begun: torch.Tensor) -> None:
+        self.begun[number] = begun.clone()
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         self.site = site
 
     def _look(self, number: int) -> None:
-        records, begun = self.weights[number], self.begun[number]
+        records = self.weights[number]
         steps = self.recorder.optimizers[number]["steps"]
         self.due[number] = 2 * steps
-        now = _elements(records) if begun is not None else None
+        now = _elements(records)
         if now is None:
+            return
+        if number not in self.alike:  # later on rounding takes them apart
+            self.alike[number] = steps, [record.id for record in records if _rows_alike(record)]
+        self.recorder.arrivals.when_here((now,), partial(self._keep, number, records, steps))
+
+    def _keep(self, number: int, records: list[LeafRecord], steps: int, now: torch.Tensor) -> None:
+        begun = self.begun.get(number)
+        if begun is None:
             return
         sizes = [_sizes(rows) for rows in (begun, now, now - begun)]
         if not all(math.isfinite(size) for row in sizes for size in row):
             return
-        if number not in self.alike:  # later on rounding takes them apart
-            self.alike[number] = steps, [record.id for record in records if _rows_alike(record)]
         self.found[number] = {
             "optimizer": number, "steps": steps, "parameters": [record.id for record in records],
             "begun": sizes[0], "now": sizes[1], "moved": sizes[2],
@@ -75,19 +87,14 @@ class Moved(Hook):
             if known() is not None and self.steps[number] >= FIRST:
                 with private.aside():
                     self._look(number)
+        self.recorder.arrivals.collect(wait=True)
         for data in self.found.values():
             self.recorder.emit("moved", self.site, data)
 
 
 def _weight(record: LeafRecord) -> Any:
     t = record.ref()
-    if (
-        t is None
-        or not measurable(t)
-        or not t.is_cpu
-        or t.layout is not torch.strided
-        or not t.is_floating_point()
-    ):
+    if t is None or not can_be_asked(t, sys.maxsize) or not t.is_floating_point():
         return None
     return t.detach() if t.dim() > 1 and t.numel() else None
 
@@ -97,8 +104,10 @@ def _elements(records: list[LeafRecord]) -> Any:
     weights = [_weight(record) for record in records]
     if not weights or any(weight is None for weight in weights):
         return None
+    if len({weight.device for weight in weights}) > 1:
+        return None
     with torch.no_grad():
-        some = torch.zeros(len(weights), ELEMENTS, dtype=torch.float64, device="cpu")
+        some = torch.zeros(len(weights), ELEMENTS, dtype=torch.float64, device=weights[0].device)
         for row, weight in zip(some, weights, strict=True):
             taken = weight.flatten()[:: max(1, weight.numel() // ELEMENTS)][:ELEMENTS]
             row[: len(taken)] = taken
@@ -107,15 +116,20 @@ def _elements(records: list[LeafRecord]) -> Any:
 
 def _sizes(rows: Any) -> list[float]:
     """The root of the mean square of each."""
-    with torch.no_grad():
-        found: list[float] = rows.square().mean(1).sqrt().tolist()
-        return found
+    found: list[float] = rows.square().mean(1).sqrt().tolist()
+    return found
 
 
 def _rows_alike(record: LeafRecord) -> bool:
-    """Whether all rows of a weight are one and the same up to rounding, and not zero."""
+    """Whether all rows of a weight are one and the same up to rounding, and not zero. Not asked of a GPU."""
     weight = _weight(record)
-    if weight is None or weight.shape[0] < 2 or weight[0].numel() < 2 or weight.numel() > WHOLE:
+    if (
+        weight is None
+        or not weight.is_cpu
+        or weight.shape[0] < 2
+        or weight[0].numel() < 2
+        or weight.numel() > WHOLE
+    ):
         return False
     with torch.no_grad():
         first = weight[:1]

@@ -30,6 +30,7 @@ MAX_NODES = 20_000  # looked at in one pass: dropping longer chains of known nod
 # What optimizers call what they divide by, but for `eps`.
 DIVISORS = ("exp_avg_sq", "square_avg", "sum", "exp_inf")
 MAX_TOO = 4  # other calls that gave such numbers
+MAX_WAITED = 4  # passes
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
 
 
@@ -51,6 +52,7 @@ class NonFinite(Hook):
         self.told = False  # what comes after the first follows from it
         self.loss_told = False
         self.site = 0  # of the last pass
+        self.waited = 0  # passes in which a GPU was waited for at each call
         self.unsound = 0  # the last pass known for a norm that is not finite
         self.forward = BrokenValues(recorder)
         self.loss: float | None = None
@@ -91,6 +93,9 @@ class NonFinite(Hook):
         self._check_pending()
         began = perf_counter()
         roots = [t for t in t_outputs if isinstance(t, torch.Tensor)]
+        if self.forward.suspect and any(t.is_cuda for t in roots):
+            self.waited += 1
+            self.forward.suspect = self.waited <= MAX_WAITED
         looked = self.recorder.segment.looked
         if looked and len(roots) == 1:
             self._remember(roots[0])
@@ -264,6 +269,8 @@ class NonFinite(Hook):
         ):
             return
         self.unsound = recorder.unsound_pass  # from a GPU the news comes passes later
+        if self.loss is None and self.unsound <= recorder.scaled_pass and _on_gpu(recorder.ledger.filled):
+            return  # what a gradient scaler is there for: it leaves out the step, and has asked the device itself
         broken = [r for r in recorder.ledger.filled if _broken(r)]
         if not broken and self.loss is not None and origin is not None and not self.loss_told:
             self.loss_told = origin.name not in AVERAGING
@@ -314,7 +321,7 @@ class NonFinite(Hook):
 
     def _end(self) -> None:
         pending = self.pending
-        if pending is not None and not self.recorder.steps:
+        if pending is not None and not self.recorder.steps and not self.recorder.scaled_pass:
             broken = [r for r in pending.records if _broken(r)]
             if broken:
                 self._tell(pending, broken)
@@ -362,6 +369,10 @@ class NonFinite(Hook):
             "parameters": [record.id for record in pending.records], "too": origin.too[:MAX_TOO],
         }  # fmt: skip
         recorder.emit("non_finite", pending.site, data, inputs=origin.inputs, loss=pending.loss)
+
+
+def _on_gpu(records: list[LeafRecord]) -> bool:
+    return any(t.is_cuda for record in records if (t := record.ref()) is not None)
 
 
 def _broken(record: LeafRecord) -> bool:

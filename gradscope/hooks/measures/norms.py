@@ -4,6 +4,7 @@ norm, the vectors of spectral norm. Looked at now and then, only where something
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, own, parts
-from gradscope.hooks.recorder.values import first_numbers, measurable
+from gradscope.hooks.recorder.values import first_of, measurable, rounded
 
 MOST_LAYERS = 3  # looked at in one model
 MOST_ELEMENTS = 1 << 20  # of a weight whose largest singular value is measured
@@ -36,7 +37,7 @@ class Norms(Hook):
 
     def install(self) -> None:
         self.calls: dict[tuple[int, bool], int] = {}  # (module, training) → outermost calls
-        self.before: list[tuple[ModuleRecord, Any, list[float]]] = []
+        self.before: list[tuple[ModuleRecord, Any, torch.Tensor]] = []
         self.drifts: dict[int, dict[str, Any]] = {}
         self.evaluated: dict[int, Statistics] = {}
         self.measured: set[int] = set()
@@ -61,7 +62,7 @@ class Norms(Hook):
         if training:
             frozen = [r for r in layers if r.id not in self.drifts and _frozen(r.ref())]
             for one in frozen[:MOST_LAYERS]:
-                self.before.append((one, site, first_numbers(one.ref().running_mean)))
+                self.before.append((one, site, first_of(one.ref().running_mean)))
         else:
             for one in [r for r in layers if not in_training(r.ref())][:MOST_LAYERS]:
                 self._evaluated(one, site)
@@ -73,31 +74,41 @@ class Norms(Hook):
 
     def _evaluated(self, record: ModuleRecord, site: int) -> None:
         layer: Any = record.ref()
-        now: dict[str, Any] = {
-            "mean": first_numbers(layer.running_mean),
-            "var": first_numbers(layer.running_var),
-        }
-        now["batches"] = int(layer.num_batches_tracked) if layer.num_batches_tracked is not None else None
-        now["version"] = version_of(layer.weight) if layer.weight is not None else 0
-        known = self.evaluated.get(record.id)
-        if known is None:
-            self.evaluated[record.id] = Statistics(site, record.id, record.root, now, now)
-        else:
-            known.last, known.site = now, site
+        version = version_of(layer.weight) if layer.weight is not None else 0
+        counted = [layer.num_batches_tracked] if layer.num_batches_tracked is not None else []
+
+        def keep(mean: torch.Tensor, var: torch.Tensor, *batches: torch.Tensor) -> None:
+            now = {
+                "mean": rounded(mean), "var": rounded(var),
+                "batches": int(batches[0]) if batches else None, "version": version,
+            }  # fmt: skip
+            known = self.evaluated.get(record.id)
+            if known is None:
+                self.evaluated[record.id] = Statistics(site, record.id, record.root, now, now)
+            else:
+                known.last, known.site = now, site
+
+        of_it = first_of(layer.running_mean), first_of(layer.running_var), *counted
+        self.recorder.arrivals.when_here(of_it, keep)
 
     def _after(self, module: Any, record: ModuleRecord, site: int) -> None:
         for layer, where, before in self.before:
-            kept = layer.ref()
-            after = first_numbers(kept.running_mean) if kept is not None else before
-            if after != before:
-                self.drifts[layer.id] = {
-                    "site": where, "called": record.id, "module": layer.id, "name": "running_mean",
-                    "before": before, "after": after,
-                }  # fmt: skip
+            if (kept := layer.ref()) is not None:
+                both = before, first_of(kept.running_mean)
+                self.recorder.arrivals.when_here(both, partial(self._compare, record, layer, where))
         self.before = []
         if not in_training(module) and record.id not in self.trained and record.id not in self.measured:
             self.measured.add(record.id)
             self._spectral(module, record, site)
+
+    def _compare(
+        self, called: ModuleRecord, layer: ModuleRecord, where: int, before: torch.Tensor, after: torch.Tensor
+    ) -> None:
+        if rounded(before) != rounded(after):
+            self.drifts[layer.id] = {
+                "site": where, "called": called.id, "module": layer.id, "name": "running_mean",
+                "before": rounded(before), "after": rounded(after),
+            }  # fmt: skip
 
     def _spectral(self, module: Any, record: ModuleRecord, site: int) -> None:
         """Measures weights that spectral norm should have brought to a largest singular value of 1."""
@@ -112,10 +123,13 @@ class Norms(Hook):
                 if not 0 < weight.numel() <= MOST_ELEMENTS:
                     continue
                 with torch.no_grad():
-                    matrix = hook.reshape_weight_to_matrix(weight.detach())
-                    norm = float(torch.linalg.matrix_norm(matrix.float(), 2))
-                data = {"module": known.id, "name": hook.name, "norm": round(norm, 6), "called": record.id}
-                self.recorder.emit("spectral", site, data)
+                    matrix = hook.reshape_weight_to_matrix(weight.detach()).float()
+                data = {"module": known.id, "name": hook.name, "called": record.id}
+                self.recorder.arrivals.when_here((matrix,), partial(self._tell_norm, site, data))
+
+    def _tell_norm(self, site: int, data: dict[str, Any], matrix: torch.Tensor) -> None:
+        norm = float(torch.linalg.matrix_norm(matrix, 2))
+        self.recorder.emit("spectral", site, {**data, "norm": round(norm, 6)})
 
     def _tell(self) -> None:
         """At the end of the run, when it is known which parameters stayed frozen."""

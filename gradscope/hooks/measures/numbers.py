@@ -16,9 +16,9 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import float_norms, grad_of, profiling
-from gradscope.hooks.measures.arriving import Arriving, send
+from gradscope.hooks.recorder.arrivals import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import measurable, norm_on_device
 from gradscope.store import pack, pack_norms
 
 SHARE = 0.005  # of the run's time, while sampling sleeps
@@ -168,10 +168,4 @@ def _norms(grads: list[torch.Tensor]) -> torch.Tensor:
         norms = torch.stack(float_norms(grads))
         if norms.device.type != "cpu" or bool(norms.isfinite().all()):
             return norms
-    return torch.stack([_norm(grad) for grad in grads])
-
-
-def _norm(grad: torch.Tensor) -> torch.Tensor:
-    wide = torch.float64 if grad.dtype.is_floating_point else torch.complex128
-    norm: torch.Tensor = torch.linalg.vector_norm(grad, dtype=wide)
-    return norm
+    return torch.stack([norm_on_device(grad) for grad in grads])

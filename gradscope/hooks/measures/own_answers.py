@@ -1,5 +1,5 @@
 """Whether the ids that an embedding looks up are the targets of a classification loss, place by place or each the one
-before its target, at the first calls of each loss from a place; on the CPU only."""
+before its target, at the first calls of each loss from a place."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, TypeGuard
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_CLASSES
-from gradscope.hooks.recorder.values import measurable
 
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
 FEW = 8  # places: in fewer it says little that they are equal
@@ -56,11 +55,13 @@ class OwnAnswers(Hook):
         site = self.recorder.sites.current(frame)
         if site in self.ids or len(self.ids) < SITES:
             self.lookups += 1
-            with torch.no_grad(), private.aside():
-                self.ids[site] = ids.detach().clone()
+            self.recorder.arrivals.when_here((ids,), lambda ids: self._keep(site, ids))
+
+    def _keep(self, site: int, ids: torch.Tensor) -> None:
+        self.ids[site] = ids.clone()
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if not self.ids or not torch.is_grad_enabled():
+        if not self.lookups or not torch.is_grad_enabled():
             return
         given = by_name(ARGUMENTS, args, kwargs)
         target = given.get("target")
@@ -70,22 +71,28 @@ class OwnAnswers(Hook):
         compared = self.losses.setdefault(site, _Compared(name))
         if compared.calls >= CALLS:
             return
+        left_out = given.get("ignore_index", -100)
+        self.recorder.arrivals.when_here(
+            (target,), lambda target: self._compare(compared, target.flatten(), left_out)
+        )
+
+    def _compare(self, compared: _Compared, wanted: torch.Tensor, left_out: Any) -> None:
+        if not self.ids:
+            return
         compared.calls += 1
-        with torch.no_grad(), private.aside():
-            wanted = target.detach().flatten()
-            counts = wanted != given.get("ignore_index", -100)
-            several = int(counts.sum()) * 2 >= len(wanted) and len(wanted[counts].unique()) > 1
-            for looked_up, ids in self.ids.items():
-                for axis in _moved(ids, wanted, counts) if several else ():
-                    compared.before[looked_up, axis] = compared.before.get((looked_up, axis), 0) + 1
-                if ids.numel() != len(wanted):
-                    continue
-                if several and torch.equal(ids.flatten()[counts], wanted[counts]):
-                    compared.alike[looked_up] = compared.alike.get(looked_up, 0) + 1
-                else:
-                    compared.other.add(looked_up)
+        counts = wanted != left_out
+        several = int(counts.sum()) * 2 >= len(wanted) and len(wanted[counts].unique()) > 1
+        for looked_up, ids in self.ids.items():
+            for axis in _moved(ids, wanted, counts) if several else ():
+                compared.before[looked_up, axis] = compared.before.get((looked_up, axis), 0) + 1
+            if ids.numel() != len(wanted):
+                continue
+            if several and torch.equal(ids.flatten()[counts], wanted[counts]):
+                compared.alike[looked_up] = compared.alike.get(looked_up, 0) + 1
+            else:
+                compared.other.add(looked_up)
         if compared.calls >= CALLS and all(one.calls >= CALLS for one in self.losses.values()):
-            self.ids = {}
+            self.ids, self.lookups = {}, 0
 
     def _tell(self) -> None:
         for site, compared in self.losses.items():
@@ -122,6 +129,4 @@ def _moved(ids: torch.Tensor, wanted: torch.Tensor, counts: torch.Tensor) -> Ite
 
 
 def _is_ids(t: Any) -> TypeGuard[torch.Tensor]:
-    if not isinstance(t, torch.Tensor) or not measurable(t) or not t.is_cpu or t.dtype != torch.int64:
-        return False
-    return t.layout is torch.strided and FEW <= t.numel() <= MAX_ELEMENTS
+    return can_be_asked(t, MAX_ELEMENTS) and t.dtype == torch.int64 and t.numel() >= FEW

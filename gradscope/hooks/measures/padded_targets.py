@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_CLASSES
 from gradscope.hooks.recorder.values import measurable
 
@@ -39,33 +39,35 @@ class PaddedTargets(Hook):
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(EMBEDDING, args, kwargs)
-        padding, weight, tokens = given.get("padding_idx"), given.get("weight"), given.get("input")
+        padding, weight = given.get("padding_idx"), given.get("weight")
+        tokens: Any = given.get("input")
         if not isinstance(weight, torch.Tensor) or weight.dim() != 2:
             return
         if isinstance(padding, int):
             self.padding[len(weight)] = padding % len(weight)
         elif torch.is_grad_enabled() and isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
             site = self.recorder.sites.current(frame)
-            if self.looked[site] >= FIRST or not measurable(tokens) or not tokens.is_cpu:
+            if self.looked[site] >= FIRST or not can_be_asked(tokens, MAX_TOKENS):
                 return
             self.looked[site] += 1
-            if tokens.dtype == torch.int64 and 0 < tokens.numel() <= MAX_TOKENS:
-                with torch.no_grad(), private.aside():
-                    for turned in (False, True):
-                        found = _runs(tokens.detach().t() if turned else tokens.detach())
-                        if found is not None:
-                            self.shown[len(weight), tuple(tokens.shape), turned] = found
+            if tokens.dtype == torch.int64:
+                rows = len(weight)
+                self.recorder.arrivals.when_here((tokens,), lambda tokens: self._look_at(rows, tokens))
+
+    def _look_at(self, rows: int, tokens: torch.Tensor) -> None:
+        for turned in (False, True):
+            found = _runs(tokens.t() if turned else tokens)
+            if found is not None:
+                self.shown[rows, tuple(tokens.shape), turned] = found
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not (self.padding or self.shown) or not torch.is_grad_enabled():
             return
         given = by_name(ARGUMENTS, args, kwargs)
-        scores, target = given.get("input"), given.get("target")
-        if scores is None or target is None or not measurable(scores) or not measurable(target):
+        scores, target = given.get("input"), given.get("target")  # type: Any, Any
+        if scores is None or not measurable(scores) or not can_be_asked(target, MAX_ELEMENTS):
             return
-        if scores.dim() < 2 or target.dtype != torch.int64 or not target.is_cpu:
-            return
-        if not 0 < target.numel() <= MAX_ELEMENTS:
+        if scores.dim() < 2 or target.dtype != torch.int64:
             return
         if given.get("reduction", "mean") == "none" or given.get("weight") is not None:
             return  # the program may leave it out itself
@@ -74,10 +76,15 @@ class PaddedTargets(Hook):
             return
         classes, left_out = scores.shape[1], given.get("ignore_index", -100)
         index = self.padding.get(classes)
-        if index is None:
-            self._look_for(site, name, target, classes, left_out)
-        elif left_out != index:
-            self._tell(site, name, target, classes, index, named=True)
+
+        def look(target: torch.Tensor) -> None:
+            if index is None:
+                self._look_for(site, name, target, classes, left_out)
+            else:
+                self._tell(site, name, target, classes, index, named=True)
+
+        if left_out != index:
+            self.recorder.arrivals.when_here((target,), look)
 
     def _look_for(self, site: int, name: str, target: torch.Tensor, classes: int, left_out: object) -> None:
         """Tells of targets that have the padding that the tokens of an embedding show."""
@@ -86,19 +93,18 @@ class PaddedTargets(Hook):
         self.looked[site] += 1
         for (rows, form, turned), (index, marked, places) in self.shown.items():
             if rows == classes and places.numel() == target.numel() and left_out != index:
-                with torch.no_grad(), private.aside():
-                    stands = target.detach().reshape(form) == index
-                    same = _same_runs(stands.t() if turned else stands, places)
-                if same:
+                stands = target.reshape(form) == index
+                if _same_runs(stands.t() if turned else stands, places):
                     self._tell(site, name, target, classes, index, marked=marked)
                     return
 
     def _tell(
         self, site: int, name: str, target: torch.Tensor, classes: int, index: int, **more: bool
     ) -> None:
+        if site in self.told:
+            return
         self.told.add(site)
-        with torch.no_grad(), private.aside():
-            share = int((target.detach() == index).sum()) / target.numel()
+        share = int((target == index).sum()) / target.numel()
         found = {"name": name, "index": index, "classes": classes, "share": share, **more}
         self.recorder.emit("padded_targets", site, found)
 
@@ -114,7 +120,7 @@ def _runs(rows: torch.Tensor) -> tuple[int, bool, torch.Tensor] | None:
         lengths, reached = places.sum(1), places.any(0).nonzero()
         if int(lengths.max()) < 2 or int(lengths.min()) == int(lengths.max()):
             continue
-        end, count = int(reached[-1]), torch.arange(rows.shape[1])
+        end, count = int(reached[-1]), torch.arange(rows.shape[1], device="cpu")
         wanted = (count <= end) & (count > end - lengths.unsqueeze(1))
         if int((lengths > 0).sum()) * 2 < len(rows) or not bool((places == wanted).all()):
             continue

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.values import measurable
 
 MAX_ELEMENTS = 10_000_000
@@ -27,15 +27,16 @@ class Padding(Hook):
         weight: Any = given.get("weight")
         if padding is None or not isinstance(tokens, torch.Tensor) or not torch.is_grad_enabled():
             return
-        if not measurable(tokens) or not measurable(weight) or not tokens.is_cpu:
-            return
-        if not weight.requires_grad or not 0 < tokens.numel() <= MAX_ELEMENTS:
+        if not can_be_asked(tokens, MAX_ELEMENTS) or not measurable(weight) or not weight.requires_grad:
             return
         leaf = self.recorder.ledger.of(weight).id
         if leaf in self.told:
             return
         self.told.add(leaf)
-        with torch.no_grad(), private.aside():
-            share = int((tokens == padding % len(weight)).sum()) / tokens.numel()
-        site = self.recorder.sites.current(frame)
-        self.recorder.emit("padding", site, {"parameter": leaf, "share": share})
+        site, index = self.recorder.sites.current(frame), padding % len(weight)
+
+        def tell(tokens: torch.Tensor) -> None:
+            share = int((tokens == index).sum()) / tokens.numel()
+            self.recorder.emit("padding", site, {"parameter": leaf, "share": share})
+
+        self.recorder.arrivals.when_here((tokens,), tell)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks._torch import float_norms, grad_of
-from gradscope.hooks.measures.arriving import Arriving, send
+from gradscope.hooks.recorder.arrivals import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 

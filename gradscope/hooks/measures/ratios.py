@@ -10,9 +10,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.values import readable
+from gradscope.hooks.recorder.arrivals import can_be_asked
 
 NEAR = 2e-6
 MAX_ELEMENTS = 100_000
@@ -47,17 +46,19 @@ class Ratios(Hook):
         site = self.recorder.sites.current(frame)
         if site in self.off or (site not in self.seen and len(self.seen) >= MAX_SITES):
             return
-        if not readable(ratio, MAX_ELEMENTS) or ratio.numel() == 1:
+        if not can_be_asked(ratio, MAX_ELEMENTS) or ratio.numel() == 1:
             return
-        with torch.no_grad(), private.aside():
-            away = float((ratio.detach() - 1).abs().max())
-        if not away <= NEAR:
+        self.clipped = weakref.ref(result), site
+        self.recorder.arrivals.when_here((ratio,), lambda ratio: self._count(site, ratio))
+
+    def _count(self, site: int, ratio: torch.Tensor) -> None:
+        away = float((ratio - 1).abs().max())
+        if not away <= NEAR or site in self.off:
             self.off.add(site)
             self.seen.pop(site, None)
             return
         told = self.seen.setdefault(site, {"calls": 0, "again": 0})
         told["calls"] += 1
-        self.clipped = weakref.ref(result), site
 
     def _weighed(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if self.clipped is None or len(args) != 2:
@@ -68,16 +69,20 @@ class Ratios(Hook):
             return
         self.clipped = None
         weights = args[1] if args[0] is mine else args[0]
-        told = self.seen.get(site)
-        if told is None or not isinstance(weights, torch.Tensor) or not readable(weights, MAX_ELEMENTS):
+        if site in self.off or not can_be_asked(weights, MAX_ELEMENTS):
             return
         if weights.requires_grad or weights.numel() == 1:
             return
-        with torch.no_grad(), private.aside():
-            values = set(weights.detach().flatten()[:MAX_VALUES].tolist())
+        steps = self.recorder.steps
+        self.recorder.arrivals.when_here((weights,), lambda weights: self._compare(site, weights, steps))
+
+    def _compare(self, site: int, weights: torch.Tensor, steps: int) -> None:
+        told = self.seen.get(site)
+        if told is None:
+            return
+        values = set(weights.flatten()[:MAX_VALUES].tolist())
         if len(values) < DIFFERENT or 2 * len(values) < min(weights.numel(), MAX_VALUES):
             return
-        steps = self.recorder.steps
         before = sum(self.values.get(value, steps) < steps for value in values)
         told["again"] += before >= KNOWN_AGAIN * len(values)
         if len(self.values) > MAX_VALUES:

@@ -1,5 +1,5 @@
 """Measures what goes into a network: the numbers that its first layers are given, at their first call from each place,
-with gradients on and, of a layer that was trained, off. On the CPU only."""
+with gradients on and, of a layer that was trained, off."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.values import measurable
 
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
@@ -46,19 +47,23 @@ class RawInputs(Hook):
         if site in self.found:
             return
         self.found[site] = None
-        if not given.is_cpu or not given.is_floating_point() or given.layout is not torch.strided:
+        if not given.is_floating_point() or not can_be_asked(given, MAX_ELEMENTS) or given.numel() == 1:
             return
-        if not 1 < given.numel() <= MAX_ELEMENTS:
-            return
+
+        def keep(numbers: torch.Tensor) -> None:
+            low, high, mean, std = numbers.tolist()
+            if math.isfinite(low) and math.isfinite(high):
+                self.trained |= {leaf}
+                self.found[site] = {
+                    "name": name, "parameter": leaf, "trains": trains,
+                    "low": low, "high": high, "mean": mean, "std": std,
+                }  # fmt: skip
+
         with torch.no_grad(), private.aside():
             numbers = given.detach().double()
-            low, high = (float(bound) for bound in torch.aminmax(numbers))
-            std, mean = (float(part) for part in torch.std_mean(numbers))
-        if math.isfinite(low) and math.isfinite(high):
-            self.trained |= {leaf}
-            self.found[site] = {
-                "name": name, "parameter": leaf, "trains": trains, "low": low, "high": high, "mean": mean, "std": std,
-            }  # fmt: skip
+            std, mean = torch.std_mean(numbers)
+            of_all = torch.stack([*torch.aminmax(numbers), mean, std])
+        self.recorder.arrivals.when_here((of_all,), keep)
 
     def _tell(self) -> None:
         for site, data in self.found.items():

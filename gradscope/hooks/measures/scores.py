@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.arrivals import can_be_asked
 
 MAX_ELEMENTS = 10_000_000
 
@@ -25,12 +24,13 @@ class Scores(Hook):
         if not isinstance(scores, torch.Tensor) or not scores.requires_grad or not torch.is_grad_enabled():
             return
         site = self.recorder.sites.current(frame)
-        if (site, name) in self.told or not measurable(scores) or not scores.is_cpu:
+        if (site, name) in self.told or not can_be_asked(scores, MAX_ELEMENTS):
             return
         self.told.add((site, name))
-        if scores.layout is not torch.strided or not 1 < scores.numel() <= MAX_ELEMENTS:
-            return
-        with torch.no_grad(), private.aside():
-            zeros = int((scores.detach() == 0).sum())
-        if zeros:
-            self.recorder.emit("zero_scores", site, {"name": name, "share": zeros / scores.numel()})
+
+        def tell(scores: torch.Tensor) -> None:
+            zeros = int((scores == 0).sum())
+            if zeros and scores.numel() > 1:
+                self.recorder.emit("zero_scores", site, {"name": name, "share": zeros / scores.numel()})
+
+        self.recorder.arrivals.when_here((scores,), tell)

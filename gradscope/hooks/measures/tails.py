@@ -1,5 +1,5 @@
 """Whether the rows of tokens that an embedding is given end alike, each after another length: with padding. At the
-first call of each embedding that is trained; on the CPU only."""
+first call of each embedding that is trained."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.arrivals import can_be_asked
 
 MAX_ELEMENTS = 1_000_000
 ROWS, PLACES = 4, 4  # at least
@@ -31,17 +30,19 @@ class Tails(Hook):
         tokens, weight = given.get("input"), given.get("weight")
         if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or not torch.is_grad_enabled():
             return
-        if weight is None or not measurable(tokens) or not tokens.is_cpu or not weight.requires_grad:
+        if weight is None or not can_be_asked(tokens, MAX_ELEMENTS) or not weight.requires_grad:
             return
         leaf = self.recorder.ledger.of(weight).id
-        if leaf in self.told or not 0 < tokens.numel() <= MAX_ELEMENTS:
+        if leaf in self.told:
             return
         self.told.add(leaf)
-        with torch.no_grad(), private.aside():
-            found = _tail(tokens) or _tail(tokens.t())
-        if found is not None:
-            site = self.recorder.sites.current(frame)
-            self.recorder.emit("tails", site, {"parameter": leaf, **found})
+        site = self.recorder.sites.current(frame)
+
+        def tell(tokens: torch.Tensor) -> None:
+            if (found := _tail(tokens) or _tail(tokens.t())) is not None:
+                self.recorder.emit("tails", site, {"parameter": leaf, **found})
+
+        self.recorder.arrivals.when_here((tokens,), tell)
 
 
 def _tail(rows: torch.Tensor) -> dict[str, Any] | None:

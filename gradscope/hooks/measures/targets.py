@@ -10,9 +10,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_NUMBERS
-from gradscope.hooks.recorder.values import measurable
 
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
 DIVERGENCE = "kl_div"
@@ -46,38 +45,44 @@ class Targets(Hook):
         if (site, name) in self.told:
             return
         self.told.add((site, name))
-        if not measurable(target) or not target.is_cpu:
+        if not can_be_asked(target, MAX_ELEMENTS):
             return
         if not target.is_floating_point() and (name not in SIGNED or target.is_complex()):
             return
-        if not 0 < target.numel() <= MAX_ELEMENTS or target.layout is not torch.strided:
-            return
-        with torch.no_grad(), private.aside():
-            numbers = target.detach()
-            numbers = numbers if numbers.is_floating_point() else numbers.float()
-            low, high = (float(bound) for bound in torch.aminmax(numbers))
-            if not math.isfinite(low) or not math.isfinite(high):
-                return
-            outside = {
-                "below_minus_one": numbers < -1 - ROUNDING,
-                "below_zero": numbers < -ROUNDING,
-                "above_one": numbers > 1 + ROUNDING,
-                "below_half": numbers < 0.5 - ROUNDING,
-                "above_half": numbers > 0.5 + ROUNDING,
-            }
-            data = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
-            plain = name in BINARY and low >= 0 and high <= 1 and not _weighted(name, args, kwargs or {})
-            if plain:
-                data["floor"] = _entropy(numbers)
-            if plain or name in SIGNED or name == CLASSES:
-                between = (numbers > ROUNDING) & (numbers < 1 - ROUNDING)
-                data["between"] = int(between.sum()) / numbers.numel()
-            if name == CLASSES and numbers.dim() > 1:
-                data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
-            if name == DIVERGENCE:
-                logs = args[5] if len(args) > 5 else (kwargs or {}).get("log_target", False)
-                data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())
-        recorder.emit("targets", site, {"name": name, "low": low, "high": high, **data})
+        weighted = name in BINARY and _weighted(name, args, kwargs or {})
+        logs = args[5] if len(args) > 5 else (kwargs or {}).get("log_target", False)
+
+        def tell(numbers: torch.Tensor) -> None:
+            if (data := _measured(name, numbers, weighted, logs)) is not None:
+                recorder.emit("targets", site, {"name": name, **data})
+
+        recorder.arrivals.when_here((target,), tell)
+
+
+def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) -> dict[str, Any] | None:
+    numbers = numbers if numbers.is_floating_point() else numbers.float()
+    low, high = (float(bound) for bound in torch.aminmax(numbers))
+    if not math.isfinite(low) or not math.isfinite(high):
+        return None
+    outside = {
+        "below_minus_one": numbers < -1 - ROUNDING,
+        "below_zero": numbers < -ROUNDING,
+        "above_one": numbers > 1 + ROUNDING,
+        "below_half": numbers < 0.5 - ROUNDING,
+        "above_half": numbers > 0.5 + ROUNDING,
+    }
+    data = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
+    plain = name in BINARY and low >= 0 and high <= 1 and not weighted
+    if plain:
+        data["floor"] = _entropy(numbers)
+    if plain or name in SIGNED or name == CLASSES:
+        between = (numbers > ROUNDING) & (numbers < 1 - ROUNDING)
+        data["between"] = int(between.sum()) / numbers.numel()
+    if name == CLASSES and numbers.dim() > 1:
+        data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
+    if name == DIVERGENCE:
+        data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())
+    return {"low": low, "high": high, **data}
 
 
 def _weighted(name: str, args: Any, kwargs: Any) -> bool:

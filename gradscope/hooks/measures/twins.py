@@ -8,10 +8,9 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.looks import Looks
-from gradscope.hooks.recorder.values import readable
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 1_000_000
@@ -41,13 +40,14 @@ class Twins(Hook):
         site = self.recorder.sites.current(frame)
         if site in self.apart or not self.looks.due(site):
             return
-        if not all(readable(t, MAX_ELEMENTS) for t in sides):
+        if not all(can_be_asked(t, MAX_ELEMENTS) for t in sides):
             return
         if one.shape != other.shape or one.dim() < 2 or one.numel() == 1:
             return
-        with torch.no_grad(), private.aside():
-            same = torch.equal(one.detach(), other.detach())
-        if not same:
+        self.recorder.arrivals.when_here(sides, lambda *sides: self._count(site, name, *sides))
+
+    def _count(self, site: int, name: str, one: torch.Tensor, other: torch.Tensor) -> None:
+        if site in self.apart or not torch.equal(one, other):
             self.apart.add(site)
             self.seen.pop(site, None)
             return

@@ -9,10 +9,9 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.looks import Looks
-from gradscope.hooks.recorder.values import readable
 
 ADDED = ("add", "__add__", "__radd__", "__iadd__", "add_")
 FILLED = ("masked_fill", "masked_fill_")
@@ -58,13 +57,15 @@ class WholeMasks(Hook):
         if not mask.dim() or mask.shape[-1] < 2:
             return
         site = self.recorder.sites.current(frame)
-        if site in self.others or not self.looks.due(site) or not readable(mask, MAX_ELEMENTS):
+        if site in self.others or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
             return
-        with torch.no_grad(), private.aside():
-            first = float(mask.detach().flatten()[0])
-            whole = first == 1 if mask.dtype is torch.bool else first <= LOW
-            whole = whole and bool((mask.detach() == mask.detach().flatten()[0]).all())
-        if not whole:
+        self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, name, mask))
+
+    def _count(self, site: int, name: str, mask: torch.Tensor) -> None:
+        first = float(mask.flatten()[0])
+        whole = first == 1 if mask.dtype is torch.bool else first <= LOW
+        whole = whole and bool((mask == mask.flatten()[0]).all())
+        if not whole or site in self.others:
             self.others.add(site)
             self.seen.pop(site, None)
             return

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.values import measurable
 
 CALLS = 3  # looked at, per line: a mask may let all in at first
@@ -20,6 +20,7 @@ class ZeroOnes(Hook):
 
     def install(self) -> None:
         self.looks: dict[int, int] = {}  # site → calls still to be looked at
+        self.told: set[int] = set()
         self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
 
     def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -29,20 +30,24 @@ class ZeroOnes(Hook):
         mask = args[place]
         if mask.requires_grad or not args[1 - place].requires_grad or mask.dim() == 0 or mask.is_complex():
             return
-        if not mask.is_cpu or not 1 < mask.numel() <= MAX_ELEMENTS:
+        if not can_be_asked(mask, MAX_ELEMENTS) or mask.numel() == 1:
             return
         site = self.recorder.sites.current(frame)
         left = self.looks.get(site, CALLS)
-        if not left or mask.layout is not torch.strided:
+        if not left:
             return
         self.looks[site] = left - 1
-        with torch.no_grad(), private.aside():
-            found = _look(mask.detach())
-        if found is None:
-            self.looks[site] = 0  # other numbers
-        elif found:
-            self.looks[site] = 0
-            self.recorder.emit("zero_ones", site, {"place": place, "shape": list(mask.shape), **found})
+
+        def tell(mask: torch.Tensor) -> None:
+            found = _look(mask)
+            if found is None:
+                self.looks[site] = 0  # other numbers
+            elif found and site not in self.told:
+                self.looks[site] = 0
+                self.told.add(site)
+                self.recorder.emit("zero_ones", site, {"place": place, "shape": list(mask.shape), **found})
+
+        self.recorder.arrivals.when_here((mask,), tell)
 
 
 def _look(mask: Any) -> dict[str, Any] | None:

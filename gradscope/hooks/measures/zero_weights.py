@@ -1,14 +1,18 @@
 """Which parameters hold nothing but zeros after some steps: two such in a row leave each other without a
-gradient. Looked at before the steps 4, 8, 16, … of each optimizer, on the CPU only."""
+gradient. Looked at before the steps 4, 8, 16, … of each optimizer."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 
@@ -34,12 +38,28 @@ class ZeroWeights(Hook):
         count = self.steps[number] = self.steps.get(number, 0) + 1
         if count < FIRST or count & (count - 1):
             return
+        others = list(self.recorder.ledger.records.values())[:MOST]
         with private.aside():
-            self.zero[number] = {record.id for record in records if _is_zero(record)}
-            others = list(self.recorder.ledger.records.values())[:MOST]
-            self.frozen = {
-                r.id for r in others if r.declared and not r.optimizers and _is_frozen(r) and _is_zero(r)
-            }
+            self._ask(records, partial(self.zero.__setitem__, number))
+            self._ask([r for r in others if r.declared and not r.optimizers and _is_frozen(r)], self._keep)
+
+    def _keep(self, frozen: set[int]) -> None:
+        self.frozen = frozen
+
+    def _ask(self, records: list[LeafRecord], then: Callable[[set[int]], object]) -> None:
+        """Which of them hold nothing but zeros."""
+        held = [(r.id, t) for r in records if (t := _weight(r)) is not None]
+        if len({t.device for _, t in held}) != 1:
+            then(set())
+            return
+        if held[0][1].is_cpu:
+            then({id for id, t in held if _is_zero(t)})
+            return
+
+        def tell(some: torch.Tensor) -> None:
+            then({id for (id, _), other in zip(held, some.tolist(), strict=True) if not other})
+
+        self.recorder.arrivals.when_here((torch.stack([t.any() for _, t in held]),), tell)
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         self.site = site
@@ -56,11 +76,11 @@ def _is_frozen(record: LeafRecord) -> bool:
     return t is not None and measurable(t) and not t.requires_grad and t.dim() > 1
 
 
-def _is_zero(record: LeafRecord) -> bool:
+def _weight(record: LeafRecord) -> torch.Tensor | None:
     t = record.ref()
-    if t is None or not measurable(t) or not t.is_cpu or not t.is_floating_point():
-        return False
-    if not t.numel() or t.layout is not torch.strided:
-        return False
-    numbers = t.detach().flatten()
+    return t.detach() if can_be_asked(t, sys.maxsize) and t.is_floating_point() else None
+
+
+def _is_zero(t: torch.Tensor) -> bool:
+    numbers = t.flatten()
     return not bool(numbers[0]) and not bool(numbers.any())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,7 +77,7 @@ class Dropouts(Hook):
         rate = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
         active = args[13] if len(args) > 13 else kwargs.get("training", True)
         if rate and active and self._suspect():
-            self._tell(name, float(rate), frame, dict)
+            self._tell(name, float(rate), frame, lambda: None)
 
     def _follow(self, op: str, rate: float, frame: Any) -> None:
         """Whether a rate that was one number until the first evaluation is zero in training from there on."""
@@ -140,30 +141,39 @@ class Dropouts(Hook):
         if key in self.told:
             return
         self.told.add(key)
+        told = recorder.emit("dropout", site, {"module": record.id, "op": name, "p": rate})
         with private.aside():
-            change = measure()
-        recorder.emit("dropout", site, {"module": record.id, "op": name, "p": rate, **change})
+            number = measure()
+        if number is None:
+            return
+
+        def put(number: torch.Tensor) -> None:
+            if math.isfinite(number):
+                told["moved" if name == ATTENTION else "zeroed"] = float(number)
+
+        recorder.arrivals.when_here((number,), put)
 
 
-def _zeroed(given: Any, result: Any) -> dict[str, float]:
-    """Which part of the input the call set to zero."""
-    if not measurable(given) or not measurable(result):
-        return {}
-    kept = given.detach() != 0
-    if given is result or not bool(kept.any()):
-        return {}
-    gone = (result.detach() == 0) & kept
-    return {"zeroed": round(float(gone.sum()) / float(kept.sum()), 4)}
+def _zeroed(given: Any, result: Any) -> torch.Tensor | None:
+    """Which part of the input the call set to zero, NaN where it was zero before."""
+    if not measurable(given) or not measurable(result) or given is result:
+        return None
+    with torch.no_grad():
+        kept = given.detach() != 0
+        gone = (result.detach() == 0) & kept
+        share: torch.Tensor = (gone.sum().double() / kept.sum()).round(decimals=4)
+        return share
 
 
-def _moved(args: Any, kwargs: Any, result: Any) -> dict[str, float]:
+def _moved(args: Any, kwargs: Any, result: Any) -> torch.Tensor | None:
     """How far the result is from the one without dropout, which draws no random numbers."""
     if not measurable(result) or not all(measurable(t) for t in args[:3]):
-        return {}
+        return None
     if len(args) > 4:
         args = (*args[:4], 0.0, *args[5:])
     else:
         kwargs = {**kwargs, "dropout_p": 0.0}
     with torch.no_grad():
         plain = torch.nn.functional.scaled_dot_product_attention(*args, **kwargs)
-    return {"moved": round(float((result.detach() - plain).abs().max()), 6)}
+        far: torch.Tensor = (result.detach() - plain).abs().max().double().round(decimals=6)
+        return far

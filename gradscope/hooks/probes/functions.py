@@ -82,6 +82,8 @@ class FunctionMode(TorchFunctionMode):
         watch = self.hook.before_write
         if watch is not None and handler.endswith("_"):
             watch(handler, args, kwargs, sys._getframe(1))
+        if handler in self.hook.before:
+            self._announce(handler, args, kwargs, sys._getframe(1))
         try:
             result = func(*args, **kwargs) if kwargs else func(*args)
         except Exception as error:
@@ -110,6 +112,19 @@ class FunctionMode(TorchFunctionMode):
         recorder.own_time += perf_counter() - began
         return result
 
+    def _announce(self, name: str, args: Any, kwargs: Any, frame: Any) -> None:
+        recorder = self.recorder
+        began = perf_counter()
+        recorder.paused += 1
+        try:
+            for told in self.hook.before[name]:
+                told(name, args, kwargs, frame)
+        except BaseException as error:
+            recorder.fault(f"before {name}", error)
+        finally:
+            recorder.paused -= 1
+        recorder.own_time += perf_counter() - began
+
 
 def refused() -> NoReturn:
     """Torch takes a mode that gives NotImplemented for one that could not say, and calls the function
@@ -126,6 +141,7 @@ class Functions(Hook):
         super().__init__(recorder)
         self.special: dict[Any, Any] = {}
         self.before_write: Callable[..., None] | None = None
+        self.before: dict[str, list[Callable[..., None]]] = {}  # op → told before each call, while looking
         self.after: dict[str, list[Callable[..., None]]] = {}  # op → told of each call, while looking
         self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
         self.on_set_requires_grad: Callable[[], None] | None = None
@@ -183,6 +199,11 @@ class Functions(Hook):
         """Has `told(name, args, kwargs, result, frame)` called after each call of these ops that is looked at."""
         for name in names:
             self.after.setdefault(name, []).append(told)
+
+    def precede(self, names: Iterable[str], told: Callable[..., None]) -> None:
+        """Has `told(name, args, kwargs, frame)` called before each call of these ops that is looked at."""
+        for name in names:
+            self.before.setdefault(name, []).append(told)
 
     # -- the mode on and off --------------------------------------------------------
 
@@ -345,9 +366,7 @@ class Functions(Hook):
             if record.state != "used" or not recorder.ledger.by_hand.replaced_by(record, old, grad, site):
                 record.state = "fresh"
         elif record is not None:
-            dropped, read, norm = recorder.ledger.zeroed([record], to_none=True)
-            data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
-            recorder.emit("zero_grad", recorder.sites.current(frame), data, norm=norm)
+            recorder.ledger.cleared([record], True, recorder.sites.current(frame), by="hand")
 
     def _set_data(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         result = func(*args)

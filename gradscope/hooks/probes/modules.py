@@ -17,7 +17,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.growth import held
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, parameters, parts
-from gradscope.hooks.recorder.values import find_tensors, first_numbers, measurable
+from gradscope.hooks.recorder.values import find_tensors, first_of, measurable, rounded
 
 ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
 
@@ -158,9 +158,9 @@ class Modules(Hook):
 
     def _stats(
         self, module: Any, record: ModuleRecord, site: int
-    ) -> list[tuple[int, str, Any, list[float]]] | None:
+    ) -> list[tuple[int, str, Any, torch.Tensor]] | None:
         """Running statistics before a call in training mode, once per line."""
-        found: list[tuple[int, str, Any, list[float]]] = []
+        found: list[tuple[int, str, Any, torch.Tensor]] = []
         try:
             if (record.id, site) in self.measured or not in_training(module):
                 return None
@@ -175,7 +175,7 @@ class Modules(Hook):
                         and len(found) < 3
                         and measurable(m.running_mean)
                     ):
-                        found.append((known.id, "running_mean", m, first_numbers(m.running_mean)))
+                        found.append((known.id, "running_mean", m, first_of(m.running_mean)))
         except BaseException as error:
             self.recorder.fault("measuring statistics", error)
         return found
@@ -210,12 +210,7 @@ class Modules(Hook):
                 frozen.append(k)
         first: dict[str, Any] = {}
         if stats:
-            moved = []
-            for owner, name, m, before in stats:
-                after = first_numbers(getattr(m, name))
-                if after != before:
-                    moved.append({"module": owner, "name": name, "before": before, "after": after})
-            first["stats"] = moved
+            first["stats"] = self._drifted(stats)
         grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         builds = any(t.requires_grad for t in tensors)
         if builds:
@@ -236,6 +231,21 @@ class Modules(Hook):
             },
             **first,
         )  # fmt: skip
+
+    def _drifted(self, stats: list[tuple[int, str, Any, torch.Tensor]]) -> list[dict[str, Any]]:
+        """Those statistics that have changed; from a GPU they come before the segment is stored, or never."""
+        moved: list[dict[str, Any]] = []
+        for owner, name, m, old in stats:
+
+            def compare(
+                before: torch.Tensor, after: torch.Tensor, owner: int = owner, name: str = name
+            ) -> None:
+                if rounded(before) != rounded(after):
+                    numbers = {"before": rounded(before), "after": rounded(after)}
+                    moved.append({"module": owner, "name": name, **numbers})
+
+            self.recorder.arrivals.when_here((old, first_of(getattr(m, name))), compare)
+        return moved
 
     # -- train and eval ----------------------------------------------------------------
 

@@ -298,7 +298,7 @@ class Optimizers(Hook):
                             site = recorder.sites.current(sys._getframe(1))
                             number = self._register(optimizer, site)
                             to_none = _to_none(*args, **kwargs)
-                            self._emit_zero(
+                            recorder.ledger.cleared(
                                 self._records(optimizer), to_none, site, by="optimizer", optimizer=number
                             )
                 except BaseException as error:
@@ -342,7 +342,7 @@ class Optimizers(Hook):
                             )
                             records = [recorder.ledger.of(p) for p in module.parameters()]
                             to_none = _to_none(*args, **kwargs)
-                            self._emit_zero(records, to_none, site, by="module", module=record.id)
+                            recorder.ledger.cleared(records, to_none, site, by="module", module=record.id)
                 except BaseException as error:
                     recorder.fault("recording zero_grad", error)
                 finally:
@@ -370,11 +370,6 @@ class Optimizers(Hook):
                     recorder.functions.resume()
             except BaseException as error:
                 recorder.fault("recording zero_grad", error)
-
-    def _emit_zero(self, records: list[Any], to_none: bool, site: int, **by: Any) -> None:
-        dropped, read, norm = self.recorder.ledger.zeroed(records, to_none)
-        data = {**by, "parameters": [r.id for r in records], "dropped": dropped, "read": read}
-        self.recorder.emit("zero_grad", site, data, norm=norm)
 
 
 def _wrapped(optimizer: Any) -> Any:

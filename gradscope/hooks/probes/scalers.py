@@ -13,6 +13,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._torch import GradScaler
+from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.values import find_tensors
 from gradscope.tracebacks import text_of
 
@@ -65,9 +66,20 @@ class Scalers(Hook):
                 if name == "scale":
                     self._remember(result)
                 data = {"call": name, "scaler": number, "optimizer": optimizer, "error": failed}
-                recorder.emit("scaler", site, data, scale=_scale(scaler))
+                self._with_scale(recorder.emit("scaler", site, data), scaler)
         except BaseException as error:
             recorder.fault("recording a gradient scaler", error)
+
+    def _with_scale(self, first_only: dict[str, Any], scaler: Any) -> None:
+        """Puts the scale into what is told of a call; from a GPU it comes before the segment is stored, or never."""
+        if not can_be_asked(scaler._scale, 1):
+            return
+
+        def put(value: torch.Tensor) -> None:
+            if math.isfinite(value):
+                first_only["scale"] = float(value)
+
+        self.recorder.arrivals.when_here((scaler._scale,), put)
 
     def _remember(self, result: Any) -> None:
         tensors: list[Any] = []
@@ -81,7 +93,10 @@ class Scalers(Hook):
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         if self.count and accumulate:
             try:
-                self.recorder.emit("scaler", site, {"call": "backward", "scaled": self._scaled(roots)})
+                scaled = self._scaled(roots)
+                if scaled:
+                    self.recorder.scaled_pass = self.recorder.passes + 1
+                self.recorder.emit("scaler", site, {"call": "backward", "scaled": scaled})
             except BaseException as error:
                 self.recorder.fault("recording a gradient scaler", error)
 
@@ -108,10 +123,3 @@ def _above(numbers: set[int], nodes: list[Any]) -> bool:
         if number > first:
             nodes += [target for target, _ in node.next_functions if target is not None]
     return False
-
-
-def _scale(scaler: Any) -> float | None:
-    """The scale, where reading it waits for no device."""
-    value = scaler._scale
-    scale = float(value) if value is not None and value.device.type == "cpu" else math.inf
-    return scale if math.isfinite(scale) else None

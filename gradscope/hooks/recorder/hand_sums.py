@@ -41,9 +41,9 @@ class _Followed:
 class HandSums:
     """The used gradients that the program reads again, by the memory they are in."""
 
-    def __init__(self, state: State, zeroed: Callable[..., Any]):
+    def __init__(self, state: State, clear: Callable[..., None]):
         self.state = state
-        self.zeroed = zeroed  # the ledger's
+        self.clear = clear  # the ledger's
         self.followed: dict[int, _Followed] = {}
         self.roots: dict[int, int] = {}  # id of a record → the memory of its followed gradient
         self.usual: set[int] = set()  # ids of records whose last use was one of a sum
@@ -96,9 +96,7 @@ class HandSums:
 
     def _cleared(self, record: LeafRecord, site: int) -> None:
         """`p.grad.zero_()`: the same as a `zero_grad()` that covers one parameter."""
-        dropped, read, norm = self.zeroed([record], to_none=False)
-        data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
-        self.state.emit("zero_grad", site, data, norm=norm or None)
+        self.clear([record], False, site, by="hand")
 
     def replaced_by(self, record: LeafRecord, old: Any, new: Any, site: int) -> bool:
         """Whether `p.grad = p.grad + …` puts a sum with the used gradient in its place."""

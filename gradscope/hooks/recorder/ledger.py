@@ -19,7 +19,7 @@ from gradscope.hooks.behind import nodes_behind
 from gradscope.hooks.recorder.gradient_uses import GradientUses
 from gradscope.hooks.recorder.hand_sums import HandSums
 from gradscope.hooks.recorder.leaf import KEPT, LeafRecord, described, is_told, row
-from gradscope.hooks.recorder.values import measurable, norm_of
+from gradscope.hooks.recorder.values import measurable, norm_of, norm_on_device
 from gradscope.store import pack
 from gradscope.tracebacks import is_of_torch
 
@@ -51,7 +51,7 @@ class Ledger:
             int, list[LeafRecord]
         ] = {}  # no parameters of a module or optimizer: by its last pass
         self.drops = 0
-        self.by_hand = HandSums(state, self.zeroed)
+        self.by_hand = HandSums(state, self.cleared)
         self.uses = GradientUses(state, self.by_root)
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
@@ -158,8 +158,9 @@ class Ledger:
         record.shape = described(t)  # a model is moved and converted before it trains
 
     def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
-        """Whether it was zeroed by hand: measured, since there are many ways to do it."""
-        untouched = record.after == (id(grad), version_of(grad)) and not record.read_since
+        """Whether it was zeroed by hand: measured, since there are many ways to do it. A GPU is waited for only where
+        torch knows of a write."""
+        untouched = record.after == (id(grad), version_of(grad)) and not (record.read_since and grad.is_cpu)
         return not untouched and self._all_zero(grad)
 
     @staticmethod
@@ -248,7 +249,7 @@ class Ledger:
             elif record.state == "none":
                 record.state = "fresh"
             elif record.state == "zero":
-                if not self._all_zero(grad):
+                if (grad.is_cpu or record.read_since) and not self._all_zero(grad):
                     record.state = "fresh"  # written by hand since it was cleared
             elif record.state in ("stale", "used") and (
                 record.read_since or record.after != (id(grad), version_of(grad))
@@ -327,10 +328,11 @@ class Ledger:
         if record.written_at != self.state.passes:
             record.updates, record.waiting = record.updates + record.waiting, 0
 
-    def zeroed(self, records: list[LeafRecord], to_none: bool) -> tuple[list[int], list[int], float | None]:
-        """Call before the gradients go, to None or to zeros. Returns the ids of those that were fresh,
-        those of them that had been read, and (the first times) the norm of the first one."""
-        dropped, read, first = [], [], None
+    def cleared(self, records: list[LeafRecord], to_none: bool, site: int, **by: Any) -> None:
+        """Call before the gradients go, to None or to zeros: notes which of them were fresh, which of these had been
+        read, and (the first times) the norm of the first one."""
+        dropped, read = list[int](), list[int]()
+        first = None
         for record in records:
             if record.state == "fresh":
                 t = record.ref()
@@ -343,7 +345,10 @@ class Ledger:
             if self.by_hand.followed:
                 self.by_hand.over(record)
             record.stale_copy = None
-        return dropped, read, self._dropped_norm(first)
+        data = {**by, "parameters": [record.id for record in records], "dropped": dropped, "read": read}
+        told = self.state.emit("zero_grad", site, data)
+        if first is not None:
+            self._measure_dropped(first, told)
 
     @staticmethod
     def _has_gradient(record: LeafRecord) -> bool:
@@ -353,15 +358,17 @@ class Ledger:
         t = record.ref()
         return t is not None and grad_of(t) is not None
 
-    def _dropped_norm(self, grad: Any) -> float | None:
-        if grad is None or self.drops >= MAX_DROPS or grad.device.type != "cpu" or grad.is_sparse:
-            return None
-        if not measurable(grad):
-            return None
+    def _measure_dropped(self, grad: Any, told: dict[str, Any]) -> None:
+        if self.drops >= MAX_DROPS or grad.is_sparse or not measurable(grad):
+            return
         self.drops += 1
+
+        def put(norm: Tensor) -> None:
+            if math.isfinite(norm):
+                told["norm"] = float(norm)
+
         with aside():
-            norm = norm_of(grad.detach())
-        return norm if math.isfinite(norm) else None
+            self.state.arrivals.when_here((norm_on_device(grad.detach()),), put)
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""

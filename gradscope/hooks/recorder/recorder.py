@@ -45,6 +45,7 @@ class Recorder(State):
 
     def end_segment(self, is_step: bool) -> None:
         self.replay.leave()
+        self.arrivals.collect()
         segment = self.segment
         if not segment.ops and not segment.events and not is_step:
             return
@@ -72,8 +73,8 @@ class Recorder(State):
 
     def fault(self, where: str, error: BaseException) -> None:
         """Notes a fault of ours; what is none goes on to the program."""
-        if isinstance(error, RecursionError):
-            return  # the program has filled its stack: it will hear of that itself
+        if isinstance(error, RecursionError) or private.is_of_device(error):
+            return  # the program has filled its stack, or its device has failed: it will hear of that itself
         if belongs_to_program(error):
             if threading.get_ident() == self.thread:
                 self.drop_segment()

@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from gradscope.hooks.recorder.arrivals import Arrivals
 from gradscope.hooks.recorder.learn import Template
 from gradscope.hooks.recorder.segments import Segment, freeze
 from gradscope.hooks.recorder.signals import Services, Signals
@@ -54,6 +55,8 @@ class State:
         self.ended = False
         self.unseen: dict[int, int] = {}  # another thread → its backward passes
         self.sites = SiteTree(writer, main)
+        self.arrivals = Arrivals(self.fault)
+        self.signals.before_end.connect(self.arrivals.end)
         self.metas = Metas()
         self.live = LiveTable()
         self.templates: list[Template] = []
@@ -72,6 +75,7 @@ class State:
         self.faults: list[str] = []
         # Line of a backward → passes of the run, when its next one is to be measured whatever the time.
         self.measured_at: dict[int, int] = {}
+        self.scaled_pass = 0  # the last one that began at the scaled loss of a gradient scaler
         self.unsound_pass = 0  # the last one that left a gradient whose norm is not finite
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.in_eval: frozenset[int] = frozenset()  # modules that eval() was called of
@@ -98,14 +102,16 @@ class State:
 
     # -- events --------------------------------------------------------------------
 
-    def emit(self, kind: str, site: int, data: dict[str, Any], **first_only: Any) -> None:
-        """Notes an event. `first_only` data is stored with the first of identical events."""
+    def emit(self, kind: str, site: int, data: dict[str, Any], **first_only: Any) -> dict[str, Any]:
+        """Notes an event. `first_only` data is stored with the first of identical events; it is returned, and may be
+        added to until the segment is stored."""
         segment = self.segment
         event = (kind, site, len(segment.ops) - 1, freeze(data))
         if self.expected.active and self.expected.met(event):
-            return
+            return first_only
         segment.events.append(event)
         segment.volatile.append(first_only)
+        return first_only
 
     # -- regions -------------------------------------------------------------------
 

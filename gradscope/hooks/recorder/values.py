@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradscope.hooks._torch import TensorRef, dtype_of, is_functional, memory_of, profiling, transforms
+from gradscope.hooks._torch import (
+    TensorRef,
+    capturing,
+    dtype_of,
+    is_functional,
+    memory_of,
+    profiling,
+    transforms,
+)
 
 FEW = 16  # elements
 
@@ -155,22 +163,32 @@ def _has_memory(t: Any) -> bool:
 
 def measurable(t: Any) -> bool:
     """Whether kernels of ours may run on it without being felt: a profile of the user's would
-    show them."""
-    return has_values(t) and not profiling()
+    show them, and a CUDA graph that is being captured would hold them."""
+    return has_values(t) and not profiling() and not (t.is_cuda and capturing())
 
 
 def norm_of(t: Tensor) -> float:
     """The 2-norm, also where a half or a float cannot hold the squares; see `measurable`."""
     norm = float(t.norm())
-    if math.isfinite(norm):
-        return norm
+    return norm if math.isfinite(norm) else float(norm_on_device(t))
+
+
+def norm_on_device(t: Tensor) -> Tensor:
+    """The same as a tensor, which waits for nothing."""
     wide = torch.float64 if t.dtype.is_floating_point else torch.complex128
-    return float(torch.linalg.vector_norm(t, dtype=wide))
+    norm: Tensor = torch.linalg.vector_norm(t, dtype=wide)
+    return norm
 
 
-def first_numbers(t: Any) -> list[float]:
-    """The first three elements, as running statistics are told; see `measurable`."""
-    return [round(float(x), 6) for x in t.detach().flatten()[:3]]
+def first_of(t: Any) -> Tensor:
+    """A copy of the first three elements, as running statistics are told; see `measurable`."""
+    with torch.no_grad():
+        first: Tensor = t.detach().flatten()[:3].clone()
+        return first
+
+
+def rounded(numbers: Tensor) -> list[float]:
+    return [round(number, 6) for number in numbers.tolist()]
 
 
 class Meta(NamedTuple):

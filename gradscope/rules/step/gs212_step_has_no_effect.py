@@ -89,7 +89,7 @@ def _nothing_moves_at_first(trace: Trace) -> Iterator[tuple[int, Finding]]:
     for number, optimizer in trace.optimizers.items():
         still, lost = _still(trace, number)
         first = next((e for e in trace.of(Step) if e.optimizer == number), None)
-        if lost >= 2 and first is not None and first.segment == still[0].segment:
+        if lost >= 2 and first is not None and still[0].segment - first.segment <= 1:
             yield number, _finding(trace, number, optimizer, still, lost, "note")
 
 
@@ -224,11 +224,10 @@ def measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, even
 
 def _unwritten(trace: Trace, event: NoEffect) -> bool:
     """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
-    step = next(
-        e for e in trace.of(Step)
-        if e.optimizer == event.optimizer and e.segment == event.segment
-    )  # fmt: skip
-    return set(event.parameters) <= set(step.unchanged or ())
+    steps = [e for e in trace.of(Step) if e.optimizer == event.optimizer]
+    # What a GPU has measured may come a step later.
+    step = next((e for e in reversed(steps) if e.segment <= event.segment), None)
+    return step is not None and set(event.parameters) <= set(step.unchanged or ())
 
 
 def _update_lost(trace: Trace, lost: Dropped) -> Finding:

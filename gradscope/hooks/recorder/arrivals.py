@@ -1,0 +1,131 @@
+"""Numbers of tensors, without waiting for a device: what lies on the CPU is read at once, what lies on a GPU is copied
+beside the program and read once it has arrived."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradscope.hooks._torch import aside, capturing
+from gradscope.hooks.recorder.values import measurable
+
+MOST_WAITING = 256  # questions
+NOT_HERE = -(1 << 62)  # stands in place of integers that have not arrived
+FEW = 64  # integers that it is put in place of
+MOST_BYTES = 8 << 20  # of the tensors of one question that are copied
+
+
+@dataclass
+class Arriving:
+    """Numbers on their way: `host` is filled once `event` has passed (None: it is filled)."""
+
+    host: torch.Tensor
+    event: Any
+
+    def here(self) -> bool:
+        """Not asked while a CUDA graph is being captured: that would end the capture."""
+        return self.event is None or (not capturing() and bool(self.event.query()))
+
+    def was_sent(self) -> bool:
+        """Whether it had arrived when the device failed, as far as that can be told."""
+        if self.event is None:
+            return True
+        return (
+            self.host.dtype == torch.int64 and self.host.numel() <= FEW and NOT_HERE not in self.host.tolist()
+        )
+
+    def wait(self) -> torch.Tensor:
+        if self.event is not None:
+            if not self.here():
+                self.event.synchronize()
+            let_go(self.event)
+            let_go(self.host)
+            self.event = None
+        return self.host
+
+    def read(self) -> list[float]:
+        numbers: list[float] = self.wait().tolist()
+        return numbers
+
+
+# Freeing pinned memory asks the device, and ends the process where that has failed: what has not arrived is kept.
+hold = ctypes.pythonapi.Py_IncRef
+let_go = ctypes.pythonapi.Py_DecRef
+hold.argtypes = let_go.argtypes = [ctypes.py_object]
+hold.restype = let_go.restype = None
+
+
+def send(numbers: torch.Tensor) -> Arriving:
+    """Copies towards the host without waiting for the device."""
+    if numbers.device.type != "cuda":
+        return Arriving(numbers.cpu(), None)
+    host = torch.empty(numbers.shape, dtype=numbers.dtype, device="cpu", pin_memory=True)
+    if numbers.dtype == torch.int64 and numbers.numel() <= FEW:
+        host.fill_(NOT_HERE)
+    event = torch.cuda.Event()
+    hold(host)
+    hold(event)
+    host.copy_(numbers, non_blocking=True)
+    event.record(torch.cuda.current_stream(numbers.device))
+    return Arriving(host, event)
+
+
+def can_be_asked(t: Any, most: int) -> bool:
+    """Whether its numbers can be had by `when_here`: a plain tensor of 1 to `most` elements, on the CPU or on a GPU."""
+    return (
+        measurable(t)
+        and t.device.type in ("cpu", "cuda")
+        and t.layout is torch.strided
+        and 0 < t.numel() <= most
+    )
+
+
+class Arrivals:
+    """The questions of one run that wait for their numbers. fault: whom a fault of ours is told."""
+
+    def __init__(self, fault: Callable[[str, BaseException], None]):
+        self.fault = fault
+        self.waiting: deque[tuple[list[Arriving], Callable[..., object]]] = deque()
+
+    def when_here(self, tensors: Sequence[torch.Tensor], then: Callable[..., object]) -> None:
+        """Calls `then` with these tensors as they are now, detached and on the CPU: at once where they are there, else
+        when their copies have arrived, or never (too many bytes, or questions). `then` works outside of the graph and
+        may emit events."""
+        if all(t.is_cpu for t in tensors):
+            with torch.no_grad(), aside():
+                then(*[t.detach() for t in tensors])
+            return
+        bytes = sum(t.numel() * t.element_size() for t in tensors)
+        if len(self.waiting) >= MOST_WAITING or bytes > MOST_BYTES:
+            return
+        with torch.no_grad(), aside():
+            self.waiting.append(([send(t.detach()) for t in tensors], then))
+
+    def collect(self, wait: bool = False) -> None:
+        """Answers the questions whose numbers are here, in their order; all of them where `wait`."""
+        if not self.waiting or capturing():
+            return
+        while self.waiting and (wait or all(part.here() for part in self.waiting[0][0])):
+            parts, then = self.waiting.popleft()
+            try:
+                with torch.no_grad(), aside():
+                    then(*[part.wait() for part in parts])
+            except BaseException as error:
+                self.fault("reading what a GPU has sent", error)
+
+    def end(self) -> None:
+        """Answers all; where the device has failed those whose numbers had arrived."""
+        self.collect(wait=True)
+        for parts, then in self.waiting:
+            try:
+                if all(part.was_sent() for part in parts):
+                    with torch.no_grad(), aside():
+                        then(*[part.host for part in parts])
+            except BaseException as error:
+                self.fault("reading what a GPU has sent", error)
+        self.waiting.clear()

@@ -58,10 +58,18 @@ def seconds(step: Step, steps: int, way: Callable[[], AbstractContextManager[obj
     with way():
         for _ in range(WARM_UP):
             step()
+        settle()
         started = time.perf_counter()
         for _ in range(steps):
             step()
+        settle()
         return (time.perf_counter() - started) / steps
+
+
+def settle() -> None:
+    """Waits for what was queued on a GPU."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 def measure(program: Callable[[], Step], steps: int, rounds: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The four programs that the benchmarks run, each a training step."""
+"""The programs that the benchmarks run, each a training step: on the CPU, and at the sizes of a GPU."""
 
 from __future__ import annotations
 
@@ -67,16 +67,18 @@ class AttentionBlock(nn.Module):
 
 
 class GPT(nn.Module):
-    """Four layers of width 128 over 256 tokens."""
+    """Four layers of width 128 over 256 tokens, or others."""
 
-    def __init__(self, width: int = 128, layers: int = 4, tokens: int = 256, length: int = 128):
+    def __init__(
+        self, width: int = 128, layers: int = 4, heads: int = 4, tokens: int = 256, length: int = 128
+    ):
         super().__init__()
         self.token, self.position = nn.Embedding(tokens, width), nn.Embedding(length, width)
-        self.blocks = nn.ModuleList(AttentionBlock(width, 4) for _ in range(layers))
+        self.blocks = nn.ModuleList(AttentionBlock(width, heads) for _ in range(layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, tokens, bias=False)
 
     def forward(self, ids: Tensor) -> Tensor:
-        x = self.token(ids) + self.position(torch.arange(ids.shape[1]))
+        x = self.token(ids) + self.position(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))
@@ -89,13 +91,29 @@ def gpt() -> Step:
     return training_step(model, lambda: F.cross_entropy(model(ids).flatten(0, 1), targets))
 
 
+def large_gpt() -> Step:
+    """GPT of twelve layers of width 768 on 8×512 tokens."""
+    model = GPT(768, 12, heads=12, tokens=50_304, length=512)
+    ids, targets = torch.randint(50_304, (8, 512)), torch.randint(50_304, (8 * 512,))
+    return training_step(model, lambda: F.cross_entropy(model(ids).flatten(0, 1), targets))
+
+
+def resnet50() -> Step:
+    """torchvision's ResNet-50 on 8×3×224×224."""
+    from torchvision.models import resnet50
+
+    model = resnet50()
+    x, y = torch.randn(8, 3, 224, 224), torch.randint(1000, (8,))
+    return training_step(model, lambda: F.cross_entropy(model(x), y))
+
+
 def lstm() -> Step:
     """An LSTMCell unrolled over 500 steps."""
     cell = nn.LSTMCell(16, 32)
     inputs = torch.randn(500, 8, 16)
 
     def loss() -> Tensor:
-        h, c = torch.zeros(8, 32), torch.zeros(8, 32)
+        h, c = inputs.new_zeros(8, 32), inputs.new_zeros(8, 32)
         for x in inputs:
             h, c = cell(x, (h, c))
         return h.pow(2).mean()
@@ -124,3 +142,9 @@ def training_step(model: nn.Module, loss: Callable[[], Tensor]) -> Step:
 
 
 PROGRAMS: dict[str, Callable[[], Step]] = {"resnet": resnet, "gpt": gpt, "lstm": lstm, "mlp": mlp}
+ON_GPU: dict[str, Callable[[], Step]] = {
+    "resnet50": resnet50,
+    "gpt 12×768": large_gpt,
+    "lstm": lstm,
+    "mlp": mlp,
+}

@@ -20,6 +20,7 @@ import torch
 from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._torch import after_every_step, aside
+from gradscope.hooks.guards.forks import hold, let
 from gradscope.hooks.recorder.crash import note_crash
 from gradscope.hooks.recorder.handlers import belongs_to_program
 from gradscope.hooks.recorder.joined import joined_rank
@@ -413,9 +414,17 @@ def made_at(numbers: Iterable[int]) -> tuple[Path, dict[int, int]] | None:
     return session.path, {number: at[2] for number, at in found.items() if at is not None}
 
 
+def _forking() -> None:
+    if _active:
+        hold()
+
+
 def _forked() -> None:
-    for session in list(_active):
-        session.forget()
+    try:
+        for session in list(_active):
+            session.forget()
+    finally:
+        let()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(before=_forking, after_in_parent=let, after_in_child=_forked)

@@ -193,7 +193,7 @@ def command(
             from gradscope.offspring import end_of_fork
 
             end_of_fork(outcome.exit_code, outcome.error)
-            return outcome.exit_code
+            return _ended(outcome, outcome.exit_code)
         with _timers_stopped(), _kept_from_ending(place):
             session.stop(outcome.exit_code, outcome.error)
             report, failed = told(stream)

@@ -100,10 +100,10 @@ def gathered(trace: Path, children: Path, keep: bool) -> Path:
             return trace
         whole = children / f"parent{SUFFIX}"
         if trace.parent != children:
-            if keep:
-                os.link(trace, whole)
-            else:
-                os.replace(trace, whole)
+            put = os.link if keep else os.replace
+            for suffix in ("-shm", "-wal", ""):  # of a trace that could not be closed, what is known is in its log
+                if os.path.exists(f"{trace}{suffix}"):
+                    put(f"{trace}{suffix}", f"{whole}{suffix}")
         return children
     except OSError:
         return trace

@@ -106,6 +106,20 @@ def test_a_signal_that_ends_the_program_gets_a_report(
     assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_program_that_hangs_in_c_is_told_beside_its_children(kept: bool, tmp_path: Path) -> None:
+    source = HANGS.replace(
+        "train(20)\n", "child = os.fork()\ntrain(20)\nos.wait() if child else os._exit(0)\n"
+    )
+    under = (*WATCHED, "--trace", "kept.gradscope") if kept else WATCHED
+    status, _, err = ended(tmp_path, source, signal.SIGTERM, under=under)
+    told = " ".join(err.split())
+    assert status == -signal.SIGTERM
+    assert "error[GS201]" in told and "ended by SIGTERM" in told and "left out" not in told
+    run = tmp_path / "kept" if kept else tmp_path / ".gradscope" / "last"
+    assert gradscope.open(run / "parent.gradscope").program["exit_code"] == -signal.SIGTERM
+
+
 def test_a_program_that_comes_out_of_c_while_its_report_is_made_does_not_go_on(tmp_path: Path) -> None:
     """As a rank does whose partner was killed; its report takes longer, since it waits for the other's trace."""
     one_of_two = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}

@@ -3,10 +3,12 @@ trace is kept."""
 
 from __future__ import annotations
 
+import _thread
 import os
+import sqlite3
 import sys
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -16,6 +18,8 @@ from gradscope.ranks import file_of
 
 if TYPE_CHECKING:
     from gradscope.session import Session
+
+_PATIENCE = 1.0  # seconds
 
 
 @dataclass
@@ -69,6 +73,8 @@ def _begun(settings: Settings, frame: FrameType | None = None) -> Session | None
         folder = Path(settings.folder)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"process-{settings.number}-{os.getpid()}.gradscope"
+        if not _can_write(path):
+            return None
         child = {"number": settings.number, "parent": settings.parent}
         session = Session(settings.argv, path, settings.main, settings.sample, settings.prove, child=child)
         watch_children(session, folder)
@@ -82,6 +88,25 @@ def _begun(settings: Settings, frame: FrameType | None = None) -> Session | None
         return session
     except Exception:
         return None
+
+
+def _can_write(path: Path) -> bool:
+    """Not where a thread of the parent's was in SQLite at the fork: whoever calls that here waits for ever."""
+    from gradscope.hooks.guards.forks import among_threads
+
+    if not among_threads():
+        return True
+    tried = _thread.allocate_lock()
+    tried.acquire()
+
+    def attempt() -> None:
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db:
+            db.executescript("CREATE TABLE tried(it); DROP TABLE tried")
+        path.unlink(missing_ok=True)
+        tried.release()
+
+    _thread.start_new_thread(attempt, ())
+    return tried.acquire(timeout=_PATIENCE)
 
 
 def _over(session: Session, raised: BaseException | None) -> None:

@@ -239,6 +239,13 @@ def test_ctrl_c_long_after_the_end_ends_the_report(tmp_path: Path) -> None:
     assert (tmp_path / "stderr").read_text() == ""
 
 
+@pytest.mark.parametrize("program", [AT_REST, HANGS], ids=["asleep", "hangs in C"])
+def test_a_report_that_comes_to_no_end_does_not_keep_the_process(program: str, tmp_path: Path) -> None:
+    slow = "import time\nimport gradscope.commands.run as run, gradscope.hooks.guards.killed as killed\n"
+    slow += "run._tell, killed.LONGEST = lambda *a: time.sleep(600), 1\n"
+    assert ended(tmp_path, slow + program, signal.SIGTERM) == (-signal.SIGTERM, "", "")
+
+
 def test_a_run_is_the_last_one_from_its_first_moment(tmp_path: Path) -> None:
     assert ended(tmp_path, TRAIN + LAST)[0] == 0
     first = last(tmp_path).path.resolve()

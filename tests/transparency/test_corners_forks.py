@@ -1,7 +1,9 @@
-"""Signals for a child that is just being forked: they reach it, as plain, and nobody else."""
+"""A child that is just being forked: signals for it reach it, as plain, and nobody else; it waits for nothing of its
+parent's."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from pathlib import Path
 
@@ -127,3 +129,43 @@ def test_a_signal_reaches_a_child_that_begins(name: str, tmp_path: Path) -> None
     (tmp_path / "program.py").write_text(source)
     plain, _ = run_both(tmp_path, "program.py")
     assert plain.stdout == expected
+
+
+IN_SQLITE = """
+import ctypes, multiprocessing, threading
+import torch
+
+library = ctypes.CDLL("libsqlite3.so.0")
+library.sqlite3_mutex_alloc.restype = ctypes.c_void_p
+mutex = ctypes.c_void_p(library.sqlite3_mutex_alloc(3))  # what each piece of its memory is taken under
+entered, forked = threading.Event(), threading.Event()
+
+
+def be_in_it():
+    library.sqlite3_mutex_enter(mutex)
+    entered.set()
+    forked.wait()
+    library.sqlite3_mutex_leave(mutex)
+
+
+if __name__ == "__main__":
+    thread = threading.Thread(target=be_in_it)
+    thread.start()
+    entered.wait()
+    process = multiprocessing.get_context("fork").Process(target=print, args=("works",), daemon=True)
+    process.start()
+    forked.set()
+    thread.join()
+    process.join(20)
+    print(process.exitcode)
+"""
+
+
+def test_a_child_does_not_wait_for_a_thread_that_was_in_sqlite(tmp_path: Path) -> None:
+    try:
+        ctypes.CDLL("libsqlite3.so.0")
+    except OSError:
+        pytest.skip("no such library")
+    (tmp_path / "program.py").write_text(IN_SQLITE)
+    plain, _ = run_both(tmp_path, "program.py")
+    assert plain.stdout == "works\n0\n"

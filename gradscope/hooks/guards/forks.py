@@ -22,6 +22,7 @@ from gradscope.hooks import Hook
 _FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
 _before: dict[int, Collection[int]] = {}  # thread that forks → what it had blocked
 _late: list[_Late] = []
+_among_threads = False
 
 
 class Forks(Hook):
@@ -53,6 +54,8 @@ def _forking(real: Any) -> Any:
 
 def hold() -> None:
     """A fork is about to begin in this thread, whoever forks."""
+    global _among_threads
+    _among_threads = threading.active_count() > 1
     _before[threading.get_ident()] = _blocked()
     _block()
 
@@ -61,6 +64,12 @@ def let() -> None:
     """It is over."""
     if (blocked := _before.pop(threading.get_ident(), None)) is not None:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def among_threads() -> bool:
+    """Whether this process was forked while its parent had other threads: a lock of C code that one of them had is
+    taken for ever here."""
+    return _among_threads
 
 
 def _blocked() -> Collection[int]:

@@ -27,6 +27,7 @@ from gradscope.hooks.recorder.sites import kind_of
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 1.0  # seconds: for the main thread to come out of C; and what follows so soon is the same wish
+LONGEST = 60.0  # seconds that the report may take: what it needs may be held by a thread that hangs
 # Descriptors from here on: a program that closes all has the low numbers again first, and a table of descriptors that
 # grows (beyond 256) costs a process with threads 10 ms.
 _HIGH = 200
@@ -67,6 +68,8 @@ class Killed(Hook):
             with suppress(OSError):
                 if os.getpid() == self.process:
                     os.write(self.pipe[1], _END)
+                else:
+                    os.close(self.pipe[0])  # nobody waits in a child
                 os.close(self.pipe[1])
             self.pipe = None
 
@@ -117,10 +120,17 @@ class Killed(Hook):
         if self.ends.setdefault("it", mine) is not mine:  # in one step: two threads may come to it
             return
         with suppress(BaseException):  # nobody is left to tell
+            if os.getpid() != 1:
+                _thread.start_new_thread(self._die_later, (number,))
             if torn:
                 self.recorder.drop_segment()
             for follow in self.recorder.signals.killed:
                 follow(number, hung)
+        self._die(number)
+
+    def _die_later(self, number: int) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        threading.Event().wait(LONGEST)
         self._die(number)
 
     def _die(self, number: int) -> None:

@@ -7,11 +7,13 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import TypeVar, cast
 
 from gradscope.model import Site
 
 Span = tuple[int, int, int, int]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+N = TypeVar("N", bound=ast.AST)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SCOPES = (*FUNCTIONS, ast.Lambda)
@@ -62,15 +64,19 @@ class SourceFile:
         self.parent: dict[int, ast.AST] = {}
         self.nodes: list[ast.AST] = []  # all of them; none where the text can't be parsed
         self.imported: set[str] = set()
+        self._children: dict[int, list[ast.AST]] = {}
         self._blocks: dict[Span, Block] = {}
+        self._of: dict[tuple[type[ast.AST], ...], list[tuple[str, ast.AST]]] = {}
         try:
             self.tree: ast.AST | None = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self.tree = None
             return
-        self.nodes.extend(ast.walk(self.tree))
-        for node in self.nodes:
-            for child in ast.iter_child_nodes(node):
+        self.nodes.append(self.tree)
+        for node in self.nodes:  # grows on the way, as in `ast.walk`
+            children = self._children[id(node)] = list(ast.iter_child_nodes(node))
+            self.nodes += children
+            for child in children:
                 self.parent[id(child)] = node
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imported |= {(a.asname or a.name).split(".")[0] for a in node.names}
@@ -79,16 +85,22 @@ class SourceFile:
             elif isinstance(node, Block) and (span := self._span(node)) is not None:
                 self._blocks[span] = node
 
+    def of(self, *kinds: type[N]) -> list[tuple[str, N]]:
+        """(name of the function it stands in, node) of all nodes of these classes of `ast`, or of `ast.AST` for all."""
+        found = self._of.get(kinds)
+        if found is None:
+            found = self._of[kinds] = [one for one in self._by_function if isinstance(one[1], kinds)]
+        return cast("list[tuple[str, N]]", found)
+
     @cached_property
-    def by_function(self) -> list[tuple[str, ast.AST]]:
-        """(name of the function it stands in, node) of all nodes."""
+    def _by_function(self) -> list[tuple[str, ast.AST]]:
         todo: list[tuple[str, ast.AST]] = [("<module>", self.tree)] if self.tree is not None else []
         found = []
         while todo:
             function, node = todo.pop()
             found.append((function, node))
             inner = node.name if isinstance(node, FUNCTIONS) else function
-            todo += [(inner, child) for child in ast.iter_child_nodes(node)]
+            todo += [(inner, child) for child in self._children[id(node)]]
         return found
 
     @cached_property

@@ -49,8 +49,8 @@ def drawn_here(trace: Trace, own: list[Parameter]) -> bool:
     that nobody chose. Biases and scales may be constants."""
     drawn, weights = _drawn(trace), [p for p in own if len(p.shape) > 1]
     given = any(
-        isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
-        for _, _, node in nodes_of_functions(trace)
+        node.attr == "data" and isinstance(node.ctx, ast.Store)
+        for _, _, node in nodes_of_functions(trace, ast.Attribute)
     )  # `weight.data = …` is no op
     return bool(weights) and not given and all(drawn.get(p.id, False) for p in weights)
 

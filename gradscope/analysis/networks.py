@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -113,4 +114,6 @@ def thrown_away(trace: Trace) -> Iterator[list[Optimizer]]:
 
 def _saves(trace: Trace) -> bool:
     """Whether the program's text saves something: what `torch.save(model)` writes is no op."""
-    return any(called_name(node) in ("save", "dump", "dumps") for _, _, node in nodes_that_ran(trace))
+    return any(
+        called_name(node) in ("save", "dump", "dumps") for _, _, node in nodes_that_ran(trace, ast.Call)
+    )

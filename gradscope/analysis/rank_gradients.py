@@ -42,10 +42,9 @@ class TooLate:
 
 def reductions(trace: Trace) -> Iterator[Site]:
     """Where the program gives gradients to `all_reduce`."""
-    for path, function, node in nodes_that_ran(trace):
+    for path, function, node in nodes_that_ran(trace, ast.Call):
         if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).rpartition(".")[2] == "all_reduce"
+            ast.unparse(node.func).rpartition(".")[2] == "all_reduce"
             and node.args
             and any(map(_is_grad, ast.walk(node.args[0])))
         ):
@@ -139,7 +138,7 @@ def _gradients_differ(members: list[Member], parting: Parting) -> bool:
 def _writes(trace: Trace, parameter: Parameter) -> Iterator[Site]:
     """Lines of the program that read this parameter's gradient and write to it, clearing aside."""
     read = {place[:2] for place in parameter.read_at}
-    for path, function, node in nodes_that_ran(trace):
+    for path, function, node in nodes_that_ran(trace, ast.Call, ast.Assign, ast.AugAssign):
         if not isinstance(node, (ast.Call, ast.Assign, ast.AugAssign)) or (path, node.lineno) not in read:
             continue
         if isinstance(node, ast.Call):

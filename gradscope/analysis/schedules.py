@@ -115,8 +115,8 @@ def _calls(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.
     """The calls in which a name of this kind may be meant: of an attribute all of the program, else of its scope."""
     file = trace.source_file(made.path)
     own = None if "." in name else {id(node) for node in ast.walk(file.scope(made))}
-    for path, function, node in nodes_of_functions(trace):
-        if isinstance(node, ast.Call) and (own is None or id(node) in own):
+    for path, function, node in nodes_of_functions(trace, ast.Call):
+        if own is None or id(node) in own:
             yield path, function, node
 
 

@@ -60,8 +60,8 @@ class BeginsAnew:
 def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
     """What decides when the program's text steps this optimizer."""
     name = variable(trace, optimizer.site).rpartition(".")[2]
-    for path, function, node in nodes_that_ran(trace):
-        if name and isinstance(node, ast.Call) and _steps(node, name):
+    for path, function, node in nodes_that_ran(trace, ast.Call):
+        if name and _steps(node, name):
             branches = tuple(_branches(trace.source_file(path), node))
             if branches:
                 test = _assigned(trace.source_file(path), branches[0]) or branches[0].test

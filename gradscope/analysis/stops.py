@@ -147,7 +147,7 @@ def froze_at(trace: Trace, event: Event) -> Site | None:
     for nodes in (nodes_that_ran, nodes_of_functions):
         found = [
             site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
-            for path, function, node in nodes(trace)
+            for path, function, node in nodes(trace, ast.Assign, ast.Call)
             if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
         ]
         if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
+from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Site
@@ -17,6 +18,7 @@ def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
         yield from trace.source_file(path).nodes
 
 
+N = TypeVar("N", bound=ast.AST)
 SCHEDULES = ("LR", "LROnPlateau", "WarmRestarts")  # how the names of torch's end
 
 
@@ -91,18 +93,23 @@ def calls_in_source(trace: Trace, attribute: str) -> Iterator[tuple[str, int]]:
 def uncalled(trace: Trace, methods: Collection[str]) -> Iterator[tuple[str, str, ast.Attribute]]:
     """(file, function, expression) of each statement that only names one of these methods, in
     functions that ran."""
-    for path, function, node in nodes_that_ran(trace):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
-            if node.value.attr in methods:
-                yield path, function, node.value
+    for path, function, node in nodes_that_ran(trace, ast.Expr):
+        if isinstance(node.value, ast.Attribute) and node.value.attr in methods:
+            yield path, function, node.value
 
 
-def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
-    """(file, function, node) of all that stands in functions of the program that ran."""
-    ran = {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}
-    for path, function, node in nodes_of_functions(trace):
-        if (path, function) in ran:
-            yield path, function, node
+def nodes_that_ran(trace: Trace, *kinds: type[N]) -> Iterator[tuple[str, str, N]]:
+    """(file, function, node) of what stands in functions of the program that ran: the nodes of these classes of `ast`,
+    or of `ast.AST` for all."""
+    ran = _functions_that_ran(trace)
+    for found in nodes_of_functions(trace, *kinds):
+        if found[:2] in ran:
+            yield found
+
+
+@once
+def _functions_that_ran(trace: Trace) -> set[tuple[str, str]]:
+    return {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}
 
 
 def has_run(trace: Trace, path: str, function: Function) -> bool:
@@ -123,10 +130,10 @@ def _lines_that_ran(trace: Trace) -> dict[str, set[int]]:
     return found
 
 
-def nodes_of_functions(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
-    """(file, function, node) of all that stands in the program's files."""
+def nodes_of_functions(trace: Trace, *kinds: type[N]) -> Iterator[tuple[str, str, N]]:
+    """(file, function, node) of what stands in the program's files, the same nodes."""
     for path in trace.sources:
-        for function, node in trace.source_file(path).by_function:
+        for function, node in trace.source_file(path).of(*kinds):
             yield path, function, node
 
 

@@ -94,9 +94,7 @@ def unread_attributes(trace: Trace) -> Iterator[UnreadAttribute]:
     that ran."""
     loaded = _loaded(trace)
     for path in trace.sources:
-        for cls in trace.source_file(path).nodes:
-            if not isinstance(cls, ast.ClassDef):
-                continue
+        for _, cls in trace.source_file(path).of(ast.ClassDef):
             methods = [node for node in cls.body if isinstance(node, FUNCTIONS)]
             made = next((method for method in methods if method.name == "__init__"), None)
             for name, default in (_numbers(made) if made is not None else {}).items():

@@ -168,7 +168,7 @@ def _meant(trace: Trace, event: StateLoaded) -> str:
     if any(trained.count(p.shape) < [q.shape for q in held].count(p.shape) for p in held):
         return ""
     name = ast.unparse(target)
-    found = {text for _, _, node in nodes_that_ran(trace) if (text := _copied_from(node, name))}
+    found = {text for _, _, node in nodes_that_ran(trace, ast.AST) if (text := _copied_from(node, name))}
     return found.pop() if len(found) == 1 else ""
 
 
@@ -236,8 +236,8 @@ def _made_one(trace: Trace, load: Site) -> ast.Assign | None:
     sides = ast.unparse(call.func.value), ast.unparse(given.func.value)
     given_to = [
         node
-        for path, _, node in nodes_that_ran(trace)
-        if path == load.path and isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == sides[0]
+        for path, _, node in nodes_that_ran(trace, ast.Assign)
+        if path == load.path and ast.unparse(node.targets[0]) == sides[0]
     ]
     same = [node for node in given_to if ast.unparse(node.value) == sides[1]]
     return same[0] if len(same) == 1 and len(given_to) > 1 else None  # there were two

@@ -162,8 +162,8 @@ def _zeroed_later(trace: Trace, parameter: int, made: Site | None) -> Site | Non
     if made is None or parameter not in {p.id for p in trace.parameters if p.module is not None}:
         return None
     found = []
-    for path, function, node in nodes_that_ran(trace):
-        loop = node if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else None
+    for path, function, node in nodes_that_ran(trace, ast.For):
+        loop = node if isinstance(node.target, ast.Name) else None
         over = loop.iter if loop is not None else None
         if loop is None or not (isinstance(over, ast.Call) and method_name(over) == "parameters"):
             continue

@@ -147,8 +147,8 @@ def _filled(trace: Trace, p: Parameter) -> list[Site]:
     """The calls in the program's text that fill it with one number; those that fill any weight, where none names it."""
     named: list[Site] = []
     others: list[Site] = []
-    for path, function, node in nodes_that_ran(trace):
-        if isinstance(node, ast.Call) and called_name(node) in CONSTANT and node.args:
+    for path, function, node in nodes_that_ran(trace, ast.Call):
+        if called_name(node) in CONSTANT and node.args:
             text = ast.unparse(node.args[0])
             if text == parameter_name(trace, p.id):
                 named.append(site_of(path, function, node))

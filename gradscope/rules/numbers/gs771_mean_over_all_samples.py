@@ -80,7 +80,7 @@ def mean_over_all_samples(trace: Trace) -> Iterator[Finding]:
     if not parts:
         return
     told: set[tuple[str, int]] = set()
-    for path, function, node in nodes_that_ran(trace):
+    for path, function, node in nodes_that_ran(trace, ast.BinOp, ast.AugAssign):
         mean = _mean(node)
         if mean is None or (path, mean.divisor.lineno) in told:
             continue

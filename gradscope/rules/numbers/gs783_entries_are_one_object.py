@@ -131,8 +131,8 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _calls(trace: Trace, method: str, count: int) -> Iterator[tuple[str, str, ast.Call, ast.Attribute]]:
-    for path, function, node in nodes_of_functions(trace):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method:
+    for path, function, node in nodes_of_functions(trace, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == method:
             if len(node.args) == count and not node.keywords:
                 yield path, function, node, node.func
 

@@ -74,9 +74,9 @@ def module_has_own_backward(trace: Trace) -> Iterator[Finding]:
         return
     called = {module.cls for module in trace.modules.values()}
     for path in trace.sources:
-        for node in trace.source_file(path).nodes:
-            own = _own_backward(node) if isinstance(node, ast.ClassDef) and node.name in called else None
-            if isinstance(node, ast.ClassDef) and own is not None and not _ran(trace, path, own):
+        for _, node in trace.source_file(path).of(ast.ClassDef):
+            own = _own_backward(node) if node.name in called else None
+            if own is not None and not _ran(trace, path, own):
                 yield _finding(trace, path, node, own, passes)
 
 
@@ -109,8 +109,8 @@ def _called_by_hand(trace: Trace) -> bool:
     """Whether the program's text calls a `backward` that was no pass of autograd's: with an argument, at a line where
     none began."""
     began = {site.location() for event in trace.of(Backward) for site in event.site.stack}
-    for path, _, node in nodes_that_ran(trace):
-        if isinstance(node, ast.Call) and method_name(node) == "backward" and node.args:
+    for path, _, node in nodes_that_ran(trace, ast.Call):
+        if method_name(node) == "backward" and node.args:
             if not any((path, line) in began for line in range(node.lineno, (node.end_lineno or 0) + 1)):
                 return True
     return False

@@ -101,9 +101,7 @@ def loop_variable_bound_anew(trace: Trace) -> Iterator[Finding]:
         for frame in op.site.stack
         if frame.kind == "user"
     }
-    for path, function, loop in nodes_of_functions(trace):
-        if not isinstance(loop, ast.For):
-            continue
+    for path, function, loop in nodes_of_functions(trace, ast.For):
         file = trace.source_file(path)
         if not _ran(file, path, loop, lines, DEEP):
             continue

@@ -147,7 +147,7 @@ def _given(trace: Trace, shared: int, apart: int) -> Site | None:
         return None
     name, cls = part.path.partition(".")[0], trace.modules[root.root].cls
     put, made = [], []
-    for path, function, node in nodes_of_functions(trace):
+    for path, function, node in nodes_of_functions(trace, ast.Assign, ast.Call):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == name:
             target = node.targets[0]
             if isinstance(target, ast.Attribute) and target.attr == name and name:

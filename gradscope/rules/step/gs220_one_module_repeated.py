@@ -87,10 +87,8 @@ def one_module_repeated(trace: Trace) -> Iterator[Finding]:
 
 def _multiplied(trace: Trace) -> Iterator[tuple[str, Site, ast.BinOp]]:
     """Each `[Layer(…)] * n` of the program's text, with the name of that class."""
-    for path, function, node in nodes_of_functions(trace):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
-            continue
-        made = node.left.elts if isinstance(node.left, ast.List) else []
+    for path, function, node in nodes_of_functions(trace, ast.BinOp):
+        made = node.left.elts if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) else []
         if len(made) == 1 and isinstance(made[0], ast.Call):
             yield (
                 called_name(made[0]),

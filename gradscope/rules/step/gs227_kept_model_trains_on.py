@@ -69,8 +69,8 @@ def good() -> None:
 @rule("GS227", name="kept-model-trains-on", severity="warning")
 def kept_model_trains_on(trace: Trace) -> Iterator[Finding]:
     roots = [(m, _names(trace, m)) for m in trace.modules.values() if m.parent is None]
-    for path, function, node in nodes_that_ran(trace):
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for path, function, node in nodes_that_ran(trace, ast.Assign):
+        if len(node.targets) != 1:
             continue
         kept, given = node.targets[0], node.value
         if not isinstance(kept, (ast.Name, ast.Attribute)) or not isinstance(

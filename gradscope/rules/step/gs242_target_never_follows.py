@@ -118,7 +118,7 @@ def _is_scaled(known: Paths, key: Key) -> bool:
 def _may_follow(trace: Trace) -> bool:
     """Whether a line in a loop, or in a function that something names, could still write into a network: the run has
     only not come to it."""
-    ran = list(nodes_that_ran(trace))
+    ran = list(nodes_that_ran(trace, ast.AST))
     nodes = [node for _, _, node in ran]
     named = {n.id for n in nodes if isinstance(n, ast.Name)} | {
         n.attr for n in nodes if isinstance(n, ast.Attribute)

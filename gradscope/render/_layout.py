@@ -25,6 +25,12 @@ MAX_PIXELS = 16_000_000
 MAX_SIDE = 12_000
 BEST_DPI = 144.0
 
+# What a layout that is written as DOT says: of the picture, and of each group of boxes.
+_SIZE = re.compile(r'graph \[bb="0,0,([\d.]+),([\d.]+)"')
+_GROUP = re.compile(r"subgraph cluster\w* \{\s+graph \[.*?\n\s*\];", re.DOTALL)
+_ATTRIBUTE = re.compile(r"\b(label|lp|lwidth|lheight|fillcolor)=(<.*>|\"[^\"]*\"|[\w.]+),?$", re.MULTILINE)
+_LABEL = re.compile(r"\blabel=<.*>(?=,?$)", re.MULTILINE)
+
 
 @cache
 def engine() -> Path:
@@ -54,23 +60,51 @@ def _brought_by_wheel() -> list[Path]:
 
 
 def lay_out(dot: str, kind: str) -> bytes:
-    """The picture of a DOT text as "svg", "png" or "pdf"; a PNG has at most MAX_PIXELS."""
-    if kind == "pdf" and engine().stem != "dot":
-        return _as_pdf(lay_out(dot, "svg"))
+    """The picture of a DOT text as "svg", "png" or "pdf", or its layout as "plain"; a PNG has at most MAX_PIXELS."""
     if kind == "png":
-        dpi = _fitting_dpi(lay_out(dot, "svg"))
-        dot = dot.replace("{", f"{{\n\tgraph [dpi={dpi:.1f}]", 1).translate(style.SIGNS_PNG)
+        laid = _run(dot.translate(style.SIGNS_PNG), "dot").decode()
+        placed = laid.replace("{", f"{{\n\tgraph [dpi={_fitting_dpi(laid):.1f}]", 1)
+        return _run(_titles_as_boxes(placed), kind, placed=True)
+    if kind == "pdf":
+        own = engine().stem == "dot"
+        placed = _titles_as_boxes(_run(dot if own else dot.translate(style.SIGNS_PDF), "dot").decode())
+        if own:
+            return _run(placed, kind, placed=True)
+        return _as_pdf(finish(_run(placed, "svg", placed=True)))
+    picture = _run(dot, kind)
+    return finish(picture) if kind == "svg" else picture
+
+
+def _run(dot: str, kind: str, placed: bool = False) -> bytes:
+    """What the layout engine makes of a DOT text. placed: it says where everything is."""
     before = dot_command.DOT_BINARY
     dot_command.DOT_BINARY = engine()
     try:
-        picture = bytes(graphviz.pipe("dot", kind, dot.encode(), quiet=True))
+        if placed:
+            return bytes(graphviz.pipe("neato", kind, dot.encode(), neato_no_op=2, quiet=True))
+        return bytes(graphviz.pipe("dot", kind, dot.encode(), quiet=True))
     except graphviz.CalledProcessError as error:
         raise GradscopeError(f"the layout engine {engine()} failed: {_first_line(error.stderr)}") from None
     except (graphviz.ExecutableNotFound, OSError, subprocess.SubprocessError) as error:
         raise GradscopeError(f"the layout engine {engine()} can't be run: {error}") from None
     finally:
         dot_command.DOT_BINARY = before
-    return finish(picture) if kind == "svg" else picture
+
+
+def _titles_as_boxes(laid: str) -> str:
+    """The same layout with each group's title as a box: an engine draws boxes after the arrows, which run through where
+    titles stand, and titles before them. (In an SVG `finish` moves the titles themselves.)"""
+    boxes: list[str] = []
+    for head in _GROUP.finditer(laid):
+        known = dict(_ATTRIBUTE.findall(head[0]))
+        if {"label", "lp", "lwidth", "lheight"} <= known.keys():
+            boxes.append(
+                f"title{len(boxes)} [label={known['label']}, pos={known['lp']}, width={known['lwidth']}, "
+                f"height={known['lheight']}, fillcolor={known['fillcolor']}, shape=box, style=filled, margin=0, "
+                "penwidth=0, fixedsize=true]"
+            )
+    bare = _GROUP.sub(lambda head: _LABEL.sub('label=""', head[0]), laid)
+    return bare[: bare.rindex("}")] + "\n".join(boxes) + "}\n"
 
 
 def _as_pdf(svg: bytes) -> bytes:
@@ -90,9 +124,9 @@ def _first_line(text: bytes | str | None) -> str:
     return next((line.strip() for line in shown.splitlines() if line.strip()), "no message")
 
 
-def _fitting_dpi(svg: bytes) -> float:
-    size = re.search(rb'<svg width="([\d.]+)pt" height="([\d.]+)pt"', svg)
+def _fitting_dpi(laid: str) -> float:
+    size = _SIZE.search(laid)
     if size is None:
-        return 96.0
-    width, height = (max(float(n), 1.0) / 72 for n in size.groups())
+        return BEST_DPI
+    width, height = (max(float(n) / 72, 0.1) for n in size.groups())
     return max(min(BEST_DPI, math.sqrt(MAX_PIXELS / (width * height)), MAX_SIDE / max(width, height)), 1.0)

@@ -16,6 +16,8 @@ CUT_SIGN = "✂"
 CAUSE_SIGN, EFFECT_SIGN = "▲", "▽"
 # What the fonts that draw a PNG do not have, and what stands for it there.
 SIGNS_PNG = str.maketrans({CUT_SIGN: "×", EFFECT_SIGN: "▼", "⇢": "→"})
+# The same for the fonts that each reader of a PDF has: Helvetica, Symbol and ZapfDingbats.
+SIGNS_PDF = str.maketrans({EFFECT_SIGN: "▼", "⇢": "→", "○": "❍", "□": "❏", "►": "➤", "◄": "←", "▪": "◆"})
 INK, MUTED, FAINT = "#1f2937", "#566070", "#7c8694"
 RED, AMBER, GREEN, BLUE = "#b91c26", "#9a5b0c", "#2f855a", "#3b76c4"
 FLOW, GRADIENT, UNUSED, MEMORY = "#4b5563", "#a87a1c", "#9a8f76", "#c26a14"  # arrows

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
+import shutil
 import xml.etree.ElementTree as ET
+import zlib
+from typing import Any
 
 import pytest
 import torch
+from PIL import Image
+from reportlab.pdfbase.rl_codecs import RL_Codecs
 from torch import nn
 
 import gradscope
 from gradscope.api import picture
+from gradscope.render import _layout
 from gradscope.render import _style as style
 from gradscope.render._labels import shortened
+from gradscope.render._layout import lay_out
 from gradscope.render.picture import dot_text, svg
 
 
@@ -210,6 +219,49 @@ def test_titles_of_groups_are_above_the_arrows() -> None:
     assert [t.text for t in groups[-1].iter("{http://www.w3.org/2000/svg}text")] == ["net", "0"]
     clusters = [g for g in groups if g.get("class") == "cluster"]
     assert clusters and not any(list(g.iter("{http://www.w3.org/2000/svg}text")) for g in clusters)
+
+
+CROSSED = """digraph { graph [outputorder=edgesfirst]; edge [color=red, penwidth=2]; over -> inside
+    subgraph cluster_0 { graph [style=filled, fillcolor=white, label=<a title that the arrow crosses>]; inside } }"""
+
+
+def test_titles_of_groups_are_above_the_arrows_in_a_png() -> None:
+    image = Image.open(io.BytesIO(lay_out(CROSSED, "png"))).convert("RGB")
+    red = [any(_is_red(image.getpixel((x, y))) for x in range(image.width)) for y in range(image.height)]
+    first, last = red.index(True), len(red) - red[::-1].index(True)
+    assert not all(red[first:last])  # the title interrupts it
+
+
+def _is_red(pixel: Any) -> bool:
+    r, g, b = pixel
+    return bool(r > 200 and g < 80 and b < 80)
+
+
+def test_titles_of_groups_are_above_the_arrows_in_a_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)  # as where no `dot` is installed
+    _layout.engine.cache_clear()
+    try:
+        pdf = lay_out(CROSSED, "pdf")
+    finally:
+        _layout.engine.cache_clear()
+    stream = pdf.partition(b"stream\n")[2].partition(b"endstream")[0].strip()
+    drawn = zlib.decompress(base64.a85decode(b"<~" + stream, adobe=True))
+    assert 0 < drawn.rindex(b"1 0 0 RG") < drawn.index(b"(a title that the arrow crosses) Tj")
+
+
+def test_a_pdf_has_only_signs_that_its_fonts_know() -> None:
+    """In ZapfDingbats and Symbol: what they lack is drawn as a black square."""
+    shown = "".join(look.sign for look in style.LOOKS.values()) + style.CAUSE_SIGN + style.EFFECT_SIGN + "⇢→↑"
+    RL_Codecs.register()
+    for sign in shown.translate(style.SIGNS_PDF):
+        assert any(_has(font, sign) for font in ("zapfdingbatspdfdoc", "symbolpdfdoc")), sign
+
+
+def _has(font: str, sign: str) -> bool:
+    try:
+        return bool(sign.encode(font))
+    except UnicodeEncodeError:
+        return False
 
 
 def test_elements_of_parameters_in_one_row_are_added_up() -> None:

@@ -6,7 +6,7 @@ are one value here. Indices of this module count within the Flow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
@@ -14,7 +14,7 @@ from itertools import repeat
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, paths
 from gradscope.events import Backward, ErrorRaised, Rooted
-from gradscope.model import Event, Graph, Node, Op, Parameter, Value
+from gradscope.model import Event, Graph, Node, Op, Parameter, Site, Value
 from gradscope.store import Trace
 
 
@@ -84,13 +84,8 @@ class Flow:
     def callers(self) -> list[tuple[tuple[str, int], ...]]:
         """The program's own lines (file, line) that led to each op, outermost first; a recursion only once. Without
         the outermost ones that led to all of them, such as `main()`."""
-        found = []
-        for op in self.ops:
-            frames = [frame for frame in op.site.stack if frame.kind == op.site.user.kind]
-            found.append(tuple(dict.fromkeys(frame.location() for frame in frames)))
-        shared = 0
-        while found and all(len(lines) > shared + 1 and lines[shared] == found[0][shared] for lines in found):
-            shared += 1
+        found = [_callers(op.site) for op in self.ops]
+        shared = _led_to_all(found)
         return [lines[shared:] for lines in found]
 
     @cached_property
@@ -235,14 +230,15 @@ def join(
 def _wanted(
     trace: Trace, graphs: list[int], built: set[int], moved: Mapping[Key, Key]
 ) -> dict[int, set[int]]:
-    """Per graph without grad nodes: its ops in and after modules or regions that later graphs
-    depend on; not what prepares the data."""
+    """Per graph without grad nodes: its ops in and after modules or regions, and in calls that go on to build a
+    graph, that later graphs depend on; not what prepares the data."""
     found: dict[int, set[int]] = {}
     needed: dict[int, list[int]] = {}
     shown_in: dict[int, set[int | None]] = {}
+    calling = _Calling(trace, built)
     for id in graphs if built else []:
         if id not in built:
-            shown_in[id] = _shown(trace, id, shown_in, moved)
+            shown_in[id] = _shown(trace, id, shown_in, moved, calling)
     for id in reversed(graphs if built else []):
         graph = trace.graph(id)
         todo = needed.get(id, [])
@@ -282,11 +278,38 @@ def _trained(value: Value) -> bool:
     return value.is_leaf and value.requires_grad
 
 
+def _callers(site: Site) -> tuple[tuple[str, int], ...]:
+    """The program's own lines that led to a call, outermost first; a recursion only once."""
+    frames = [frame for frame in site.stack if frame.kind == site.user.kind]
+    return tuple(dict.fromkeys(frame.location() for frame in frames))
+
+
+def _led_to_all(found: Sequence[tuple[tuple[str, int], ...]]) -> int:
+    """How many lines, from the outermost on, led to all of these calls."""
+    shared = 0
+    while found and all(len(lines) > shared + 1 and lines[shared] == found[0][shared] for lines in found):
+        shared += 1
+    return shared
+
+
+class _Calling:
+    """The lines that call, or are, what builds the graphs with these ids, below those that led to all of it."""
+
+    def __init__(self, trace: Trace, built: Iterable[int]):
+        ways = list({op.site.id: _callers(op.site) for id in built for op in trace.graph(id).ops}.values())
+        self._above = ways[0][: _led_to_all(ways)] if ways else ()
+        self._lines = {lines[len(self._above)] for lines in ways}
+
+    def __contains__(self, site: Site) -> bool:
+        lines, above = _callers(site), len(self._above)
+        return lines[:above] == self._above and len(lines) > above and lines[above] in self._lines
+
+
 def _shown(
-    trace: Trace, id: int, before: Mapping[int, set[int | None]], moved: Mapping[Key, Key]
+    trace: Trace, id: int, before: Mapping[int, set[int | None]], moved: Mapping[Key, Key], calling: _Calling
 ) -> set[int | None]:
-    """Ops in a module or a region, those that cut a graph, and what is computed from their results, or from
-    those of the graphs before."""
+    """Ops in a module or a region, or in a call that builds a graph, those that cut one, and what is computed from
+    their results, or from those of the graphs before."""
     graph = trace.graph(id)
     found: set[int | None] = set()
 
@@ -301,7 +324,7 @@ def _shown(
 
     for op in graph.ops:
         inside = op.module is not None or op.region is not None or op.cut is not None
-        if inside or any(is_shown(graph.values[v]) for v in op.inputs):
+        if inside or op.site in calling or any(is_shown(graph.values[v]) for v in op.inputs):
             found.add(op.index)
     return found
 

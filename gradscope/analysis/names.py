@@ -233,6 +233,8 @@ class Names:
             return [], False
         if isinstance(node, ast.AugAssign):
             return [ast.unparse(node.target)], False
+        if isinstance(node, (ast.Tuple, ast.List)) and isinstance(node.ctx, ast.Store):
+            return _elements(node), False  # `a, b = x` takes x apart there
         above = file.parent.get(id(node))
         if isinstance(above, ast.Assign) and above.value is node:
             return _elements(above.targets[0]), False
@@ -287,8 +289,13 @@ class Names:
             exprs = [node.left, node.right]
         elif isinstance(node, ast.Compare):
             exprs = [node.left, *node.comparators]
-        elif isinstance(node, (ast.Attribute, ast.UnaryOp, ast.Subscript)):
+        elif isinstance(node, (ast.Attribute, ast.UnaryOp)):
             exprs = [node.operand if isinstance(node, ast.UnaryOp) else node.value]
+        elif isinstance(node, ast.Subscript):
+            exprs = [node.value]
+            if count > 1:  # `h[chosen]`, `x[:, chosen]`
+                held = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                exprs += [e for e in held if not isinstance(e, ast.Slice)]
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and not file.is_imported(node.func):
                 receiver = True

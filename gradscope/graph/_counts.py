@@ -12,6 +12,7 @@ from gradscope.analysis.flow import Flow
 from gradscope.model import Op, Site
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENDED = {"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"}
 HOLDERS = {"ModuleList", "ModuleDict"}  # modules that are not called
 LOOPS = (*COMPREHENSIONS, ast.For, ast.AsyncFor, ast.While)
 Frames = tuple[tuple[str, int, int, str], ...]  # path, line, column, function of each
@@ -84,7 +85,8 @@ class Counts:
             place = op.site.user
             called, seen = latest.get(place, ([], set()))
             module, what = self.called(op), (op.site.id, op.name, op.module)
-            if place not in latest or called != module or what in seen:
+            again = what in seen and not self.looped_within(op.site, place)
+            if place not in latest or called != module or again:
                 runs[place] += self.of_graph(op.graph)
                 seen = set()
             seen.add(what)
@@ -118,9 +120,13 @@ class Counts:
         return depth
 
     def looped_within(self, site: Site, frame: Site) -> bool:
-        """Whether what a line called may have come to `site` several times: a loop of the user's lies between."""
+        """Whether what a line called may have come to `site` several times: a loop of the user's lies between, or a
+        comprehension of a library, whose text is not known."""
         inner = site.stack[len(frame.stack) :]
-        return any(self._in_loop(between) for between in inner if between.kind == frame.kind)
+        return any(
+            self._in_loop(between) if between.kind == frame.kind else _name(between) in COMPREHENDED
+            for between in inner
+        )
 
     def _in_loop(self, site: Site) -> bool:
         """Whether an expression stands in a loop of its function."""
@@ -149,6 +155,19 @@ class Counts:
                 return True
             node = above
         return False
+
+    def chosen(self, site: Site) -> dict[int, str]:
+        """Conditional expression around an expression → which of its two sides that stands in: one run of the line
+        takes only one of them."""
+        file = self.flow.trace.source_file(site.path)
+        found: dict[int, str] = {}
+        node = file.at(site)
+        while node is not None and not isinstance(node, ast.stmt):
+            above = file.parent.get(id(node))
+            if isinstance(above, ast.IfExp) and (side := _branch(above, node)) is not None:
+                found[id(above)] = side
+            node = above
+        return found
 
     def _ways(self, site: Site) -> list[Way]:
         """What decides whether and how often an expression runs when its line does, outermost first."""
@@ -207,7 +226,11 @@ def below_forward(site: Site) -> Frames:
 
 
 def _is_forward(frame: Site) -> bool:
-    return frame.function.rpartition(".")[2] == "forward"
+    return _name(frame) == "forward"
+
+
+def _name(frame: Site) -> str:
+    return frame.function.rpartition(".")[2]
 
 
 def _without_callers(site: Site) -> Site:

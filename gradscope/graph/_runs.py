@@ -38,9 +38,11 @@ def runs_of(owns: Sequence[Hashable]) -> list[Run]:
 
 
 def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], counts: Counts) -> list[Run]:
-    """The runs of lines: a new one where an expression comes again, or calls another module. frames: of each op the
-    line that stands for it, which may have called the one that it stands at."""
+    """The runs of lines: a new one where an expression comes again, or calls another module, or a condition goes the
+    other way. frames: of each op the line that stands for it, which may have called the one that it stands at."""
     seen: set[Hashable] = set()  # what the present run has done
+    sides: dict[int, dict[int, str]] = {}  # expression → the side of each condition that it stands on
+    taken: dict[int, str] = {}  # condition → the side that the present run has taken
     comprehended: dict[int, bool] = {}  # expression → whether it runs several times in one run of its line
     called: dict[int, list[int]] = {}  # expression → the module that it called in it
 
@@ -51,18 +53,25 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
         module = counts.called(at, frame)
         if called.get(frame.id, module) != module:
             return True
+        if any(taken.get(condition, side) != side for condition, side in sides[frame.id].items()):
+            return True
         return _what(flow, op) in seen and not counts.looped_within(at.site, frame)
 
     found: list[Run] = []
     for op, own in enumerate(owns):
+        frame = frames[op]
+        if frame.id not in sides:
+            sides[frame.id] = counts.chosen(frame)
         if not found or found[-1].own != own or again(op):
             ahead = _made_ahead(flow, found[-1], op) if found and found[-1].own == own else []
             found.append(Run(own, ahead))
             seen.clear()
             called.clear()
+            taken.clear()
         found[-1].ops.append(op)
         seen.add(_what(flow, op))
-        called[frames[op].id] = counts.called(flow.ops[op], frames[op])
+        called[frame.id] = counts.called(flow.ops[op], frame)
+        taken.update(sides[frame.id])
     return found
 
 

@@ -132,6 +132,13 @@ many = layers(5)
 x = torch.stack([layer(x) for layer in many]).sum(0)  # ran
 end(x)
 """,
+    "attention to other data": """
+attention, data = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(4, 5, 8)
+x = x[:, None]
+for _ in range(3):
+    x = x + attention(x, data, data)[0]  # ran
+end(x)
+""",
     "a loop in a loop": """
 cells = [nn.GRUCell(8, 8) for _ in range(2)]
 for t in range(4):
@@ -184,6 +191,22 @@ def test_a_line_is_counted_as_often_as_it_ran(name: str) -> None:
     assert {line: shown[line] for line in runs} == dict(runs)
 
 
+CALLING = """
+for layer in [Block(), Block(), nn.Linear(8, 8), Block(), nn.Linear(8, 8), Block()]:
+    x = layer(x) if isinstance(layer, Block) else layer(x * 2)
+end(x)
+"""
+
+
+def test_a_closed_line_is_counted_on_both_sides_of_its_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROGRAMS, "a loop that calls blocks", CALLING)
+    scope, _ = watched("a loop that calls blocks")
+    graph = view(scope.trace, "line", depth=0).graph
+    assert (
+        sum(data["count"] for _, data in graph.nodes.items() if data["label"].startswith("x = layer(x)")) == 6
+    )
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_module_is_counted_as_often_as_it_was_called(name: str) -> None:
     """Boxes of one line or part of the same module are counted together."""
@@ -191,7 +214,9 @@ def test_a_module_is_counted_as_often_as_it_was_called(name: str) -> None:
     real = nn.Module.__call__
 
     def counting(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if not list(module.children()):
+        if not list(module.children()) or isinstance(
+            module, nn.MultiheadAttention
+        ):  # which calls none of its own
             calls[type(module).__name__] += 1
         return real(module, *args, **kwargs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -100,7 +101,60 @@ def test_a_repeated_step_is_drawn_with_what_it_took_over_itself(level: str) -> N
         (earlier,) = [id for id, data in graph.nodes.items() if data["earlier"]]
         (cut,) = [id for id, data in graph.nodes.items() if data["cut"] == "detach"]
         assert cut in graph.successors(earlier) and "weight_ih" in str(before(graph, earlier))
-        assert "rows[t]" in [data["label"] for data in nodes(graph)]
+        assert "rows" in [data["label"] for data in nodes(graph)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_a_call_does_before_its_first_parameter_is_drawn(level: str) -> None:
+    """Also in the first round of a loop, which has nothing of it in the graph."""
+    message, update = nn.Linear(4, 3), nn.GRUCell(3, 2)
+
+    def rounds(h: torch.Tensor, src: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
+        for _ in range(3):
+            m = message(torch.cat([h[src], h[dst]], dim=1))
+            h = update(torch.zeros(5, 3).index_add(0, dst, m), h)
+        return h
+
+    optimizer = torch.optim.SGD([*message.parameters(), *update.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            start = torch.randn(5, 2)
+            src, dst = torch.randint(0, 5, (2, 7))
+            loss = rounds(start, src, dst).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    graph = picture(scope.trace, level).graph
+    assert {d["label"] for d in nodes(graph) if d["kind"] == "input"} >= {"start", "src", "dst"}
+    assert not [d for d in nodes(graph) if d["label"] == "input"]
+    if level != "op":
+        (one,) = [
+            d
+            for d in nodes(graph)
+            if d["label"] in ("m = message(torch.cat([h[src], h[dst]], dim=1))", "message")
+        ]
+        assert one["count"] == 3
+
+
+def test_two_calls_of_a_function_are_drawn_alike() -> None:
+    """The first one prepares its data before there is a graph, the second one after it."""
+    one, two = nn.Linear(3, 1), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+
+    def render(net: nn.Module, at: torch.Tensor) -> torch.Tensor:
+        scaled = at * 2
+        return net(scaled + 1).sum()
+
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            at = torch.randn(4, 3)
+            first = render(one, at)
+            second = render(two, at)
+            optimizer.zero_grad()
+            (first + second).backward()
+            optimizer.step()
+    labels = Counter(d["label"] for d in nodes(picture(scope.trace, "line").graph))
+    assert labels["scaled = at * 2"] == 2 and labels["at"] == 1
 
 
 @pytest.mark.parametrize("level", LEVELS)

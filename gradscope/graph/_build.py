@@ -29,6 +29,7 @@ BUFFERS = {
     "batch_norm": ("", "running_mean", "running_var"),
     "instance_norm": ("", "running_mean", "running_var"),
 }
+NAMELESS = "a value without a name"
 MAX_ENDS = 3  # boxes of a finding's cause that are tied to each of its effect
 FACTORIES_OF_DATA = {"rand", "randn", "randint", "stack", "from_numpy", "default_collate"}
 
@@ -103,7 +104,8 @@ class Builder:
         cuts = [cut for i in ops if (cut := self.marks.get(i)) is not None]
         severs = tuple(dict.fromkeys(name for cut in cuts for name in cut.severs))
         worst = next((cut for cut in cuts if cut.severs), cuts[0] if cuts else None)
-        writes = [name for i in ops for name in self._writes(i)]
+        written = list(dict.fromkeys(name for i in ops for name in self._writes(i)))
+        writes = [name for name in written if name != NAMELESS] or written
         outputs = [v for i in ops for v in flow.outputs[i]]
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
@@ -114,7 +116,7 @@ class Builder:
             kind=kind, label=label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=list(dict.fromkeys(writes)), count=self._times(key, ops),
+            writes=writes, count=self._times(key, ops),
             earlier=flow.earlier.issuperset(ops),
             **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
@@ -185,7 +187,7 @@ class Builder:
         if (name := self.flow.name(value)) is not None:
             return name
         base = self.flow.name(self.flow.base(value))
-        return f"the memory of {base}" if base is not None else "a value without a name"
+        return f"the memory of {base}" if base is not None else NAMELESS
 
     @cached_property
     def whole_lines(self) -> dict[tuple[str, int], set[Key]]:
@@ -404,12 +406,16 @@ class Builder:
         self.before[id] = source.parameters
         return True
 
+    def _leaf_of(self, id: int) -> str | None:
+        """The node of a parameter that something in the picture uses."""
+        values = (value for value, known in self.flow.parameter_of.items() if known == id)
+        return next((self.leaf_node[value] for value in values if value in self.leaf_node), None)
+
     def _parameter(self, id: int) -> str:
         """The node of a parameter, also of one that nothing in the picture uses."""
+        if (leaf := self._leaf_of(id)) is not None:
+            return leaf
         parameter = self.flow.trace.parameter(id)
-        for value, known in self.flow.parameter_of.items():
-            if known == id and value in self.leaf_node:
-                return self.leaf_node[value]
         name = parameter_name(self.flow.trace, id)
         return self.node(
             f"parameter:{id}", "parameter", name, shape=parameter.shape, dtype=parameter.dtype,
@@ -532,7 +538,10 @@ class Builder:
             left, right = self.ids(causes), self.ids(effects)
             lone = self._lone_parameters(finding)
             self._tie(finding, left, lone, "")
-            self._tie(finding, lone, right, "never reached" if finding.code == "GS302" else "no gradient")
+            without = [leaf for leaf in lone if not self.graph.nodes[leaf]["got_gradient"]]
+            self._tie(finding, without, right, "never reached" if finding.code == "GS302" else "no gradient")
+            self._tie(finding, lone, right, "")  # what the finding says of the others is something else
+            self._tie(finding, left, self._made_at(finding), "")
             apart = any(id.startswith("place:") for id in (*left, *right))
             if apart and not lone:
                 self._tie(finding, left, right, "")
@@ -559,9 +568,21 @@ class Builder:
 
     def _lone_parameters(self, finding: Finding) -> list[str]:
         """The parameters of a finding that stand alone in the picture."""
-        ids = [s[1] for s in finding.subjects if s[0] == "parameter"]
-        known = {p.id for p in self.flow.trace.parameters}
-        return [leaf for id in sorted(ids) if id in known and self.graph.lone(leaf := self._parameter(id))]
+        known = {p.id: p for p in self.flow.trace.parameters}
+        ids = sorted(s[1] for s in finding.subjects if s[0] == "parameter" and s[1] in known)
+        drawn = {known[id].site for id in ids if self._leaf_of(id) is not None}
+        # Of those that a line makes anew at each call the one of this step stands for all.
+        ids = [id for id in ids if self._leaf_of(id) is not None or known[id].site not in drawn - {None}]
+        return [leaf for id in ids if self.graph.lone(leaf := self._parameter(id))]
+
+    def _made_at(self, finding: Finding) -> list[str]:
+        """The leaves in the picture that a finding is about and its cause makes."""
+        if finding.cause is None:
+            return []
+        at = finding.cause.user.span()
+        own = [p for p in self.flow.trace.parameters if ("parameter", p.id) in finding.subjects]
+        leaves = [self._leaf_of(p.id) for p in own if p.site is not None and p.site.user.span() == at]
+        return list(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
 
     def _tie(self, finding: Finding, tails: list[str], heads: list[str], label: str) -> None:
         for tail in tails[:MAX_ENDS] if len(heads) > 1 else tails:

@@ -749,3 +749,44 @@ def test_lines_outside_a_deep_model_are_drawn_as_the_program_has_them() -> None:
     labels = {data["label"] for _, data in shown.graph.nodes.items()}
     assert shown.level == "module"
     assert {"fit = (y - 1).square().mean()", "loss = fit + slope.square().mean()"} <= labels
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_parameter_made_anew_at_each_call_is_drawn_once_and_tied_to_what_makes_it(level: str) -> None:
+    class Hyper(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Linear(2, 9)
+
+        def forward(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            w, b = self.net(z).split([6, 3])
+            return nn.Parameter(w.view(3, 2)), b
+
+    hyper = Hyper()
+    optimizer = torch.optim.SGD(hyper.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            weight, bias = hyper(torch.randn(2))
+            loss = nn.functional.linear(torch.randn(5, 2), weight, bias).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    (finding,) = [f for f in scope.findings if f.code == "GS214"]
+    assert len([s for s in finding.subjects if s[0] == "parameter"]) == 4
+    graph = picture(scope.trace, level).graph
+    (made,) = [
+        id for id, data in graph.nodes.items() if "GS214" in data["effects"] and data["label"] == "weight"
+    ]
+    (cause,) = [id for id, data in graph.nodes.items() if "GS214" in data["causes"]]
+    ties = [data for _, _, data in graph.edges(data=True) if data["kind"] == "finding"]
+    assert graph.has_edge(cause, made) and not any("no gradient" in data["label"] for data in ties)
+
+
+def test_a_write_of_what_has_no_name_is_told_only_by_itself() -> None:
+    one = nn.Linear(3, 3)
+    with gradscope.watch() as scope:
+        out = torch.zeros(4, 3)
+        out[torch.tensor([0, 2])] += one(torch.randn(2, 3))
+        out.sum().backward()
+    (written,) = [d for d in nodes(picture(scope.trace, "line").graph) if d["writes"]]
+    assert written["writes"] == ["out"]

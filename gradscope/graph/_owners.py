@@ -17,6 +17,7 @@ from gradscope.graph._fold import fold
 from gradscope.graph._joined import Joined
 from gradscope.graph._places import Key, same_places
 from gradscope.graph._runs import (
+    MANY,
     Run,
     aligned,
     folded,
@@ -141,7 +142,9 @@ def module_boxes(flow: Flow, depth: int | None = None, lines: bool = False) -> B
     owns = [_own(flow, op, whole[op], parents, lines) for op in range(len(flow.ops))]
     runs = runs_of([(own, flow.ops[op].cut if own[0] == "part" else None) for op, own in enumerate(owns)])
     runs = unconnected(flow, made_ahead(flow, runs))
-    groups = folded(flow, _by_kind(flow, runs, owns, whole), 3, [whole[run.ops[0]] for run in runs])
+    alike = _by_kind(flow, runs, owns, whole)
+    groups = folded(flow, alike, 3, [whole[run.ops[0]] for run in runs])
+    groups = _around_one(flow, alike, groups, whole)
     owner = _equal_modules(flow, [[whole[runs[number].ops[0]] for number in group] for group in groups])
     ops_together = aligned(runs, groups)
     data = data_chains(flow, ops_together)
@@ -193,6 +196,42 @@ def _by_kind(
         lines = () if kind == "module" else tuple(dict.fromkeys(flow.ops[op].site.id for op in run.ops))
         found.append(Run((kind, signatures.get(whole[run.ops[0]]), *rest, lines), run.ops))
     return found
+
+
+def _around_one(
+    flow: Flow, runs: list[Run], groups: list[list[int]], whole: list[int | None]
+) -> list[list[int]]:
+    """The groups, with one for the same lines between calls of what is drawn as one box, as the layers of a list: they
+    would stand around it like a star. runs: with their lines, so that equal ones do the same."""
+    places: dict[Hashable, list[int]] = {}
+    for at, group in enumerate(groups):
+        own = runs[group[0]].own
+        if isinstance(own, tuple) and own[0] == "part":
+            places.setdefault((own, _cut_in(flow, runs[group[0]])), []).append(at)
+    found = list(groups)
+    for same in places.values():
+        if len(same) < MANY:
+            continue
+        beside = [_modules_beside(flow, runs[n], whole) for at in same for n in groups[at]]
+        if set.intersection(*beside):
+            found[same[0]] = sorted(n for at in same for n in groups[at])
+            for at in same[1:]:
+                found[at] = []
+    return [group for group in found if group]
+
+
+def _cut_in(flow: Flow, run: Run) -> Hashable:
+    return frozenset(flow.ops[op].cut for op in run.ops)
+
+
+def _modules_beside(flow: Flow, run: Run, whole: list[int | None]) -> set[int]:
+    """The modules drawn as one that a run takes values from or hands them to, other than the one that it is part of."""
+    inside = set(run.ops)
+    makers = {flow.maker[v] for op in run.ops for v in flow.inputs[op]}
+    readers = {user for op in run.ops for v in flow.outputs[op] for user in flow.consumers.get(v, ())}
+    around = {whole[op] for op in run.ops}
+    near = {whole[op] for op in (makers | readers) - inside if op is not None}
+    return {id for id in near - around if id is not None}
 
 
 def _apart(flow: Flow, boxes: Boxes) -> Boxes:

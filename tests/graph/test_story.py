@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -790,3 +791,33 @@ def test_a_write_of_what_has_no_name_is_told_only_by_itself() -> None:
         out.sum().backward()
     (written,) = [d for d in nodes(picture(scope.trace, "line").graph) if d["writes"]]
     assert written["writes"] == ["out"]
+
+
+def test_lines_between_calls_of_a_closed_list_are_one_box() -> None:
+    """Else they stand around it like a star: the skips of a U-Net whose blocks differ in size."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            sizes = [3, 5, 7, 9]
+            self.downs = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+            self.ups = nn.ModuleList(nn.Linear(2 * b, a) for a, b in pairwise(sizes))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            skips = []
+            for down in self.downs:
+                x = down(x)
+                skips.append(x)
+            for up in reversed(self.ups):
+                x = up(torch.cat([x, skips.pop()], dim=1))
+            return x
+
+    net = Net()
+    with gradscope.watch() as scope:
+        net(torch.randn(2, 3)).sum().backward()
+    closed = picture(scope.trace, "module", depth=1).graph
+    (joined,) = [data for data in nodes(closed) if data["label"] == "cat"]
+    assert joined["count"] == 3
+    opened = picture(scope.trace, "module", depth=2).graph
+    assert sum(data["count"] for data in nodes(opened) if data["label"] == "cat") == 3
+    assert len([data for data in nodes(opened) if data["label"] == "cat"]) == 3  # each between other modules

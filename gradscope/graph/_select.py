@@ -19,6 +19,7 @@ from gradscope.events import (
     Step,
     ZeroGrad,
 )
+from gradscope.graph._earlier import earlier
 from gradscope.graph._marks import severing
 from gradscope.model import Finding, GradscopeError, Segment, Span
 from gradscope.store import Trace
@@ -96,20 +97,24 @@ def select(trace: Trace, step: int | None = None, findings: Sequence[Finding] = 
 def _with_worst(
     trace: Trace, steps: list[_Step], tail: list[Segment], findings: Sequence[Finding]
 ) -> Selection | None:
-    """The last step with most of the places of the worst finding whose places a graph has; of a
-    gradient that is lost, one in which it is."""
+    """The last step with most of the places of the worst finding whose places a graph has, those counted that passes
+    before ran for it; of a gradient that is lost, one in which it is."""
     after = _Step(0, 0, tail)
     for finding in findings:
         if finding.severity == "note":
             break
         places = {s.span() for s in (finding.cause, finding.effect) if s is not None}
         held = [
-            (len(places & _places(trace, step, tail=step is after)), step)
+            (step, places & _places(trace, step, tail=step is after))
             for step in (*steps, after)
             if step.graphs
         ]
-        most = max((count for count, _ in held), default=0)
-        fitting = [step for count, step in held if count == most] if most else []
+        if not any(found == places for _, found in held):  # in no step alone
+            graphs = dict.fromkeys(tuple(step.graphs) for step, _ in held)
+            before = {ids: places & _places_before(trace, ids) for ids in graphs}
+            held = [(step, found | before[tuple(step.graphs)]) for step, found in held]
+        most = max((len(found) for _, found in held), default=0)
+        fitting = [step for step, found in held if len(found) == most] if most else []
         losing = [step for step in fitting if severing(trace, step.graphs)]
         if fitting:
             step = (losing or fitting)[-1]
@@ -127,6 +132,13 @@ def _places(trace: Trace, step: _Step, tail: bool) -> set[Span]:
     own = {index for index, key in _lists(trace).items() if key in lists}
     events = trace.of(*HAPPENS) if tail else trace.events
     sites += [event.site for event in events if event.segment in own]
+    return {frame.span() for site in sites for frame in (site, site.user)}
+
+
+def _places_before(trace: Trace, graphs: Sequence[int]) -> set[Span]:
+    """Where that stands which passes before made for these graphs, and which is drawn with them."""
+    made = earlier(trace, list(graphs))
+    sites = [trace.graph(id).ops[op].site for id, ops in made.items() for op in ops]
     return {frame.span() for site in sites for frame in (site, site.user)}
 
 

@@ -227,6 +227,29 @@ def test_the_step_of_the_worst_finding_is_shown() -> None:
     assert {d["label"] for d in nodes(shown.graph) if d["kind"] == "parameter"} == {"one.weight", "one.bias"}
 
 
+def test_the_step_that_suffers_is_shown_with_what_an_earlier_one_did_to_it() -> None:
+    """The samples are detached before the critic's step, and missed in the generator's."""
+    generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+    of_generator = torch.optim.SGD(generator.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            x = generator(torch.randn(4, 2)).detach()
+            of_critic.zero_grad()
+            (critic(x).mean() - critic(torch.randn(4, 3)).mean()).backward()
+            of_critic.step()
+            of_generator.zero_grad()
+            (-critic(x).mean()).backward()
+            of_generator.step()
+    finding = scope.findings[0]
+    assert finding.code == "GS301" and finding.effect is not None
+    shown = picture(scope.trace, "line")
+    (cause,) = [data for data in nodes(shown.graph) if "GS301" in data["causes"]]
+    (effect,) = [data for data in nodes(shown.graph) if data["kind"] == "backward"]
+    assert cause["severs"] and cause["earlier"]
+    assert effect["effects"] == ["GS301"] and effect["site"].user.line == finding.effect.user.line
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_write_has_an_arrow_to_what_it_changes(level: str) -> None:
     weight = torch.ones(3, requires_grad=True)

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import one_after_the_other
+from gradscope.analysis.memo import once
 from gradscope.analysis.ops import DRAWS
-from gradscope.analysis.text import nodes_that_ran
+from gradscope.analysis.text import has_run, nodes_of_functions, nodes_that_ran
 from gradscope.analysis.words import root_of
 from gradscope.events import Step, Still
 from gradscope.model import Optimizer, Parameter
-from gradscope.source import called_name
+from gradscope.source import FUNCTIONS, Function, called_name
 from gradscope.store import Trace
 
+WRITING = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "set_", "soft_update", "hard_update"}
 OFTEN = 3  # networks that are thrown away
 ENOUGH = 10  # steps of the network that the copy is one of
 
@@ -75,6 +77,73 @@ def networks(trace: Trace) -> list[Network]:
         children = {m.path: m.id for m in trace.modules.values() if m.root == root}
         found += [Network(children[name], part, kept) for name, part in parts.items() if name in children]
     return found
+
+
+@dataclass(frozen=True)
+class Uncalled:
+    """A copy of a trained network that a function of the program would bring up to date, which nothing calls."""
+
+    copy: Network
+    trained: Network
+    path: str
+    function: Function
+
+
+@once
+def updates_nobody_calls(trace: Trace) -> list[Uncalled]:
+    found = networks(trace) if trace.optimizers else []
+    pairs = [
+        (copy, trained)
+        for copy in found
+        for trained in found
+        if copy.still and trained.stepped and copy.form == trained.form and alike(trace, copy, trained)
+    ]
+    return [
+        Uncalled(copy, trained, path, function)
+        for copy, trained in pairs
+        for path, _, function in nodes_of_functions(trace, *FUNCTIONS)
+        if isinstance(function, FUNCTIONS)
+        and _names(function, trace.modules[copy.module].path or trace.modules[copy.module].name)
+        and any(map(writes_weights, ast.walk(function)))
+        and not has_run(trace, path, function)
+        and _was_defined(trace, path, function)
+        and not _is_mentioned(trace, function)
+    ]
+
+
+def writes_weights(node: ast.AST) -> bool:
+    """Whether it may write to a network's weights: a call that does, or `p.data = …`."""
+    data = isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
+    return data or called_name(node) in WRITING
+
+
+def _names(function: Function, name: str) -> bool:
+    """Whether it reads what has this name, and does not give the name itself."""
+    last = name.rpartition(".")[2]
+    found = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name | ast.Attribute)
+        and last == (node.id if isinstance(node, ast.Name) else node.attr)
+    ]
+    return bool(last and found) and all(isinstance(node.ctx, ast.Load) for node in found)
+
+
+def _was_defined(trace: Trace, path: str, function: Function) -> bool:
+    """Whether what it stands in has run: another method of its class, or the function around it."""
+    around = next(trace.source_file(path).above(function), None)
+    if isinstance(around, ast.ClassDef):
+        return any(has_run(trace, path, part) for part in around.body if isinstance(part, FUNCTIONS))
+    return not isinstance(around, FUNCTIONS) or has_run(trace, path, around)
+
+
+def _is_mentioned(trace: Trace, function: Function) -> bool:
+    """Whether the program's text has its name anywhere but where it is defined."""
+    return any(
+        function.name == (node.id if isinstance(node, ast.Name) else node.attr)
+        for _, _, node in nodes_of_functions(trace, ast.Name, ast.Attribute)
+        if isinstance(node, ast.Name | ast.Attribute)
+    )
 
 
 def read_after_its_steps(trace: Trace, optimizers: Iterable[Optimizer]) -> bool:

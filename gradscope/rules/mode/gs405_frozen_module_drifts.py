@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.counted import at_least
+from gradscope.analysis.networks import updates_nobody_calls
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.stops import frozen_for_good
 from gradscope.analysis.words import located, numbers, source
@@ -62,12 +63,16 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     if not known.paths.stepping:
         return
     written = kept_up(trace)
+    # A target that should follow is in training mode as what it follows: that it does not is another mistake.
+    copies = {id for one in updates_nobody_calls(trace) for id in one.copy.ids}
     groups: dict[tuple[tuple[str, int], int], list[Drift]] = {}
     for event in trace.of(Drift):
         own = [p for p in trace.parameters if p.module == event.module]
         trained = {p.id for p in own if p.passes or p.steps}
         gone = frozen_for_good(trace, event.site.user.location()) if trained else set()
-        if not trained <= gone or any((p.requires_grad and p.id not in gone) or p.id in written for p in own):
+        if not trained <= gone or any(
+            (p.requires_grad and p.id not in gone) or p.id in written | copies for p in own
+        ):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
             groups.setdefault((event.site.user.location(), event.called), []).append(event)

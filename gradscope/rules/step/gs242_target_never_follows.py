@@ -10,14 +10,22 @@ step.
 Measured: what is added to data to make the target comes from a network of the same form as the one that is compared
 with it and stepped; nothing has changed that since the first steps. Silent on: copies that a line of the program
 could still bring up to date (one that has run, and stands in no loop, runs no more), fewer steps than 100, teachers
-(their answers are the targets, nothing is added).
+(their answers are the targets, nothing is added). Also where a function of the program would bring a copy up to date,
+and nothing calls it.
 """
 
 import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.bootstraps import sums
-from gradscope.analysis.networks import Network, alike, networks
+from gradscope.analysis.networks import (
+    Network,
+    Uncalled,
+    alike,
+    networks,
+    updates_nobody_calls,
+    writes_weights,
+)
 from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, ran_in, site_of
@@ -26,14 +34,13 @@ from gradscope.events import Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile
 from gradscope.store import Trace
 
 ENOUGH = 100  # steps
 DEEP = 20  # forms between an estimate and its discount
 ONCE = {"__init__", "main"}  # functions outside of whose loops a network is made
 REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
-WRITING = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "set_", "soft_update", "hard_update"}
 
 
 def bad() -> None:  # fix: by hand
@@ -82,6 +89,14 @@ def good() -> None:
 
 @rule("GS242", name="target-never-follows", severity="warning")
 def target_never_follows(trace: Trace) -> Iterator[Finding]:
+    found = list(_of_estimates(trace))
+    yield from found
+    for one in updates_nobody_calls(trace) if not found else ():
+        if (step := _step(trace, one.trained)) is not None:
+            yield _uncalled(trace, one, step)
+
+
+def _of_estimates(trace: Trace) -> Iterator[Finding]:
     found = networks(trace) if trace.optimizers else []
     still = [one for one in found if one.still]
     stepped = [one for one in found if one.stepped]
@@ -129,7 +144,7 @@ def _may_follow(trace: Trace) -> bool:
         for node in nodes_of_program(trace)
         if isinstance(node, FUNCTIONS) and node.name in named and not _is_over(trace, node.name)
     ]
-    return any(_writes(node) for block in again for node in ast.walk(block))
+    return any(writes_weights(node) for block in again for node in ast.walk(block))
 
 
 def _is_over(trace: Trace, name: str, below: frozenset[str] = frozenset()) -> bool:
@@ -163,14 +178,6 @@ def _stands_once(trace: Trace, path: str, call: ast.expr, below: frozenset[str])
         if isinstance(above, FUNCTIONS):
             return _is_over(trace, above.name, below)
     return True
-
-
-def _writes(node: ast.AST) -> bool:
-    return called_name(node) in WRITING or _writes_data(node)
-
-
-def _writes_data(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
 
 
 def _step(trace: Trace, network: Network) -> Step | None:
@@ -215,12 +222,47 @@ def _finding(trace: Trace, made: Op, step: Step, copy: Network, trained: Network
     )
 
 
+def _uncalled(trace: Trace, one: Uncalled, step: Step) -> Finding:
+    count = next(iter(one.trained.parameters.values())).steps
+    copy, net = (
+        trace.modules[m].path or trace.modules[m].name for m in (one.copy.module, one.trained.module)
+    )
+    root = trace.modules[trace.modules[one.copy.module].root]
+    function = one.function
+    own = next(trace.source_file(one.path).above(function), None)
+    plain = isinstance(own, ast.ClassDef) and own.name == root.cls and root.name.isidentifier()
+    plain = plain and len(function.args.args) == 1 and not function.decorator_list[1:]
+    call = f"{root.name}.{function.name}()" if plain else f"{function.name}(…)"
+    here = Source(trace, step.site.user.path)
+    statement = here.file.statement(step.site.user)
+    start = function.col_offset + 1
+    defined = Site(
+        -1, one.path, function.lineno, start, function.lineno, start + len(f"def {function.name}"), "", "user"
+    )
+    return Finding(
+        message=f"`{function.name}()` is called nowhere: `{copy}` has stayed what it was at the start",
+        cause=defined,
+        cause_label=f"would bring `{copy}` up to date",
+        effect=step.site.user,
+        effect_label=f"changes `{net}` alone",
+        seen=(
+            f"in {plural(count, 'step')} of {optimizer_name(trace, step.optimizer)} nothing changed any"
+            f" of the {plural(len(one.copy.parameters), 'parameter')} of `{copy}`; the program's text has the name"
+            f" `{function.name}` at its definition only",
+        ),
+        fix=f"call `{call}` after {located(trace, step.site.user, 'the step')}",
+        edits=here.after(statement, call) if plain and statement is not None else (),
+        count=count,
+        subjects=parameter_subjects(one.copy.ids),
+    )
+
+
 def _once(trace: Trace, step: Step) -> tuple[str, ast.Call] | None:
     """(path, call) of the one statement that brings a network up to date by a function of the program, and has run."""
     names = {
         node.name
         for node in nodes_of_program(trace)
-        if isinstance(node, FUNCTIONS) and node.name not in ONCE and any(map(_writes, ast.walk(node)))
+        if isinstance(node, FUNCTIONS) and node.name not in ONCE and any(map(writes_weights, ast.walk(node)))
     }
     found = [
         (path, call)

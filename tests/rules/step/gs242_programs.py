@@ -199,3 +199,115 @@ def good_data_of_another_network() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_update_that_nobody_calls() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Agent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.online = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4))
+            self.follower = copy.deepcopy(self.online)
+            self.follower.requires_grad_(False)
+            self.predictor = nn.Linear(4, 4)
+
+        @torch.no_grad()
+        def move_follower(self) -> None:  # cause: GS242
+            for mine, theirs in zip(self.follower.parameters(), self.online.parameters(), strict=True):
+                mine.mul_(0.99).add_(theirs, alpha=0.01)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                wanted = self.follower(y)
+            return (self.predictor(self.online(x)) - wanted).pow(2).mean()
+
+    torch.manual_seed(0)
+    agent = Agent()
+    opt = torch.optim.Adam([p for p in agent.parameters() if p.requires_grad], lr=0.001)
+    for _ in range(120):
+        x = torch.randn(32, 6)
+        loss = agent(x + 0.1 * torch.randn(32, 6), x + 0.1 * torch.randn(32, 6))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS242
+
+
+def good_update_that_is_called() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4))
+    follower = copy.deepcopy(online).requires_grad_(False)
+    opt = torch.optim.Adam(online.parameters(), lr=0.001)
+
+    @torch.no_grad()
+    def follow() -> None:
+        for mine, theirs in zip(follower.parameters(), online.parameters(), strict=True):
+            mine.lerp_(theirs, 0.01)
+
+    for _ in range(120):
+        x = torch.randn(32, 6)
+        with torch.no_grad():
+            wanted = follower(x)
+        loss = (online(x + 0.1 * torch.randn(32, 6)) - wanted - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        follow()
+
+
+def good_update_that_is_handed_over() -> None:
+    import copy
+    from collections.abc import Callable
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
+    follower = copy.deepcopy(online).requires_grad_(False)
+    opt = torch.optim.Adam(online.parameters(), lr=0.001)
+
+    def follow() -> None:
+        follower.load_state_dict(online.state_dict())
+
+    hooks: dict[int, Callable[[], None]] = {1000: follow}
+    for turn in range(120):
+        x = torch.randn(32, 6)
+        with torch.no_grad():
+            wanted = follower(x)
+        loss = (online(x) - wanted - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if turn in hooks:
+            hooks[turn]()
+
+
+def good_teacher_of_the_same_form() -> None:
+    """What the student was, kept beside it (learning without forgetting): nothing is to follow."""
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    student = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
+    teacher = copy.deepcopy(student).eval().requires_grad_(False)
+    opt = torch.optim.Adam(student.parameters(), lr=0.001)
+    for _ in range(120):
+        x, y = torch.randn(32, 6), torch.randint(4, (32,))
+        with torch.no_grad():
+            known = teacher(x)
+        answers = student(x)
+        loss = nn.functional.cross_entropy(answers, y) + 0.1 * nn.functional.mse_loss(answers, known)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

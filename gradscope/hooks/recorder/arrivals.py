@@ -54,10 +54,9 @@ class Arriving:
 
 
 # Freeing pinned memory asks the device, and ends the process where that has failed: what has not arrived is kept.
-hold = ctypes.pythonapi.Py_IncRef
-let_go = ctypes.pythonapi.Py_DecRef
-hold.argtypes = let_go.argtypes = [ctypes.py_object]
-hold.restype = let_go.restype = None
+_counting = ctypes.PYFUNCTYPE(None, ctypes.py_object)
+hold: Any = _counting(("Py_IncRef", ctypes.pythonapi))
+let_go: Any = _counting(("Py_DecRef", ctypes.pythonapi))
 
 
 def send(numbers: torch.Tensor) -> Arriving:

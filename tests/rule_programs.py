@@ -57,6 +57,11 @@ class Program:
         return inspect.getsourcefile(self.function) or ""
 
     @property
+    def in_rule(self) -> bool:
+        """Whether it is one of the two of its rule's own file."""
+        return self.name in _KINDS
+
+    @property
     def source(self) -> str:
         return inspect.getsource(self.function)
 
@@ -115,9 +120,21 @@ def of_ranks(kind: str) -> list[Program]:
     return [p for p in _all() if p.name.startswith(kind) and p.rule.across is not None]
 
 
-def parameters(kind: str) -> list[object]:
-    """The same for `pytest.mark.parametrize`."""
-    return [pytest.param(p, id=p.id, marks=_marks(p)) for p in programs(kind)]
+def parameters(kind: str, share: float = 1) -> list[object]:
+    """The same for `pytest.mark.parametrize`. share: of those in tests/rules/, in the ordinary run, others by
+    `GRADSCOPE_SEED`; the rest is for the nightly one."""
+    seed = os.environ.get("GRADSCOPE_SEED", "12")
+    return [
+        pytest.param(
+            p,
+            id=p.id,
+            marks=[
+                *_marks(p),
+                *([] if p.in_rule or random.Random(seed + p.id).random() < share else [pytest.mark.nightly]),
+            ],
+        )
+        for p in programs(kind)
+    ]
 
 
 def drawn(kind: str, count: int) -> list[object]:

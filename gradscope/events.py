@@ -727,6 +727,19 @@ class RatioOfOne(Kind):
     again = Field(_count)  # of them, whose advantages had come before an earlier step
 
 
+class PickedTwice(Kind):
+    """Integers of zeros and ones, as many as there are rows, were the index of this line in all its calls."""
+
+    __slots__ = ()
+    of = "picked_twice"
+    place = Field(_count)  # of the index among the entries
+    calls = Field(_count)  # that were looked at
+    length = Field(_count)  # of the axis that is indexed, in the first of them
+    entries = Field(_count)  # of the index, in all of them
+    ones = Field(_count)  # of these
+    varied = Field(_flag)  # not all calls had as many
+
+
 class Twins(Kind):
     """The two sides that a distance brings together were the same numbers in all calls of its line."""
 

@@ -1,0 +1,70 @@
+"""Which integer tensors are taken for an index though they look like masks: as long as the axes that they index, of
+zeros and ones, and both, in all calls of a line that were looked at. Most indices show otherwise in their first call,
+and are not looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.arrivals import can_be_asked
+from gradscope.hooks.recorder.looks import Looks
+
+FIRST = 16  # calls of a line that are looked at in any case, then ever more rarely
+MAX_SITES = 256
+MAX_ELEMENTS = 1_000_000
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8)  # of bytes torch makes a mask
+
+
+class PickedTwice(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.others: set[int] = set()  # sites with an index that is no mask
+        self.looks = Looks(FIRST, MAX_SITES)
+        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.recorder.functions.follow(["__getitem__"], self._picked)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _picked(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) != 2:
+            return
+        entries = args[1] if type(args[1]) is tuple else (args[1],)
+        held = [place for place, entry in enumerate(entries) if isinstance(entry, torch.Tensor)]
+        if len(held) != 1 or any(type(entry) is not slice for entry in entries[: held[0]]):
+            return
+        place, mask = held[0], entries[held[0]]
+        if mask.dtype not in INTEGERS or not mask.dim():
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.others or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
+            return
+        length = args[0].shape[place]
+        if tuple(mask.shape) != tuple(args[0].shape[place : place + mask.dim()]) or length <= 2:
+            self._is_other(site)
+            return
+        self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, place, length, mask))
+
+    def _count(self, site: int, place: int, length: int, mask: torch.Tensor) -> None:
+        ones = int((mask == 1).sum())
+        if site in self.others or ones + int((mask == 0).sum()) != mask.numel():
+            self._is_other(site)
+            return
+        told = self.seen.setdefault(
+            site, {"place": place, "calls": 0, "length": length, "entries": 0, "ones": 0, "varied": False}
+        )
+        told["calls"] += 1
+        told["entries"] += mask.numel()
+        told["ones"] += ones
+        told["varied"] |= told["length"] != length or told["ones"] != ones * told["calls"]
+
+    def _is_other(self, site: int) -> None:
+        self.others.add(site)
+        self.seen.pop(site, None)
+
+    def _tell(self) -> None:
+        for site, found in self.seen.items():
+            if 0 < found["ones"] < found["entries"]:
+                self.recorder.emit("picked_twice", site, found)

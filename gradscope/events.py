@@ -740,6 +740,15 @@ class PickedTwice(Kind):
     varied = Field(_flag)  # not all calls had as many
 
 
+class SameMemory(Kind):
+    """What this line subtracts or compares was in all its calls the same memory on both sides."""
+
+    __slots__ = ()
+    of = "same_memory"
+    name = Field(_text)  # of the call
+    calls = Field(_count)
+
+
 class Twins(Kind):
     """The two sides that a distance brings together were the same numbers in all calls of its line."""
 

@@ -96,8 +96,8 @@ def _finding(trace: Trace, line: list[PickedTwice]) -> Finding:
         cause_label="an index of integers, no mask",
         seen=(
             f"in all {plural(event.calls, 'call')} looked at the index was of integers, {share} % ones and the rest"
-            f" zeros, as many as there are rows: of {event.length} rows it made {event.length} again, copies of the first"
-            " two",
+            f" zeros, as many as there are rows: of {event.length} rows it made {event.length} again, all"
+            " copies of two",
         ),
         fix=f"make the mask boolean: `{mask}.bool()` in {located(trace, site)}",
         edits=edits if None not in entries else (),

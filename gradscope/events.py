@@ -784,6 +784,14 @@ class Factor(Kind):
     number = Field(_known)
 
 
+class ScaledWeights(Kind):
+    """The Python number that what a softmax gave was multiplied by, or by whose inverse."""
+
+    __slots__ = ()
+    of = "scaled_weights"
+    factor = Field(_known)
+
+
 class SameEntries(Kind):
     """A list that grew holds one list, or tensor, at all of its places, and the contents of that changed meanwhile."""
 

@@ -1207,6 +1207,18 @@ class Loader(Kind):
     content = Field(_text)  # its dataset's class and a print of what that holds, where ranks may draw alike
 
 
+class SamplesDropped(Kind):
+    """A `DataLoader` that takes its samples in order drops those that do not fill its last batch; the event's site
+    made it."""
+
+    __slots__ = ()
+    of = "samples_dropped"
+    loop = Field(_id)  # the site that goes through it
+    samples = Field(_count)  # of its dataset
+    batch = Field(_count)
+    passes = Field(_count)  # that came to the end
+
+
 class WorkerSeeds(Kind):
     __slots__ = ()
     of = "worker_seeds"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Site
-from gradscope.source import Function, SourceFile, called_name
+from gradscope.source import LOOPS, Function, SourceFile, called_name
 from gradscope.store import Trace
 
 
@@ -18,6 +18,7 @@ def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
         yield from trace.source_file(path).nodes
 
 
+_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 N = TypeVar("N", bound=ast.AST)
 SCHEDULES = ("LR", "LROnPlateau", "WarmRestarts")  # how the names of torch's end
 
@@ -168,3 +169,14 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             todo += ast.iter_child_nodes(node)
+
+
+def runs_in(trace: Trace, site: Site, loop: Site) -> bool:
+    """Whether a call came by the body of the loop that stands there."""
+    file = trace.source_file(loop.path)
+    node = next((n for n in file.around(loop) if isinstance(n, (*LOOPS, *_COMPREHENSIONS))), None)
+    if node is None:
+        return False
+    inside = {id(n) for n in ast.walk(node)}
+    frames = (f for f in site.stack if (f.path, f.function) == (loop.path, loop.function))
+    return any((at := file.at(frame)) is not None and id(at) in inside for frame in frames)

@@ -1,15 +1,18 @@
-"""Notes each DataLoader that is gone through: where it was made, whether it draws its samples in a random order, and of
-a chosen subset how many."""
+"""Notes each DataLoader that is gone through: where it was made, whether it draws its samples in a random order, of a
+chosen subset how many, and how many samples at the end of an ordered dataset are in no batch."""
 
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 from torch import distributed
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     RandomSampler,
     SequentialSampler,
@@ -24,14 +27,37 @@ from gradscope.hooks.measures.datasets import print_of_dataset
 DRAWING = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
 
+@dataclass
+class _Ordered:
+    """The passes by one loop over a loader in order that drops what does not fill its last batch."""
+
+    numbers: Any = None  # the range that the latest pass takes its numbers from
+    samples: int = 0
+    passes: int = 0
+
+    def begin(self, numbers: Any) -> None:
+        self.count()
+        self.numbers, self.samples = numbers, operator.length_hint(numbers)
+
+    def count(self) -> None:
+        """Takes the latest pass for whole if it came to the end: a loop that breaks leaves samples out by itself."""
+        if self.numbers is not None and not operator.length_hint(self.numbers):
+            self.passes += 1
+        self.numbers = None
+
+
 class Loaders(Hook):
     order = 29
 
     def install(self) -> None:
         self.made: dict[int, tuple[Any, int]] = {}  # id of a loader → (weak reference, site)
         self.told: set[tuple[int, int]] = set()
+        self.ordered: dict[tuple[int, int, int], _Ordered] = {}  # by loader's site, loop, batch size
+        self.begun: dict[int, tuple[Any, _Ordered]] = {}  # by id of a sampler that is not asked yet
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.patch(private.LoaderIterator, "__init__", self._iterate(private.LoaderIterator.__init__))
+        self.patch(SequentialSampler, "__iter__", self._number(SequentialSampler.__iter__))
+        self.recorder.signals.before_end.connect(self._tell)
 
     def _make(self, real: Any) -> Any:
         recorder = self.recorder
@@ -53,9 +79,15 @@ class Loaders(Hook):
 
         @functools.wraps(real)
         def __init__(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
-            real(iterator, loader, *args, **kwargs)
             known = self.made.get(id(loader))
-            if known is not None and known[0]() is loader and recorder.mine():
+            known = known if known is not None and known[0]() is loader and recorder.mine() else None
+            if known is not None:  # workers are given their first numbers at once
+                try:
+                    self._begin(loader, known[1], recorder.sites.current(sys._getframe(1)))
+                except BaseException as error:
+                    recorder.fault("recording a DataLoader", error)
+            real(iterator, loader, *args, **kwargs)
+            if known is not None:
                 try:
                     loop = recorder.sites.current(sys._getframe(1))
                     self._note(loader, known[1], loop)
@@ -65,6 +97,34 @@ class Loaders(Hook):
                     recorder.fault("recording a DataLoader", error)
 
         return __init__
+
+    def _begin(self, loader: Any, made: int, loop: int) -> None:
+        """A pass that drops what does not fill a batch: remembered until it asks its sampler."""
+        batches, sampler = vars(loader).get("batch_sampler"), vars(loader).get("sampler")
+        if type(batches) is not BatchSampler or type(sampler) is not SequentialSampler or _among_ranks():
+            return
+        size = vars(batches).get("batch_size")
+        if vars(batches).get("drop_last") and type(size) is int and vars(batches).get("sampler") is sampler:
+            ordered = self.ordered.setdefault((made, loop, size), _Ordered())
+            self.begun[id(sampler)] = weakref.ref(sampler), ordered
+
+    def _number(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def __iter__(sampler: Any, /) -> Any:
+            numbers = real(sampler)
+            known = self.begun.pop(id(sampler), None)
+            if known is not None and known[0]() is sampler and type(numbers) is type(iter(range(0))):
+                known[1].begin(numbers)
+            return numbers
+
+        return __iter__
+
+    def _tell(self) -> None:
+        for (made, loop, size), found in self.ordered.items():
+            found.count()
+            if found.passes and found.samples % size:
+                data = {"loop": loop, "samples": found.samples, "batch": size, "passes": found.passes}
+                self.recorder.emit("samples_dropped", made, data)
 
     def _note(self, loader: Any, made: int, loop: int) -> None:
         if (made, loop) in self.told:

@@ -12,21 +12,19 @@ loader, which draws its order. Silent on: values that are picked by numbers, mea
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.ops import ALIASES, LOSSES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.text import runs_in
 from gradscope.analysis.words import code, user
 from gradscope.events import Loader
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event, losses, shape_of
-from gradscope.source import LOOPS
 from gradscope.store import Trace
 
 ROWWISE = PASSING | ALIASES | SCALES | {"softmax", "log_softmax", "sigmoid", "exp", "log"}
-COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 DEEP = 12
 
 
@@ -89,8 +87,8 @@ def answers_of_another_pass(trace: Trace) -> Iterator[Finding]:
         if maker is None or shape_of(known, target)[:1] != shape_of(known, given)[:1]:
             continue
         for made, sites in several.items():
-            one = next((loop for loop in sites if _runs_in(trace, maker.site, loop)), None)
-            other = next((loop for loop in sites if _runs_in(trace, op.site, loop)), None)
+            one = next((loop for loop in sites if runs_in(trace, maker.site, loop)), None)
+            other = next((loop for loop in sites if runs_in(trace, op.site, loop)), None)
             if one is not None and other is not None and one != other:
                 told.add(place)
                 yield _finding(trace, known, op, maker, made, one)
@@ -112,17 +110,6 @@ def _kept(known: Paths, key: Key) -> Op | None:
             return None
         key = (maker.graph, maker.inputs[0])
     return None
-
-
-def _runs_in(trace: Trace, site: Site, loop: Site) -> bool:
-    """Whether a call came by the body of the loop that stands there."""
-    file = trace.source_file(loop.path)
-    node = next((n for n in file.around(loop) if isinstance(n, (*LOOPS, *COMPREHENSIONS))), None)
-    if node is None:
-        return False
-    inside = {id(n) for n in ast.walk(node)}
-    frames = (f for f in site.stack if (f.path, f.function) == (loop.path, loop.function))
-    return any((at := file.at(frame)) is not None and id(at) in inside for frame in frames)
 
 
 def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, made: Site, loop: Site) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 
 import torch
@@ -13,7 +13,7 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.optim.lr_scheduler import LRScheduler, OneCycleLR, SequentialLR, StepLR
 
 import gradscope
-from gradscope.events import CallTime, PassTime
+from gradscope.events import Backward, CallTime, PassTime, Step
 from gradscope.model import Finding
 
 
@@ -156,3 +156,56 @@ def test_times_are_of_the_calls_and_passes_there_were() -> None:
     assert calls.data["calls"] == passes.data["passes"] == 10
     assert 0 < calls.data["seconds"] + passes.data["seconds"] < whole
     assert 0 < passes.data["early"] < whole and 0 < passes.data["late"] < whole
+
+
+class SharpnessAware(torch.optim.Optimizer):
+    """SAM, whose step makes the second pass itself."""
+
+    def __init__(self, params: Iterable[nn.Parameter], clears: bool, **settings: float) -> None:
+        super().__init__(params, settings)
+        self.clears = clears
+        self.base = torch.optim.SGD(self.param_groups, **settings)
+        self.param_groups = self.base.param_groups
+
+    def step(self, loss: Callable[[], torch.Tensor]) -> None:  # type: ignore[override]
+        held = [p for group in self.param_groups for p in group["params"]]
+        with torch.no_grad():
+            moves = [p.grad * 0.05 for p in held]
+            for p, move in zip(held, moves, strict=True):
+                p.add_(move)
+        if self.clears:
+            self.zero_grad()
+        loss().backward()
+        with torch.no_grad():
+            for p, move in zip(held, moves, strict=True):
+                p.sub_(move)
+        self.base.step()
+        self.base.zero_grad()
+
+
+def sharp(clears: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(8, 3)
+    model = nn.Linear(3, 1)
+    optimizer = SharpnessAware(model.parameters(), clears, lr=0.1)
+    schedule = StepLR(optimizer, 2)
+    for _ in range(4):
+        model(x).pow(2).mean().backward()
+        optimizer.step(lambda: model(x).pow(2).mean())
+        schedule.step()
+
+
+def test_a_pass_within_the_step_of_the_programs_own_optimizer_is_counted() -> None:
+    skip_where_lacking(sharp)
+    with gradscope.watch() as scope:
+        sharp(clears=True)
+    assert not scope.findings and not scope.trace.meta["faults"]
+    assert sum(event.count for event in scope.trace.of(Backward)) == 8
+    steps = [event for event in scope.trace.of(Step) for _ in range(event.count)]
+    assert len(steps) == 4 and len({event.optimizer for event in steps}) == 1
+    assert not any(event.states.get("none") for event in steps)
+
+
+def test_a_pass_within_a_step_that_adds_to_gradients_that_were_used_is_told() -> None:
+    found = findings(lambda: sharp(clears=False))
+    assert list(found) == ["GS201"] and found["GS201"].severity == "error"

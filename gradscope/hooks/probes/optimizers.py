@@ -3,6 +3,7 @@ business: it runs with recording paused, only a closure's ops are the user's."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import weakref
@@ -44,6 +45,7 @@ class Optimizers(Hook):
         self.sizes: dict[int, int] = {}  # parameters of each
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
         self.inside: list[Inside] = []
+        self.passing: dict[type, bool] = {}  # whether steps of a class may run backward passes themselves
         self.recorder.services.optimizer_number = self._register
         self.recorder.services.steps_of = self._steps_of
         self.recorder.services.leave_failed = self._leave_failed
@@ -143,6 +145,8 @@ class Optimizers(Hook):
             self._leave_failed()
         if self.inside:  # a wrapper's step that calls the inner optimizer's
             return None
+        if self._runs_passes(optimizer):  # what is recorded is the step of the one it holds
+            return None
         began = perf_counter()
         changed = None
         frame = sys._getframe(1)  # torch's wrapper around step
@@ -186,6 +190,29 @@ class Optimizers(Hook):
                 recorder.paused -= 1
             recorder.own_time += perf_counter() - began
         return changed
+
+    def _runs_passes(self, optimizer: Any) -> bool:
+        """Whether an optimizer of the program's own runs backward passes in its step and leaves the update to one
+        that it holds, as SAM may: then its step is one of the program's functions, and the two are one optimizer."""
+        recorder = self.recorder
+        try:
+            cls = type(optimizer)
+            if cls not in self.passing:
+                self.passing[cls] = _names_backward(cls)
+            if not self.passing[cls]:
+                return False
+            with private.aside():
+                inner = _held(optimizer)
+                if inner is None:
+                    return False
+                known = self.ids.get(id(inner))
+                mine = self._register(optimizer, recorder.sites.current(sys._getframe(3)))
+                if known is None or known[0] != mine:
+                    self.ids[id(inner)] = (mine, weakref.ref(inner))
+                return True
+        except BaseException as error:
+            recorder.fault("recording a step", error)
+            return False
 
     def _expected(self, optimizer: Any, frame: Any) -> bool:
         """Whether this step is the event that comes next; then it is taken for under way."""
@@ -382,6 +409,28 @@ def _wrapped(optimizer: Any) -> Any:
         one for one in own.values() if isinstance(one, torch_optimizer.Optimizer) and one is not optimizer
     )
     return next((one for one in others if groups is not None and groups_of(one) is groups), None)
+
+
+def _names_backward(cls: type) -> bool:
+    """Whether a method that the program gave to a class of optimizers asks for a backward pass by name."""
+    for part in cls.__mro__:
+        if part.__module__.partition(".")[0] == "torch":
+            return False
+        for one in vars(part).values():
+            code = getattr(inspect.unwrap(one), "__code__", None) if callable(one) else None
+            if code is not None and "backward" in code.co_names:
+                return True
+    return False
+
+
+def _held(optimizer: Any) -> Any:
+    """The optimizer that one holds for the very same parameters, or None."""
+    mine = {id(p) for group in groups_of(optimizer) for p in group["params"]}
+    for one in vars(optimizer).values():
+        if isinstance(one, torch_optimizer.Optimizer) and one is not optimizer:
+            if mine == {id(p) for group in groups_of(one) for p in group["params"]}:
+                return one
+    return None
 
 
 def _to_none(set_to_none: Any = True, *_: Any, **__: Any) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.words import owner, source, where
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Site
+from gradscope.model import Edit, Graph, Op, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 ASKING = {"requires_grad_", "detach_", "zero_grad_"}
@@ -119,3 +121,31 @@ def without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
     if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).endswith(".requires_grad"):
         return here.remove(statement)
     return ()
+
+
+def joined(trace: Trace, site: Site, graph: Graph, cut: Op, made: int) -> tuple[str, tuple[Edit, ...]]:
+    """`torch.stack(losses)`, or `torch.cat`, with the graphs of its elements, for a call at `site` that makes a tensor
+    of a list of tensors, and the edit. `cut` is the op that reads the first of them (or all), `made` the value that
+    it makes. "", () where that is not what it does."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or called_name(node) not in MAKERS:
+        return "", ()
+    given = node.args[0]
+    if isinstance(given, ast.GeneratorExp | ast.Starred) or not here.file.is_imported(node.func):
+        return "", ()
+    reads = [op for op in graph.called({cut.name}) if op.site.user == cut.site.user]
+    elements = [graph.values[i] for op in ([cut] if len(cut.inputs) > 1 else reads) for i in op.inputs]
+    whole, first = graph.values[made], elements[0] if elements else None
+    if first is None or any((e.shape, e.dtype) != (first.shape, whole.dtype) for e in elements):
+        return "", ()
+    if whole.shape == (len(elements), *first.shape):
+        function = "stack"
+    elif whole.shape == (len(elements),) and first.shape == (1,):
+        function = "cat"
+    else:
+        return "", ()
+    if "torch" not in here.file.imported or len(elements) < 2:
+        return "", ()
+    new = f"torch.{function}({here.file.text(given)})"
+    return new, here.replace(node, new)

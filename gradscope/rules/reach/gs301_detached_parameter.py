@@ -45,6 +45,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward
 from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.fixes.leaves import joined
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
@@ -108,7 +109,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
         fix, edits = (
             _moved_by(trace, known, stands, names)
             if stands is not None
-            else (_fix(trace, cut, names), _without(trace, cut))
+            else _joined(trace, known, cut) or (_fix(trace, cut, names), _without(trace, cut))
         )
         if shared is not None and shared.fix:
             fix, edits = (
@@ -306,6 +307,14 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
         if number:
             return f"keep the tensor: `{number[1]}` in place of {located(trace, cut.site)}{frozen}"
     return f"take {located(trace, cut.site, 'the cut')} away{frozen}"
+
+
+def _joined(trace: Trace, known: Paths, cut: Cut) -> tuple[str, Edits] | None:
+    """A tensor that is made of the numbers of a list of tensors, as it keeps their graphs."""
+    if cut.kind != "number" or cut.output[0] != cut.op.graph or cut.also:
+        return None
+    new, edits = joined(trace, cut.site, known.graph(cut.op.graph), cut.op, cut.output[1])
+    return (f"write `{new}` in place of {located(trace, cut.site)}", edits) if new else None
 
 
 def _without(trace: Trace, cut: Cut) -> tuple[Edit, ...]:

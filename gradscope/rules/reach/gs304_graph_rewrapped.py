@@ -23,6 +23,7 @@ from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
+from gradscope.fixes.leaves import joined
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -165,6 +166,10 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
     if edits:
         fix = f"write {quoted(new)} in place of {quoted(old)} ({place(site)}): it has its graph"
         return (fix if new else f"take {made} out"), edits
+    if cut is not None and cut.output[0] == cut.op.graph and cut.op.site.user == site:
+        new, edits = joined(trace, site, trace.graph(cut.op.graph), cut.op, cut.output[1])
+        if new:
+            return f"write `{new}` in place of {made}: it keeps their graphs", edits
     node = trace.source_file(site.path).at(site)
     given = node.args[0] if isinstance(node, ast.Call) and node.args else None
     if isinstance(given, ast.Name) and called_name(node) in MAKERS:

@@ -486,3 +486,19 @@ def bad_adversary_that_clears_both() -> None:
         opt_g.step()
         g.zero_grad()
         d.zero_grad()
+
+
+def bad_losses_put_into_a_tensor() -> None:
+    import torch
+    from torch import nn
+
+    one, two = nn.Linear(4, 1), nn.Linear(4, 1)
+    weights = nn.Parameter(torch.ones(2))
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters(), weights], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        losses = [layer(x).pow(2).mean() for layer in (one, two)]
+        loss = (torch.Tensor(losses) / weights**2).sum() + weights.prod().log()  # cause: GS301
+        loss.backward()  # effect: GS301
+        opt.step()

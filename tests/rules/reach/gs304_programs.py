@@ -307,7 +307,7 @@ def good_split_backward() -> None:
         opt.step()
 
 
-def bad_log_probabilities_beside_a_detached_advantage() -> None:  # fix: by hand
+def bad_log_probabilities_beside_a_detached_advantage() -> None:
     import torch
     from torch import nn
 
@@ -408,4 +408,20 @@ def good_langevin_samples() -> None:
         loss = energy(torch.randn(16, 2)).mean() - energy(x.detach()).mean()
         loss = loss + (start(noise) - x.detach()).pow(2).mean()
         loss.backward()
+        opt.step()
+
+
+def bad_losses_in_a_new_tensor() -> None:
+    import torch
+    from torch import nn
+
+    one, two = nn.Linear(4, 1), nn.Linear(4, 1)
+    weights = nn.Parameter(torch.ones(2))
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters(), weights], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        both = torch.tensor([one(x).pow(2).mean(), two(x).pow(2).mean()])  # cause: GS304
+        loss = (both / weights**2).sum() + weights.prod().log()
+        loss.backward()  # effect: GS304
         opt.step()

@@ -9,8 +9,9 @@ Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
 `if self.training` before it draws.
 
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
-A note for: a model that is asked the same thing several times in a row, or whose answers are averaged,
-or that is not trained here and has `training=True` written out (Monte Carlo dropout by choice).
+A note for: a model that is asked the same thing several times in a row, or whose answers are averaged, but not where
+all it gives is its loss; or one that is not trained here and has `training=True` written out (Monte Carlo dropout by
+choice).
 """
 
 from __future__ import annotations
@@ -128,12 +129,12 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
         f"make the layer of {located(trace, cause)} once, in `__init__`, as an attribute of the module: `eval()` "
         "reaches it there"
         if layer
-        else _told_of_the_mode(attention, rate, text)
+        else _told_of_the_mode(attention, _rate(trace, cause, rate), text)
     )
     severity = ""
     if not call.event.outputs:
         severity = "note"
-    elif not layer and asked_again(known, call):
+    elif not layer and not _gives_a_number(trace, call) and asked_again(known, call):
         severity = "note"
     elif not (layer or attention) and _written_out(trace, cause, event.op):
         severity = "warning" if known.paths.roots else "note"
@@ -150,6 +151,12 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
         severity=severity,
         subjects=frozenset({("call", call.entry.location())}),
     )
+
+
+def _gives_a_number(trace: Trace, call: Call) -> bool:
+    """Whether all that a model gives is one number, its loss: that is no answer of which several are drawn."""
+    graph = trace.graph(call.event.graph)
+    return all(graph.values[i].shape == () for i in call.event.outputs)
 
 
 def _written_by_hand(trace: Trace) -> Iterator[Finding]:
@@ -215,6 +222,14 @@ def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:
     return f"pass `training=self.training` to {text}"
 
 
+def _rate(trace: Trace, site: Site, rate: object) -> object:
+    """What the call at `site` says of `dropout_p`, where that is a name or a number; else the number that it was."""
+    node = trace.source_file(site.path).at(site)
+    given = [k.value for k in node.keywords if k.arg == "dropout_p"] if isinstance(node, ast.Call) else []
+    plain = isinstance(given[0], (ast.Name, ast.Attribute, ast.Constant)) if given else False
+    return ast.unparse(given[0]) if plain else rate
+
+
 def _written_out(trace: Trace, site: Site, op: object) -> bool:
     """Whether the call says `True` for its mode, or takes it from something else than the module."""
     node = trace.source_file(site.path).at(site)
@@ -229,7 +244,9 @@ def _following(trace: Trace, site: Site, attention: bool, rate: object) -> tuple
     if not in_method(trace, site):
         return ()
     if attention:
-        return with_argument(trace, site, "dropout_p", f"{rate} if self.training else 0.0", 4)
+        return with_argument(
+            trace, site, "dropout_p", f"{_rate(trace, site, rate)} if self.training else 0.0", 4
+        )
     return with_argument(trace, site, "training", "self.training", 2)
 
 

@@ -367,3 +367,34 @@ def good_averaged_over_its_own_dropout() -> None:
         with torch.no_grad():
             answers = torch.stack([torch.softmax(model(x), 1) for _ in range(5)])
             answers.mean(0).argmax(1).sum().item()
+
+
+def bad_loss_that_is_estimated_several_times() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads, self.last, self.rate = nn.Linear(4, 12), nn.Linear(4, 2), 0.5
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.heads(x).chunk(3, dim=-1)
+            h = nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=self.rate)  # cause: GS404
+            return nn.functional.mse_loss(self.last(h), y)
+
+    def estimate(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
+        model.eval()
+        with torch.no_grad():
+            loss = model(x, y).item()  # effect: GS404
+        model.train()
+        return loss
+
+    model = Net()
+    x, y = torch.randn(8, 6, 4), torch.randn(8, 6, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(x, y).backward()
+        opt.step()
+    print([estimate(model, x, y) for _ in range(4)])

@@ -132,6 +132,8 @@ def _above_zero(trace: Trace, made: Made) -> Edits:
 def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
     """The one call that stays finite, for the logarithm of a softmax or of a sum of exponentials; else a bound."""
     found = logarithm_of(trace, event, made.site) if made.looked_at else None
+    if found is None and _far_below_zero(made):
+        return Repair(_never_negative(trace, event, made, after))
     if found is None:
         text = f"keep {made.given} above 0 in {made.called(trace)}: `clamp(min=1e-8)`, or `log_softmax` and"
         return Repair(f"{text} `logsigmoid` on scores{after}", _above_zero(trace, made))
@@ -154,6 +156,41 @@ def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair
         " them would pass no gradient where it holds"
     )
     return Repair(text, with_softmax(trace, softmax, log) if found.alone else ())
+
+
+def _far_below_zero(made: Made) -> bool:
+    """Whether the lowest number is below zero by more than rounding can make of what is not negative."""
+    low, high = made.first.get("min"), made.first.get("max")
+    return low is not None and high is not None and low < -1e-3 * max(abs(low), abs(high), 1e-30)
+
+
+def _never_negative(trace: Trace, event: NonFinite, made: Made, after: str) -> str:
+    """What to do where a bound would only hide that something is computed wrongly."""
+    text = (
+        f"{made.given} should never be negative in {made.called(trace)}, and is far below 0, not by rounding: a bound"
+        " would hide that. Look at what it is computed from"
+    )
+    scaled = _scaled_tanh(trace, event) if made.looked_at else None
+    if scaled is not None:
+        text += (
+            f": {located(trace, scaled.site.user, 'the product')} takes a `tanh` out of -1 to 1 before it is used here;"
+            " compute with the `tanh` itself"
+        )
+    return text + after
+
+
+def _scaled_tanh(trace: Trace, event: NonFinite) -> Op | None:
+    """The product of a `tanh` and a plain number from which the call of the event was computed."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return None
+    graph = trace.graph(event.graph)
+    for value in graph.upstream(graph.ops[event.op].inputs[0]):
+        op = graph.maker(value)
+        if op is not None and op.name == "mul" and len(op.inputs) == 1:
+            before = graph.maker(op.inputs[0])
+            if before is not None and before.name == "tanh":
+                return op
+    return None
 
 
 def _equal(trace: Trace, event: NonFinite, made: Made) -> Repair:

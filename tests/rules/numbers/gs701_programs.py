@@ -760,3 +760,18 @@ def bad_more_labels_than_steps() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS701
         opt.step()
+
+
+def bad_log_of_one_less_the_square_of_a_scaled_tanh() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        action = torch.tanh(model(4 * torch.randn(32, 4))) * 2.0
+        loss = -torch.log(1 - action.pow(2) + 1e-6).mean()  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()

@@ -140,8 +140,9 @@ def few_of(t: Any) -> Any:
         return None
     apart = max(1, t.numel() // FEW)
     apart += apart > 1 and not apart % 2  # seldom a divisor of the width: else all are of one column
-    with torch.no_grad():
-        return t.detach().flatten()[::apart][:FEW].clone()
+    return (
+        t.detach().flatten()[::apart][:FEW].clone()
+    )  # no `with`: Ctrl-C before its end would leave its mode on
 
 
 def are_same(one: Any, other: Any) -> bool:
@@ -182,9 +183,8 @@ def norm_on_device(t: Tensor) -> Tensor:
 
 def first_of(t: Any) -> Tensor:
     """A copy of the first three elements, as running statistics are told; see `measurable`."""
-    with torch.no_grad():
-        first: Tensor = t.detach().flatten()[:3].clone()
-        return first
+    first: Tensor = t.detach().flatten()[:3].clone()
+    return first
 
 
 def rounded(numbers: Tensor) -> list[float]:

@@ -81,38 +81,42 @@ def subtracted_from_itself(trace: Trace) -> Iterator[Finding]:
         zero = {id for id in line.filled if line.last(id) == len(line.series[id]) >= ENOUGH}
         graph = line.known.graph(line.event.graph) if zero else None
         for op in graph.ops if graph is not None else ():
-            found = _cancelled(graph, op) if graph is not None and op.name in SUBTRACTIONS else None
-            if graph is not None and found is not None:
-                ids = zero & _only_through(line.known, line, graph, found)
-                if ids:
+            for found in _cancelled(graph, op) if graph is not None and op.name in SUBTRACTIONS else ():
+                assert graph is not None
+                through = _only_through(line.known, line, graph, found)
+                # Numbers of Python's that tell two calls apart are in no graph: then not all behind them is zero.
+                if (ids := zero & through) and (found.shared or through & line.filled <= zero):
                     yield _finding(trace, line, graph, found, sorted(ids))
                     zero -= ids
+                    break
 
 
-def _cancelled(graph: Graph, op: Op) -> _Cancelled | None:
-    """What a subtraction takes from itself: one side is a term of the other, or both were made alike."""
+def _cancelled(graph: Graph, op: Op) -> Iterator[_Cancelled]:
+    """What a subtraction may take from itself: one side is a term of the other, or both were made alike, or both hold
+    a term."""
     if len(op.inputs) != 2 or not op.nodes:
-        return None
+        return
     left, right = op.inputs
     for whole, part in ((left, right), (right, left)):
         terms = _terms(graph, whole)
         if part in terms and part != whole:
-            return _Cancelled(op, part, whole, [term for term in terms if term != part])
+            yield _Cancelled(op, part, whole, [term for term in terms if term != part])
+            return
     made = graph.values[left].op is not None and graph.values[right].op is not None
     if made and _alike(graph, left, right):
-        return _Cancelled(op, left, right, [])
-    return _shared(graph, op)
+        yield _Cancelled(op, left, right, [])
+    yield from _shared(graph, op)
 
 
-def _shared(graph: Graph, op: Op) -> _Cancelled | None:
-    """A term that both sides hold with the same sign."""
+def _shared(graph: Graph, op: Op) -> Iterator[_Cancelled]:
+    """The terms that both sides hold with the same sign."""
     sides = [_signed(graph, side) for side in op.inputs]
     for term, sign in sides[0].items():
         for other, its in sides[1].items():
             if sign == its and graph.values[term].op is not None and _alike(graph, term, other):
                 rest = [one for side in sides for one in side if one not in (term, other)]
-                return _Cancelled(op, term, other, rest, shared=True) if rest else None
-    return None
+                if rest:
+                    yield _Cancelled(op, term, other, rest, shared=True)
 
 
 def _signed(graph: Graph, index: int) -> dict[int, int]:

@@ -101,11 +101,8 @@ def gathered(trace: Path, children: Path, keep: bool) -> Path:
         whole = children / f"parent{SUFFIX}"
         if trace.parent != children:
             put = os.link if keep else os.replace
-            for suffix in (
-                "-shm",
-                "-wal",
-                "",
-            ):  # of a trace that could not be closed, what is known is in its log
+            # Of a trace that could not be closed, what is known is in its log.
+            for suffix in ("-shm", "-wal", ""):
                 if os.path.exists(f"{trace}{suffix}"):
                     put(f"{trace}{suffix}", f"{whole}{suffix}")
         return children

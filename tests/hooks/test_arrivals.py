@@ -6,7 +6,8 @@ import sys
 
 import torch
 
-from gradscope.hooks.recorder.arrivals import NOT_HERE, Arrivals, Arriving, can_be_asked, hold, let_go
+from gradscope.hooks.recorder.arrivals import NOT_HERE, Arrivals, Arriving, hold, let_go
+from gradscope.hooks.recorder.values import can_be_asked
 
 
 def _fault(where: str, error: BaseException) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.values import sizes
+from gradscope.hooks.recorder.values import can_be_asked, sizes
 
 CALLS = 16  # of each place that are looked at
 MAX_ELEMENTS = 1_000_000

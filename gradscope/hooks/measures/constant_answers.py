@@ -11,8 +11,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 _REGRESSION = ("input", "target", "size_average", "reduce", "reduction", "weight")
 _BINARY = ("input", "target", "weight", "size_average", "reduce", "reduction", "pos_weight")

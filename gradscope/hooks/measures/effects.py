@@ -13,9 +13,9 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import grad_of, version_of
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.parts import groups_of
+from gradscope.hooks.recorder.values import can_be_asked
 
 ENOUGH = 3  # steps compared where each changes something
 MOST = 24  # steps compared where none does

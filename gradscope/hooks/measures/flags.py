@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.arrivals import can_be_asked
+from gradscope.hooks.recorder.values import can_be_asked
 
 MAKERS = ("tensor", "as_tensor", "asarray", "FloatTensor", "BoolTensor", "float", "bool", "to")
 TYPES = (torch.float32, torch.float64, torch.bool, torch.uint8)

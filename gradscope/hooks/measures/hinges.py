@@ -9,8 +9,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 1_000_000
@@ -21,9 +21,8 @@ class Hinges(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.cut: set[int] = set()  # sites that have cut something off
         self.looks = Looks(FIRST, MAX_SITES)
-        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.idle = Unbroken()
         self.recorder.functions.follow(["relu", "clamp", "clamp_min", "clip"], self._call)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -33,7 +32,7 @@ class Hinges(Hook):
         if not getattr(value, "requires_grad", False) or (name != "relu" and given.get("min") != 0):
             return
         site = self.recorder.sites.current(frame)
-        if site in self.cut or not self.looks.due(site):
+        if site in self.idle.broken or not self.looks.due(site):
             return
         if not can_be_asked(value, MAX_ELEMENTS) or value.is_complex():
             return
@@ -41,14 +40,12 @@ class Hinges(Hook):
 
     def _count(self, site: int, name: str, value: torch.Tensor) -> None:
         low, high = (float(bound) for bound in torch.aminmax(value))
-        if not low > 0 or site in self.cut:
-            self.cut.add(site)
-            self.seen.pop(site, None)
+        if not low > 0:
+            self.idle.end(site)
             return
-        told = self.seen.setdefault(site, {"name": name, "calls": 0, "low": low, "high": high})
-        told["calls"] += 1
+        told = self.idle.hold(site, name=name, low=low, high=high)
         told["low"], told["high"] = min(told["low"], low), max(told["high"], high)
 
     def _tell(self) -> None:
-        for site, found in self.seen.items():
+        for site, found in self.idle.told.items():
             self.recorder.emit("hinge", site, found)

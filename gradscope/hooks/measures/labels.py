@@ -16,9 +16,8 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_CLASSES
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 ARGUMENTS = ("input", "target", "weight")
 SEVERAL = 4  # samples: of fewer it says nothing that they are of one class

@@ -13,9 +13,8 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.looks import Looks
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 FILLS = ("masked_fill", "masked_fill_")
 SOFTMAXES = ("softmax", "log_softmax")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.arrivals import can_be_asked
+from gradscope.hooks.recorder.values import can_be_asked
 
 MAX_ELEMENTS = 10_000_000
 

@@ -14,8 +14,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import can_be_asked
 
 ELEMENTS = 32  # of each weight
 MOST = 300  # weights of an optimizer

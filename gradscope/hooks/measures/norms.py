@@ -15,7 +15,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, own, parts
-from gradscope.hooks.recorder.values import first_of, measurable, rounded
+from gradscope.hooks.recorder.values import change, first_of, measurable, rounded
 
 MOST_LAYERS = 3  # looked at in one model
 MOST_ELEMENTS = 1 << 20  # of a weight whose largest singular value is measured
@@ -104,11 +104,9 @@ class Norms(Hook):
     def _compare(
         self, called: ModuleRecord, layer: ModuleRecord, where: int, before: torch.Tensor, after: torch.Tensor
     ) -> None:
-        if rounded(before) != rounded(after):
-            self.drifts[layer.id] = {
-                "site": where, "called": called.id, "module": layer.id, "name": "running_mean",
-                "before": rounded(before), "after": rounded(after),
-            }  # fmt: skip
+        if numbers := change(before, after):
+            about = {"called": called.id, "module": layer.id, "name": "running_mean"}
+            self.drifts[layer.id] = {"site": where, **about, **numbers}
 
     def _spectral(self, module: Any, record: ModuleRecord, site: int) -> None:
         """Measures weights that spectral norm should have brought to a largest singular value of 1."""

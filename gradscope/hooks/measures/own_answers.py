@@ -11,8 +11,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_CLASSES
+from gradscope.hooks.recorder.values import can_be_asked
 
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
 FEW = 8  # places: in fewer it says little that they are equal
@@ -92,7 +92,7 @@ class OwnAnswers(Hook):
             else:
                 compared.other.add(looked_up)
         if compared.calls >= CALLS and all(one.calls >= CALLS for one in self.losses.values()):
-            self.ids, self.lookups = {}, 0
+            self.ids = {}
 
     def _tell(self) -> None:
         for site, compared in self.losses.items():

@@ -12,9 +12,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_CLASSES
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 EMBEDDING = ("input", "weight", "padding_idx")
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
@@ -64,7 +63,8 @@ class PaddedTargets(Hook):
         if not (self.padding or self.shown) or not torch.is_grad_enabled():
             return
         given = by_name(ARGUMENTS, args, kwargs)
-        scores, target = given.get("input"), given.get("target")  # type: Any, Any
+        scores: Any = given.get("input")
+        target: Any = given.get("target")
         if scores is None or not measurable(scores) or not can_be_asked(target, MAX_ELEMENTS):
             return
         if scores.dim() < 2 or target.dtype != torch.int64:

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 16  # calls of a line that are looked at in any case, then ever more rarely
 MAX_SITES = 256
@@ -22,9 +22,8 @@ class PickedTwice(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.others: set[int] = set()  # sites with an index that is no mask
         self.looks = Looks(FIRST, MAX_SITES)
-        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.masks = Unbroken()
         self.recorder.functions.follow(["__getitem__"], self._picked)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -39,32 +38,25 @@ class PickedTwice(Hook):
         if mask.dtype not in INTEGERS or not mask.dim():
             return
         site = self.recorder.sites.current(frame)
-        if site in self.others or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
+        if site in self.masks.broken or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
             return
         length = args[0].shape[place]
         if tuple(mask.shape) != tuple(args[0].shape[place : place + mask.dim()]) or length <= 2:
-            self._is_other(site)
+            self.masks.end(site)
             return
         self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, place, length, mask))
 
     def _count(self, site: int, place: int, length: int, mask: torch.Tensor) -> None:
         ones = int((mask == 1).sum())
-        if site in self.others or ones + int((mask == 0).sum()) != mask.numel():
-            self._is_other(site)
+        if ones + int((mask == 0).sum()) != mask.numel():
+            self.masks.end(site)
             return
-        told = self.seen.setdefault(
-            site, {"place": place, "calls": 0, "length": length, "entries": 0, "ones": 0, "varied": False}
-        )
-        told["calls"] += 1
+        told = self.masks.hold(site, place=place, length=length, entries=0, ones=0, varied=False)
         told["entries"] += mask.numel()
         told["ones"] += ones
         told["varied"] |= told["length"] != length or told["ones"] != ones * told["calls"]
 
-    def _is_other(self, site: int) -> None:
-        self.others.add(site)
-        self.seen.pop(site, None)
-
     def _tell(self) -> None:
-        for site, found in self.seen.items():
+        for site, found in self.masks.told.items():
             if 0 < found["ones"] < found["entries"]:
                 self.recorder.emit("picked_twice", site, found)

@@ -11,7 +11,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
+from gradscope.hooks.recorder.looks import Unbroken
+from gradscope.hooks.recorder.values import can_be_asked
 
 NEAR = 2e-6
 MAX_ELEMENTS = 100_000
@@ -25,8 +26,7 @@ class Ratios(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.off: set[int] = set()  # sites whose ratio has differed from 1
-        self.seen: dict[int, dict[str, int]] = {}  # site → what is told of it
+        self.one = Unbroken()
         self.values: dict[float, int] = {}  # an advantage → the step before which it came first
         self.clipped: tuple[Any, int] | None = (
             None  # the result of the last call, by weak reference, and its site
@@ -44,7 +44,7 @@ class Ratios(Hook):
         if not getattr(ratio, "requires_grad", False):
             return
         site = self.recorder.sites.current(frame)
-        if site in self.off or (site not in self.seen and len(self.seen) >= MAX_SITES):
+        if site in self.one.broken or (site not in self.one.told and len(self.one.told) >= MAX_SITES):
             return
         if not can_be_asked(ratio, MAX_ELEMENTS) or ratio.numel() == 1:
             return
@@ -53,12 +53,10 @@ class Ratios(Hook):
 
     def _count(self, site: int, ratio: torch.Tensor) -> None:
         away = float((ratio - 1).abs().max())
-        if not away <= NEAR or site in self.off:
-            self.off.add(site)
-            self.seen.pop(site, None)
-            return
-        told = self.seen.setdefault(site, {"calls": 0, "again": 0})
-        told["calls"] += 1
+        if away <= NEAR:
+            self.one.hold(site, again=0)
+        else:
+            self.one.end(site)
 
     def _weighed(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if self.clipped is None or len(args) != 2:
@@ -69,7 +67,7 @@ class Ratios(Hook):
             return
         self.clipped = None
         weights = args[1] if args[0] is mine else args[0]
-        if site in self.off or not can_be_asked(weights, MAX_ELEMENTS):
+        if site in self.one.broken or not can_be_asked(weights, MAX_ELEMENTS):
             return
         if weights.requires_grad or weights.numel() == 1:
             return
@@ -77,7 +75,7 @@ class Ratios(Hook):
         self.recorder.arrivals.when_here((weights,), lambda weights: self._compare(site, weights, steps))
 
     def _compare(self, site: int, weights: torch.Tensor, steps: int) -> None:
-        told = self.seen.get(site)
+        told = self.one.told.get(site)
         if told is None:
             return
         values = set(weights.flatten()[:MAX_VALUES].tolist())
@@ -91,6 +89,6 @@ class Ratios(Hook):
             self.values.setdefault(value, steps)
 
     def _tell(self) -> None:
-        for site, found in self.seen.items():
+        for site, found in self.one.told.items():
             if found["again"]:
                 self.recorder.emit("ratio_of_one", site, found)

@@ -10,8 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
 MAX_ELEMENTS = 2_000_000  # they are copied as doubles

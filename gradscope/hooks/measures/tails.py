@@ -10,7 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
+from gradscope.hooks.recorder.values import can_be_asked
 
 MAX_ELEMENTS = 1_000_000
 ROWS, PLACES = 4, 4  # at least

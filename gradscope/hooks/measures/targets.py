@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.losses import OF_NUMBERS
+from gradscope.hooks.recorder.values import can_be_asked
 
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
 DIVERGENCE = "kl_div"

@@ -9,8 +9,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 1_000_000
@@ -25,9 +25,8 @@ class Twins(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.apart: set[int] = set()  # sites whose sides have differed
         self.looks = Looks(FIRST)
-        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.same = Unbroken()
         self.recorder.functions.follow(list(SIDES), self._call)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -38,7 +37,7 @@ class Twins(Hook):
         if not getattr(one, "requires_grad", False) and not getattr(other, "requires_grad", False):
             return
         site = self.recorder.sites.current(frame)
-        if site in self.apart or not self.looks.due(site):
+        if site in self.same.broken or not self.looks.due(site):
             return
         if not all(can_be_asked(t, MAX_ELEMENTS) for t in sides):
             return
@@ -47,14 +46,11 @@ class Twins(Hook):
         self.recorder.arrivals.when_here(sides, lambda *sides: self._count(site, name, *sides))
 
     def _count(self, site: int, name: str, one: torch.Tensor, other: torch.Tensor) -> None:
-        if site in self.apart or not torch.equal(one, other):
-            self.apart.add(site)
-            self.seen.pop(site, None)
-            return
-        told = self.seen.setdefault(site, {"name": name, "calls": 0, "rows": 0})
-        told["calls"] += 1
-        told["rows"] += one.shape[0]
+        if torch.equal(one, other):
+            self.same.hold(site, name=name, rows=0)["rows"] += one.shape[0]
+        else:
+            self.same.end(site)
 
     def _tell(self) -> None:
-        for site, found in self.seen.items():
+        for site, found in self.same.told.items():
             self.recorder.emit("twins", site, found)

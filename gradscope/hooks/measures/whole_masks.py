@@ -10,8 +10,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.values import can_be_asked
 
 ADDED = ("add", "__add__", "__radd__", "__iadd__", "add_")
 FILLED = ("masked_fill", "masked_fill_")
@@ -26,9 +26,8 @@ class WholeMasks(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.others: set[int] = set()  # sites whose mask lets something in
         self.looks = Looks(FIRST, MAX_SITES)
-        self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
+        self.whole = Unbroken()
         self.recorder.functions.follow(ADDED, self._added)
         self.recorder.functions.follow(FILLED, self._filled)
         self.recorder.functions.follow([DIRECT], self._attended)
@@ -57,7 +56,7 @@ class WholeMasks(Hook):
         if not mask.dim() or mask.shape[-1] < 2:
             return
         site = self.recorder.sites.current(frame)
-        if site in self.others or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
+        if site in self.whole.broken or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
             return
         self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, name, mask))
 
@@ -65,13 +64,11 @@ class WholeMasks(Hook):
         first = float(mask.flatten()[0])
         whole = first == 1 if mask.dtype is torch.bool else first <= LOW
         whole = whole and bool((mask == mask.flatten()[0]).all())
-        if not whole or site in self.others:
-            self.others.add(site)
-            self.seen.pop(site, None)
-            return
-        told = self.seen.setdefault(site, {"name": name, "value": first, "calls": 0})
-        told["calls"] += 1
+        if whole:
+            self.whole.hold(site, name=name, value=first)
+        else:
+            self.whole.end(site)
 
     def _tell(self) -> None:
-        for site, found in self.seen.items():
+        for site, found in self.whole.told.items():
             self.recorder.emit("whole_mask", site, found)

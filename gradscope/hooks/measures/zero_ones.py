@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 CALLS = 3  # looked at, per line: a mask may let all in at first
 MAX_ELEMENTS = 4_000_000

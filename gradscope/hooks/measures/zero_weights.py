@@ -12,9 +12,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.arrivals import can_be_asked
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 MOST = 1000  # parameters of the run
 FIRST = 4  # step: zeros that are only the beginning are over by then

@@ -17,7 +17,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.growth import held
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, parameters, parts
-from gradscope.hooks.recorder.values import find_tensors, first_of, measurable, rounded
+from gradscope.hooks.recorder.values import change, find_tensors, first_of, measurable
 
 ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
 
@@ -240,8 +240,7 @@ class Modules(Hook):
             def compare(
                 before: torch.Tensor, after: torch.Tensor, owner: int = owner, name: str = name
             ) -> None:
-                if rounded(before) != rounded(after):
-                    numbers = {"before": rounded(before), "after": rounded(after)}
+                if numbers := change(before, after):
                     moved.append({"module": owner, "name": name, **numbers})
 
             self.recorder.arrivals.when_here((old, first_of(getattr(m, name))), compare)

@@ -13,8 +13,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._torch import GradScaler
-from gradscope.hooks.recorder.arrivals import can_be_asked
-from gradscope.hooks.recorder.values import find_tensors
+from gradscope.hooks.recorder.values import can_be_asked, find_tensors
 from gradscope.tracebacks import text_of
 
 MAX_WALK = 64  # nodes between a scaled loss and what is made of it

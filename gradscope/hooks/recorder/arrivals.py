@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from gradscope.hooks._torch import aside, capturing
-from gradscope.hooks.recorder.values import measurable
 
 MOST_WAITING = 256  # questions
 NOT_HERE = -(1 << 62)  # stands in place of integers that have not arrived
@@ -74,16 +73,6 @@ def send(numbers: torch.Tensor) -> Arriving:
     return Arriving(host, event)
 
 
-def can_be_asked(t: Any, most: int) -> bool:
-    """Whether its numbers can be had by `when_here`: a plain tensor of 1 to `most` elements, on the CPU or on a GPU."""
-    return (
-        measurable(t)
-        and t.device.type in ("cpu", "cuda")
-        and t.layout is torch.strided
-        and 0 < t.numel() <= most
-    )
-
-
 class Arrivals:
     """The questions of one run that wait for their numbers. fault: whom a fault of ours is told."""
 
@@ -110,21 +99,21 @@ class Arrivals:
         if not self.waiting or capturing():
             return
         while self.waiting and (wait or all(part.here() for part in self.waiting[0][0])):
-            parts, then = self.waiting.popleft()
-            try:
-                with torch.no_grad(), aside():
-                    then(*[part.wait() for part in parts])
-            except BaseException as error:
-                self.fault("reading what a GPU has sent", error)
+            self._answer(*self.waiting.popleft())
 
     def end(self) -> None:
         """Answers all; where the device has failed those whose numbers had arrived."""
         self.collect(wait=True)
         for parts, then in self.waiting:
-            try:
-                if all(part.was_sent() for part in parts):
-                    with torch.no_grad(), aside():
-                        then(*[part.host for part in parts])
-            except BaseException as error:
-                self.fault("reading what a GPU has sent", error)
+            if all(part.was_sent() for part in parts):
+                for part in parts:
+                    part.event = None  # what is on the host is kept with it, for ever
+                self._answer(parts, then)
         self.waiting.clear()
+
+    def _answer(self, parts: list[Arriving], then: Callable[..., object]) -> None:
+        try:
+            with torch.no_grad(), aside():
+                then(*[part.wait() for part in parts])
+        except BaseException as error:
+            self.fault("reading what a GPU has sent", error)

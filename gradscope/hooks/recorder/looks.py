@@ -1,6 +1,8 @@
-"""Which calls of a place are looked at."""
+"""Which calls of a place are looked at, and what holds in all of them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class Looks:
@@ -18,3 +20,25 @@ class Looks:
             return False
         calls = self.calls[site] = self.calls.get(site, 0) + 1
         return calls <= self.first or not calls & (calls - 1)
+
+
+class Unbroken:
+    """What holds in all calls of a place that were looked at, and what is told of it. The first call that shows
+    otherwise ends it: the place need not be looked at again."""
+
+    def __init__(self) -> None:
+        self.broken: set[int] = set()  # sites
+        self.told: dict[int, dict[str, Any]] = {}
+
+    def end(self, site: int) -> None:
+        self.broken.add(site)
+        self.told.pop(site, None)
+
+    def hold(self, site: int, **first: Any) -> dict[str, Any]:
+        """Counts a call in which it held, and returns what is told of the place: `calls`, and what is given with the
+        first. Of a place where it has ended nothing of that is told."""
+        told = {**first, "calls": 0}
+        if site not in self.broken:
+            told = self.told.setdefault(site, told)
+        told["calls"] += 1
+        return told

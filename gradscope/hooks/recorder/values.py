@@ -128,9 +128,20 @@ def has_values(t: Any) -> bool:
     return not is_functional(t) and not (dtype.itemsize == 1 and dtype.is_floating_point) and _has_memory(t)
 
 
+def can_be_asked(t: Any, most: int) -> bool:
+    """Whether its numbers can be had, at once or once they have arrived (`Arrivals`): a plain tensor of 1 to `most`
+    elements, on the CPU or on a GPU."""
+    return (
+        measurable(t)
+        and t.device.type in ("cpu", "cuda")
+        and t.layout is torch.strided
+        and 0 < t.numel() <= most
+    )
+
+
 def readable(t: Any, most: int) -> bool:
-    """Whether its numbers can be read at once: a plain tensor on the CPU of 1 to `most` elements."""
-    return measurable(t) and t.is_cpu and t.layout is torch.strided and 0 < t.numel() <= most
+    """Whether they can be read at once: it is on the CPU."""
+    return can_be_asked(t, most) and t.is_cpu
 
 
 def few_of(t: Any) -> Any:
@@ -189,6 +200,12 @@ def first_of(t: Any) -> Tensor:
 
 def rounded(numbers: Tensor) -> list[float]:
     return [round(number, 6) for number in numbers.tolist()]
+
+
+def change(before: Tensor, after: Tensor) -> dict[str, list[float]]:
+    """Two such copies, rounded; empty where they are equal."""
+    numbers = {"before": rounded(before), "after": rounded(after)}
+    return numbers if numbers["before"] != numbers["after"] else {}
 
 
 class Meta(NamedTuple):

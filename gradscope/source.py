@@ -26,11 +26,15 @@ def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) 
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
+def own_name(node: ast.AST) -> str:
+    """What a name or an attribute is called: "opt" of `opt`, "step" of `opt.step`; "" for anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
 def called_name(node: ast.AST | None) -> str:
     """What a call calls, without what that belongs to: "step" of `opt.step()`, "len" of `len(x)`; "" for anything
     else."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return own_name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def method_name(node: ast.AST | None) -> str:

@@ -14,7 +14,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.words import where
 from gradscope.model import Finding, Site
-from gradscope.source import called_name
+from gradscope.source import called_name, own_name
 from gradscope.store import Trace
 
 ABOVE = 3  # lines over a statement whose comment speaks of it
@@ -118,7 +118,7 @@ def _size(node: ast.AST) -> str:
         and node.value.attr == "shape"
     ):
         return ast.unparse(node)
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    name = own_name(node)
     return name if "classes" in name.lower() or "vocab" in name.lower() else ""
 
 

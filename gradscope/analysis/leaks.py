@@ -11,7 +11,7 @@ from gradscope.analysis.looks import only_shown
 from gradscope.analysis.text import nodes_of_program
 from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS
+from gradscope.source import FUNCTIONS, own_name
 from gradscope.store import Trace
 
 
@@ -71,7 +71,7 @@ def _ran(trace: Trace) -> Iterator[ast.AST]:
         for node in _own(scope) if scope is not None and id(scope) not in seen else ():
             yield node
             if isinstance(node, ast.Name | ast.Attribute):
-                todo += functions.get(node.id if isinstance(node, ast.Name) else node.attr, ())
+                todo += functions.get(own_name(node), ())
         seen.add(id(scope))
 
 

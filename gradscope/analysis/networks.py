@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from gradscope.analysis.loop import one_after_the_other
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import DRAWS
-from gradscope.analysis.text import has_run, nodes_of_functions, nodes_that_ran
+from gradscope.analysis.text import has_run, mentions, nodes_of_functions, nodes_that_ran
 from gradscope.analysis.words import root_of
 from gradscope.events import Step, Still
 from gradscope.model import Optimizer, Parameter
-from gradscope.source import FUNCTIONS, Function, called_name
+from gradscope.source import FUNCTIONS, Function, called_name, own_name
 from gradscope.store import Trace
 
 WRITING = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "set_", "soft_update", "hard_update"}
@@ -107,7 +107,7 @@ def updates_nobody_calls(trace: Trace) -> list[Uncalled]:
         and any(map(writes_weights, ast.walk(function)))
         and not has_run(trace, path, function)
         and _was_defined(trace, path, function)
-        and not _is_mentioned(trace, function)
+        and not any(mentions(trace, function.name))
     ]
 
 
@@ -121,12 +121,11 @@ def _names(function: Function, name: str) -> bool:
     """Whether it reads what has this name, and does not give the name itself."""
     last = name.rpartition(".")[2]
     found = [
-        node
+        node.ctx
         for node in ast.walk(function)
-        if isinstance(node, ast.Name | ast.Attribute)
-        and last == (node.id if isinstance(node, ast.Name) else node.attr)
+        if isinstance(node, ast.Name | ast.Attribute) and own_name(node) == last
     ]
-    return bool(last and found) and all(isinstance(node.ctx, ast.Load) for node in found)
+    return bool(last and found) and all(isinstance(context, ast.Load) for context in found)
 
 
 def _was_defined(trace: Trace, path: str, function: Function) -> bool:
@@ -135,15 +134,6 @@ def _was_defined(trace: Trace, path: str, function: Function) -> bool:
     if isinstance(around, ast.ClassDef):
         return any(has_run(trace, path, part) for part in around.body if isinstance(part, FUNCTIONS))
     return not isinstance(around, FUNCTIONS) or has_run(trace, path, around)
-
-
-def _is_mentioned(trace: Trace, function: Function) -> bool:
-    """Whether the program's text has its name anywhere but where it is defined."""
-    return any(
-        function.name == (node.id if isinstance(node, ast.Name) else node.attr)
-        for _, _, node in nodes_of_functions(trace, ast.Name, ast.Attribute)
-        if isinstance(node, ast.Name | ast.Attribute)
-    )
 
 
 def read_after_its_steps(trace: Trace, optimizers: Iterable[Optimizer]) -> bool:

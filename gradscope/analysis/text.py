@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Site
-from gradscope.source import LOOPS, Function, SourceFile, called_name
+from gradscope.source import LOOPS, Function, SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 
@@ -149,6 +149,21 @@ def site_of(path: str, function: str, node: ast.expr | ast.stmt | ast.arg) -> Si
         -1, path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1,
         function, "user",
     )  # fmt: skip
+
+
+def head_of(path: str, function: Function) -> Site:
+    """The `def` of a function, with its name."""
+    start = function.col_offset + 1
+    end = start + len(f"def {function.name}")
+    return Site(-1, path, function.lineno, start, function.lineno, end, function.name, "user")
+
+
+def mentions(trace: Trace, name: str) -> Iterator[tuple[str, ast.Name | ast.Attribute]]:
+    """(file, node) of each place of the program's text that has this name; where it is defined it has none."""
+    for path in trace.sources:
+        for node in trace.source_file(path).nodes:
+            if isinstance(node, ast.Name | ast.Attribute) and own_name(node) == name:
+                yield path, node
 
 
 def named_subject(site: Site) -> tuple[str, tuple[str, int]]:

@@ -17,6 +17,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from gradscope.analysis.names import kind_words, names_of
+from gradscope.analysis.text import head_of
 from gradscope.analysis.words import code, quoted
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.model import Finding, Op, Site
@@ -106,8 +107,7 @@ class Crash:
                 if isinstance(node, ast.ClassDef) and node.name == cls:
                     for part in node.body:
                         if isinstance(part, ast.FunctionDef) and part.name == method:
-                            start, end = part.col_offset + 1, part.col_offset + len(f"def {method}") + 1
-                            return Site(-1, path, part.lineno, start, part.lineno, end, method, "user")
+                            return head_of(path, part)
         return None
 
 

@@ -31,6 +31,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import rule_programs
+from sweeps.pairs import FAILURES
 
 import gradscope
 from gradscope.check import examine
@@ -38,7 +39,6 @@ from gradscope.config import Config
 
 CONTEXT = get_context("forkserver")
 PACKAGE = Path(gradscope.__file__).parent
-FAILURES = (RuntimeError, TypeError, ValueError, AttributeError, AssertionError)
 
 
 class Outcome(NamedTuple):

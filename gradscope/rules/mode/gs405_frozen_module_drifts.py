@@ -60,7 +60,7 @@ def good_frozen_in_eval() -> None:
 @rule("GS405", name="frozen-module-drifts", severity="error")
 def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    if not known.paths.stepping:
+    if not known.paths.stepping or not trace.of(Drift):
         return
     written = kept_up(trace)
     # A target that should follow is in training mode as what it follows: that it does not is another mistake.

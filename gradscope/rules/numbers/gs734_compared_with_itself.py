@@ -26,7 +26,7 @@ from gradscope.events import Twins
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile, names_in
+from gradscope.source import SourceFile, names_in, own_name
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
@@ -218,8 +218,7 @@ def _changes_between(file: SourceFile, one: _Made, other: _Made) -> bool:
     read = names_in(one.node)
     read |= {n.attr for n in ast.walk(one.node) if isinstance(n, ast.Attribute)}
     for node in ast.walk(file.scope(one.site)):
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        if name in read and isinstance(getattr(node, "ctx", None), ast.Store):
+        if own_name(node) in read and isinstance(getattr(node, "ctx", None), ast.Store):
             if low <= getattr(node, "lineno", 0) <= high:
                 return True
     return False

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_stop
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.text import head_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import DroppedGradient
 from gradscope.fixes.source import Source
@@ -380,9 +381,7 @@ def argument_of(graph: Graph, op: Op, event: DroppedGradient, position: int) -> 
 def definition_of(trace: Trace, cls: str, line: int) -> Site | None:
     """The line of `backward` in the user's class."""
     for path, part in _backward(trace, cls, line):
-        start = part.col_offset + 1
-        end = start + len(f"def {part.name}")
-        return Site(-1, path, part.lineno, start, part.lineno, end, part.name, "user")
+        return head_of(path, part)
     return None
 
 

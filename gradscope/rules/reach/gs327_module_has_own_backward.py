@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.text import has_run, nodes_that_ran, site_of
+from gradscope.analysis.text import has_run, head_of, nodes_that_ran, site_of
 from gradscope.analysis.words import counted, where
 from gradscope.events import Backward, Crashed
 from gradscope.model import Finding, Site
@@ -117,8 +117,7 @@ def _called_by_hand(trace: Trace) -> bool:
 
 
 def _finding(trace: Trace, path: str, cls: ast.ClassDef, own: ast.FunctionDef, passes: int) -> Finding:
-    start = own.col_offset + 1
-    place = Site(-1, path, own.lineno, start, own.lineno, start + len("def backward"), own.name, "user")
+    place = head_of(path, own)
     made = _made(trace, path, cls.name)
     return Finding(
         message=f"`{cls.name}` is a module: autograd never calls its `backward`",

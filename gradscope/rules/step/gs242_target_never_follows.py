@@ -28,13 +28,13 @@ from gradscope.analysis.networks import (
 )
 from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.text import nodes_of_program, nodes_that_ran, ran_in, site_of
+from gradscope.analysis.text import head_of, mentions, nodes_of_program, nodes_that_ran, ran_in, site_of
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects, plural
 from gradscope.events import Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, own_name
 from gradscope.store import Trace
 
 ENOUGH = 100  # steps
@@ -135,9 +135,7 @@ def _may_follow(trace: Trace) -> bool:
     only not come to it."""
     ran = list(nodes_that_ran(trace, ast.AST))
     nodes = [node for _, _, node in ran]
-    named = {n.id for n in nodes if isinstance(n, ast.Name)} | {
-        n.attr for n in nodes if isinstance(n, ast.Attribute)
-    }
+    named = set(map(own_name, nodes))
     again: list[ast.AST] = [node for node in nodes if isinstance(node, LOOPS)]
     again += [
         node
@@ -151,7 +149,7 @@ def _is_over(trace: Trace, name: str, below: frozenset[str] = frozenset()) -> bo
     """Whether all calls of a function of this name that the program's text has were made, and none is made again."""
     if name in ONCE:
         return True
-    calls = [] if name in below else list(_mentions(trace, name))
+    calls = [] if name in below else list(_calls(trace, name))
     return bool(calls) and all(
         path
         and ran_in(trace, path, call.lineno, call.end_lineno)
@@ -160,15 +158,12 @@ def _is_over(trace: Trace, name: str, below: frozenset[str] = frozenset()) -> bo
     )
 
 
-def _mentions(trace: Trace, name: str) -> Iterator[tuple[str, ast.expr]]:
+def _calls(trace: Trace, name: str) -> Iterator[tuple[str, ast.expr]]:
     """(path, call) for each use of a name; an empty path where it is no plain call."""
-    for path in trace.sources:
-        file = trace.source_file(path)
-        for node in file.nodes:
-            if (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")) == name:
-                call = file.parent.get(id(node))
-                plain = isinstance(call, ast.Call) and call.func is node
-                yield (path, call) if plain and isinstance(call, ast.Call) else ("", ast.Constant(name))
+    for path, node in mentions(trace, name):
+        call = trace.source_file(path).parent.get(id(node))
+        plain = isinstance(call, ast.Call) and call.func is node
+        yield (path, call) if plain and isinstance(call, ast.Call) else ("", ast.Constant(name))
 
 
 def _stands_once(trace: Trace, path: str, call: ast.expr, below: frozenset[str]) -> bool:
@@ -235,13 +230,9 @@ def _uncalled(trace: Trace, one: Uncalled, step: Step) -> Finding:
     call = f"{root.name}.{function.name}()" if plain else f"{function.name}(…)"
     here = Source(trace, step.site.user.path)
     statement = here.file.statement(step.site.user)
-    start = function.col_offset + 1
-    defined = Site(
-        -1, one.path, function.lineno, start, function.lineno, start + len(f"def {function.name}"), "", "user"
-    )
     return Finding(
         message=f"`{function.name}()` is called nowhere: `{copy}` has stayed what it was at the start",
-        cause=defined,
+        cause=head_of(one.path, function),
         cause_label=f"would bring `{copy}` up to date",
         effect=step.site.user,
         effect_label=f"changes `{net}` alone",
@@ -267,7 +258,7 @@ def _once(trace: Trace, step: Step) -> tuple[str, ast.Call] | None:
     found = [
         (path, call)
         for name in names
-        for path, call in _mentions(trace, name)
+        for path, call in _calls(trace, name)
         if isinstance(call, ast.Call) and ran_in(trace, path, call.lineno, call.end_lineno)
     ]
     if len(found) != 1:

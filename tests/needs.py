@@ -17,9 +17,10 @@ from gradscope.hooks._torch import FEATURES
 
 def lacking(program: str | Callable[..., Any]) -> str:
     """The first name in a program's text that this torch lacks; "" where it has them all."""
-    text = program if isinstance(program, str) else _source(program)
-    for name, feature in FEATURES.items():
-        if not feature.here and re.search(rf"\b{re.escape(name)}\b", text):
+    lacked = [(name, feature) for name, feature in FEATURES.items() if not feature.here]
+    text = program if isinstance(program, str) or not lacked else _source(program)
+    for name, feature in lacked:
+        if re.search(rf"\b{re.escape(name)}\b", str(text)):
             return f"{name} is of torch {feature.since}"
     return ""
 

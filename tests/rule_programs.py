@@ -12,7 +12,6 @@ import atexit
 import importlib.util
 import inspect
 import os
-import random
 import re
 import shutil
 import tempfile
@@ -61,7 +60,7 @@ class Program:
         """Whether it is one of the two of its rule's own file."""
         return self.name in _KINDS
 
-    @property
+    @cached_property
     def source(self) -> str:
         return inspect.getsource(self.function)
 
@@ -120,35 +119,19 @@ def of_ranks(kind: str) -> list[Program]:
     return [p for p in _all() if p.name.startswith(kind) and p.rule.across is not None]
 
 
-def parameters(kind: str, share: float = 1) -> list[object]:
-    """The same for `pytest.mark.parametrize`. share: of those in tests/rules/, in the ordinary run, others by
-    `GRADSCOPE_SEED`; the rest is for the nightly one."""
-    seed = os.environ.get("GRADSCOPE_SEED", "12")
+def parameters(kind: str, always: Callable[[Program], bool] = lambda program: False) -> list[object]:
+    """The same for `pytest.mark.parametrize`. always: which are run however few the test's `drawn` draws."""
     return [
         pytest.param(
             p,
             id=p.id,
             marks=[
-                *_marks(p),
-                *([] if p.in_rule or random.Random(seed + p.id).random() < share else [pytest.mark.nightly]),
+                *([pytest.mark.skip(reason=p.missing)] if p.missing else []),
+                *([pytest.mark.drawn(1)] if always(p) else []),
             ],
         )
         for p in programs(kind)
     ]
-
-
-def drawn(kind: str, count: int) -> list[object]:
-    """Some of them for the ordinary run, others by `GRADSCOPE_SEED`; the rest is for the nightly one."""
-    every = programs(kind)
-    chosen = set(random.Random(os.environ.get("GRADSCOPE_SEED", "12")).sample([p.id for p in every], count))
-    return [
-        pytest.param(p, id=p.id, marks=[*_marks(p), *(() if p.id in chosen else (pytest.mark.nightly,))])
-        for p in every
-    ]
-
-
-def _marks(program: Program) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.skip(reason=program.missing)] if program.missing else []
 
 
 @cache

@@ -134,6 +134,7 @@ def marks(source: Path) -> set[tuple[str, str, int]]:
     }
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.parametrize("name", [path.stem for path in EXAMPLES])
 def test_findings(name: str, watched: Any) -> None:
     program = watched(name)

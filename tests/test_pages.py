@@ -67,6 +67,7 @@ def _shown_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:

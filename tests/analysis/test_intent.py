@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from renamed import renamed
-from rule_programs import Program, programs
+from rule_programs import Program, parameters, programs
 
 import gradscope
 from gradscope.check import examine
@@ -20,17 +19,14 @@ from gradscope.config import Config
 from gradscope.model import SEVERITIES, Finding
 from gradscope.rules import all_rules
 
-DRAWN = 25  # programs in the ordinary run; GRADSCOPE_SEED draws others
+
+def by_what_is_meant(program: Program) -> bool:
+    """Whether its rule asks what the program says it means."""
+    return program.rule.code in ("GS309", "GS314")
 
 
-def _programs(kind: str) -> list[object]:
-    runs = [p for p in programs(kind) if p.runs_here]
-    drawn = random.Random(os.environ.get("GRADSCOPE_SEED", "12")).sample(runs, DRAWN)
-    drawn += [p for p in runs if p.rule.code in ("GS314", "GS309") and p not in drawn]
-    return [pytest.param(p, id=p.id, marks=() if p in drawn else pytest.mark.nightly) for p in runs]
-
-
-@pytest.mark.parametrize("bad", _programs("bad"))
+@pytest.mark.drawn(0.01)
+@pytest.mark.parametrize("bad", parameters("bad", always=by_what_is_meant))
 def test_other_names_hide_nothing(bad: Program, tmp_path: Path) -> None:
     own, other = told(bad), told(_renamed(bad, tmp_path))
     for place, severity in own.items():
@@ -38,7 +34,8 @@ def test_other_names_hide_nothing(bad: Program, tmp_path: Path) -> None:
         assert SEVERITIES.index(other[place]) <= SEVERITIES.index(severity), place
 
 
-@pytest.mark.parametrize("good", _programs("good"))
+@pytest.mark.drawn(0.01)
+@pytest.mark.parametrize("good", parameters("good", always=by_what_is_meant))
 def test_other_names_make_nothing_wrong(good: Program, tmp_path: Path) -> None:
     assert set(told(_renamed(good, tmp_path)).values()) <= {"note"}
 

@@ -189,6 +189,7 @@ def found(program: Program, steps: int, sample: bool) -> list[Finding]:
     return [f for f in report(program, steps, sample).findings if f.code not in ("GS216", "GS803")]
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.parametrize(("steps", "sample"), [*map(nightly, [(100, True), (100, False)]), (600, True)])
 @pytest.mark.parametrize("name", STOPS)
 def test_a_gradient_that_stops_is_told_with_its_step(name: str, steps: int, sample: bool) -> None:
@@ -199,6 +200,7 @@ def test_a_gradient_that_stops_is_told_with_its_step(name: str, steps: int, samp
     assert finding.since.step == 0.4 * steps + (name != "flickering_first"), "the first that went without"
 
 
+@pytest.mark.nightly
 def test_2000_short_steps_tell_as_well() -> None:
     (finding,) = found(from_40_percent("detach"), 2000, True)
     assert finding.late == "since step 801"
@@ -353,12 +355,14 @@ PHASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.parametrize(("steps", "sample"), [*map(nightly, [(120, True), (120, False)]), (600, True)])
 @pytest.mark.parametrize("program", PHASES)
 def test_phases_of_a_program_are_a_note_at_most(program: Program, steps: int, sample: bool) -> None:
     assert [f.message for f in found(program, steps, sample) if f.severity != "note"] == []
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.parametrize(
     "program", [another_optimizer, layer_by_layer, unfreezing, alternating, stochastic_depth, flickering]
 )
@@ -628,6 +632,7 @@ LATE = {
 ASLEEP = {losses_kept_from_40_percent, other_shape_from_40_percent, softmax_in_a_lambda_from_40_percent}
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.parametrize(
     ("program", "sample"),
     # What begins while sampling sleeps is seen when it wakes.

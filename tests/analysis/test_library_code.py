@@ -86,6 +86,7 @@ trainer.fit(net, torch.nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), 
 """
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("off", ["with torch.no_grad():", "with torch.set_grad_enabled(False):"])
 def test_a_line_that_calls_a_trainer_is_not_what_the_trainer_writes(off: str, tmp_path: Path) -> None:
     """The user's line is a statement; the library's is a block, which ends."""

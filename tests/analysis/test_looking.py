@@ -22,6 +22,7 @@ def test_printed_gradients_are_as_unused_as_before(rule: str, each: int) -> None
     assert not looked_at.differences(looked_at.programs(rule)[::each])
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rule", [*LOOKED_FOR, "GS205"])
 def test_gradients_that_are_kept_hide_nothing(rule: str) -> None:

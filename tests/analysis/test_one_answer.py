@@ -6,7 +6,6 @@ Some programs are asked in the ordinary run, all of them with `-m nightly`.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import re
 import runpy
@@ -38,15 +37,14 @@ from gradscope.store import Trace
 from gradscope.tui.screens.parameters import got
 
 ROOT = Path(__file__).parents[2]
-ORDINARY = 70  # programs
-DRAWN, MORE = 12, 200  # random programs
+RANDOM = 212  # programs
 CUT = ("GS301", "GS304", "GS305")  # they name the line at which the gradient is lost
 LOST = (*CUT, "GS302")
 NO_GRADIENT = re.compile("has no gradient|has no `.grad`")
 
 
 def _programs() -> list[Any]:
-    """Every program, those that the seed does not choose as slow ones."""
+    """Every program."""
     found: list[tuple[str, Callable[[], object], bool]] = [
         (p.id, p, p.runs_here) for kind in ("bad", "good") for p in programs(kind)
     ]
@@ -54,24 +52,15 @@ def _programs() -> list[Any]:
         found.append(
             (str(path.relative_to(ROOT)), partial(runpy.run_path, str(path), run_name="__main__"), True)
         )
-    runs = [(name, run) for name, run, here in found if here]
-    chosen = set(random.Random(12).sample([name for name, _ in runs], ORDINARY))
-    chosen |= {name for name, _ in runs if name.startswith("GS301-bad")}
     return [
-        pytest.param(run, id=name, marks=() if name in chosen else pytest.mark.nightly) for name, run in runs
+        pytest.param(run, id=name, marks=pytest.mark.drawn(0.2) if name.startswith("GS301-bad") else ())
+        for name, run, here in found
+        if here
     ]
 
 
-def _drawn() -> list[Any]:
-    """Random programs: a few of them, others by `GRADSCOPE_SEED`, many in the nightly run."""
-    first = int(os.environ.get("GRADSCOPE_SEED", "12")) * 1000
-    return [
-        pytest.param(number, marks=() if number < first + DRAWN else pytest.mark.nightly)
-        for number in range(first, first + DRAWN + MORE)
-    ]
-
-
-@pytest.mark.parametrize("number", _drawn())
+@pytest.mark.drawn(0.04)
+@pytest.mark.parametrize("number", range(RANDOM))
 def test_one_answer_of_random_programs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
     program = random_programs.generate(random.Random(number).randrange)
 
@@ -81,6 +70,7 @@ def test_one_answer_of_random_programs(number: int, capsys: pytest.CaptureFixtur
     test_one_answer(run, capsys)
 
 
+@pytest.mark.drawn(0.02)
 @pytest.mark.parametrize("run", _programs())
 def test_one_answer(run: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> None:
     torch.manual_seed(0)

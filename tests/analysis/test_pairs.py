@@ -25,6 +25,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_two_mistakes_in_one_loop_are_both_told(one: str, other: str) -> None:

@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 import torch
-from rule_programs import Program, drawn
+from rule_programs import Program, parameters
 
 import gradscope
 from gradscope.check import examine
 from gradscope.config import Config
 from gradscope.rules import all_rules
 
-DRAWN = 80  # programs in the ordinary run
 EXAMPLES = [
     path
     for path in sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))
@@ -52,13 +51,15 @@ CLEARED_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("bad", drawn("bad", DRAWN))
+@pytest.mark.drawn(0.02)
+@pytest.mark.parametrize("bad", parameters("bad"))
 def test_what_lives_on_is_told_as_what_is_gone(bad: Program, tmp_path: Path) -> None:
     text = body(bad)
     assert watched(text, tmp_path) == in_a_function(bad, tmp_path)
 
 
-@pytest.mark.parametrize("bad", drawn("bad", DRAWN))
+@pytest.mark.drawn(0.02)
+@pytest.mark.parametrize("bad", parameters("bad"))
 def test_cleared_at_the_other_end_of_the_loop(bad: Program, tmp_path: Path) -> None:
     text = cleared_elsewhere(body(bad))
     if text is None:
@@ -68,6 +69,7 @@ def test_cleared_at_the_other_end_of_the_loop(bad: Program, tmp_path: Path) -> N
     assert watched(in_function(text), tmp_path) == in_a_function(bad, tmp_path)
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_in_a_function(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")

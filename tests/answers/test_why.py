@@ -167,6 +167,7 @@ def generator_behind_a_second_cut() -> None:
         opt_g.step()
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     "program",
     [generator_behind_a_second_cut, *(program.function for program in programs("bad", "GS301"))],

@@ -58,6 +58,7 @@ def test_new_findings_are_told(project: Path, gradscope: Gradscope) -> None:
     assert len(told) == 1 and told[0].startswith("train.py:11:")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "content",
     [
@@ -85,6 +86,7 @@ def test_diff_is_a_patch_on_stdout(project: Path, gradscope: Gradscope) -> None:
     assert gradscope(project, "run", "--fail-on", "note", "train.py").status == 0
 
 
+@pytest.mark.nightly
 def test_each_place_of_a_note_is_accepted_by_itself(tmp_path: Path, gradscope: Gradscope) -> None:
     place = tmp_path / "init.py"
     text = (

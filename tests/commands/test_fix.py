@@ -105,6 +105,7 @@ print(fit(model, torch.optim.SGD(model.parameters(), lr=0.05), torch.randn(8, 4)
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_edit_in_an_imported_module_of_a_package(tmp_path: Path) -> None:
     for name, text in PACKAGE.items():
@@ -161,6 +162,7 @@ def test_parameters_that_an_edit_gives_another_name_keep_their_numbers(tmp_path:
     assert tried.out.count("gradient of `") == 3 and "none with the fix" not in tried.out
 
 
+@pytest.mark.nightly
 def test_an_edit_with_which_the_program_fails_is_not_written(tmp_path: Path) -> None:
     text = STALE + "    if step == 3:\n        assert model[0].weight.grad is not None, 'no gradient'\n"
     (tmp_path / "train.py").write_text(text)

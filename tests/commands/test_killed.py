@@ -183,6 +183,7 @@ print(process.exitcode, subprocess.run([sys.executable, "-c", asked]).returncode
 }
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("name", OWN)
 def test_what_a_program_does_with_the_signal_is_its_own(name: str, tmp_path: Path) -> None:
     source = TRAIN + LAST + OWN[name] + "sys.stdout.flush()\nos.kill(os.getpid(), 15)\ntime.sleep(60)\n"

@@ -90,6 +90,7 @@ def execute(
     )
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same_output_exit_code_and_traceback(name: str, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
@@ -133,6 +134,7 @@ def test_module(tmp_path: Path) -> None:
         assert plain.returncode == 0
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     ("text", "given", "typed"),
     [
@@ -157,6 +159,7 @@ def test_an_option_behind_a_program_that_has_none_of_its_name_is_told(
     assert f"as in `{typed}`" in watched.err or not typed
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -217,6 +220,7 @@ def test_trace_survives_a_sudden_end(kind: str, tmp_path: Path) -> None:
 SAID = "import sys\nprint(sys.argv, __name__, __package__, type(__spec__), sys.path[0], __file__, sorted(globals()))\n"
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("kind", ["-", "folder", "archive.pyz", "train.pyc"])
 def test_what_python_can_run_beside_scripts(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "folder"

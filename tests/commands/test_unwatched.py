@@ -46,6 +46,7 @@ def watched(folder: Path, *arguments: str) -> str:
     return " ".join(ran.stderr.split())
 
 
+@pytest.mark.nightly
 def test_a_run_without_a_pass_says_so_in_every_output(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN + "train()\n")
     (tmp_path / "launch.py").write_text(

@@ -46,6 +46,7 @@ def lines_of(program: Program) -> range:
     return range(start, start + len(lines))
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore")
 def test_error_is_explained_at_its_lines(program: Program) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import os
 import random
 import runpy
 import subprocess
@@ -22,8 +21,6 @@ from gradscope.events import ModuleCall
 from gradscope.render.diff import render
 from gradscope.rules import Rule, all_rules
 
-DRAWN = 60  # of the programs, in the ordinary run
-
 
 def patching() -> list[Rule]:
     """The rules that make edits."""
@@ -36,13 +33,9 @@ def patching() -> list[Rule]:
 
 
 def patched() -> list[object]:
-    """One of each rule and a draw of the others (`GRADSCOPE_SEED`); the rest is for the nightly run."""
+    """Their programs."""
     codes = {rule.code for rule in patching()}
-    runs = [p for p in programs("bad") if p.rule.code in codes and not p.needs_cuda]
-    first = {p.rule.code: p.id for p in reversed(runs)}
-    chosen = {*random.Random(os.environ.get("GRADSCOPE_SEED", "12")).sample([p.id for p in runs], DRAWN)}
-    chosen |= set(first.values())
-    return [pytest.param(p, id=p.id, marks=() if p.id in chosen else pytest.mark.nightly) for p in runs]
+    return [pytest.param(p, id=p.id) for p in programs("bad") if p.rule.code in codes and not p.needs_cuda]
 
 
 def run(script: Path, *, stops: bool = False) -> Report:
@@ -82,6 +75,7 @@ def apply(patch: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.drawn(0.12)
 @pytest.mark.parametrize("bad", patched())
 def test_patch_mends_the_program(bad: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -216,6 +216,7 @@ def made_by(flow: Flow, boxes: Boxes) -> list[Key | None]:
     return found
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("level", ["line", "module"])
 @pytest.mark.parametrize("depth", [None, 1])
 @pytest.mark.parametrize("name", PROGRAMS)

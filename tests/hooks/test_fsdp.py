@@ -54,6 +54,7 @@ main()
 """
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize(
     ("mistake", "processes", "codes"),
     [("none", 1, []), ("zeros", 1, []), ("cut", 2, ["GS301"]), ("never cleared", 1, ["GS201"])],

@@ -52,6 +52,7 @@ def test_loss_and_gradient_norms_of_each_pass_are_read_by_step() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_long_run_keeps_fewer_numbers_than_passes() -> None:
     trace, _, norms = _train(1500, sample=False)
     measured = trace.numbers("grad_norm", _id(trace, "weight"))

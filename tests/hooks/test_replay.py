@@ -179,6 +179,7 @@ def test_a_step_left_out_alarms_nobody(replays: list[int], when: int) -> None:
     assert not [f for f in scope.findings if f.severity != "note"]
 
 
+@pytest.mark.nightly
 def test_two_optimizers_in_turn(replays: list[int]) -> None:
     with gradscope.watch() as scope:
         one, two = small(), small()

@@ -55,6 +55,7 @@ def test_a_torch_that_cannot_be_watched_is_one_line(text: str, said: str, tmp_pa
     assert done.stderr == f"gradscope: {said}\n"
 
 
+@pytest.mark.nightly
 def test_fix_without_torch_says_so(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import torch\nw = torch.ones(2, requires_grad=True)\no = torch.optim.SGD([w], lr=0.1)\n"
@@ -109,6 +110,7 @@ def test_doctor_without_a_torch_to_watch(text: str, said: str, tmp_path: Path) -
     assert "graphviz" in told and "stdin is not one" in told
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     ("missing", "command", "said"),
     [
@@ -136,6 +138,7 @@ def test_a_library_that_is_missing(missing: str, command: str, said: str, tmp_pa
     assert said in " ".join((done.stdout + done.stderr).split()) and "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "torch_says", "numpy_says"),
     [
@@ -186,6 +189,7 @@ def test_run_with_a_view_and_no_terminal_leaves_the_traces_as_they_are(tmp_path:
     assert not list(tmp_path.glob(".gradscope/*"))
 
 
+@pytest.mark.nightly
 def test_doctor_where_the_folder_is_gone_and_the_engine_fails(tmp_path: Path) -> None:
     (tmp_path / "dot").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "dot").chmod(0o755)

@@ -94,6 +94,7 @@ def test_one_folder_and_one_report(how: str, ranks: Start, tmp_path: Path) -> No
     assert ran.findings() == ON_BOTH
 
 
+@pytest.mark.nightly
 def test_what_one_rank_does_is_told_of_that_rank(ranks: Start) -> None:
     ran = ranks(SCRIPT, "one", options=("--trace-dir", "traces"))
     assert names(ran.folder / "traces") == BOTH and not (ran.folder / ".gradscope").exists()
@@ -116,6 +117,7 @@ def test_a_trace_file_that_is_asked_for_becomes_a_folder(ranks: Start) -> None:
     assert names(ran.folder / "out" / "mine") == BOTH and "nothing to report" in ran.told
 
 
+@pytest.mark.nightly
 def test_spawned_ranks(tmp_path: Path, port: str) -> None:
     (tmp_path / "train.py").write_text(program(SPAWN))
     assert execute(tmp_path, [*python(), "train.py", port, "fork"]).status == 0
@@ -164,6 +166,7 @@ def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path)
     assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
 
 
+@pytest.mark.nightly
 def test_children_of_a_fork_by_hand_have_a_trace_each(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         program("""
@@ -208,6 +211,7 @@ def test_children_of_a_fork_by_hand_have_a_trace_each(tmp_path: Path) -> None:
     assert "ended by KeyError" in ran.told and "ended with exit code 3" in ran.told
 
 
+@pytest.mark.nightly
 def test_the_folder_that_is_asked_for_holds_the_traces_of_children_too(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         program("""
@@ -234,6 +238,7 @@ def test_the_folder_that_is_asked_for_holds_the_traces_of_children_too(tmp_path:
     assert names(tmp_path / "one") == {"main.gradscope"}
 
 
+@pytest.mark.nightly
 def test_the_one_program_of_a_launcher_without_ranks_is_watched(tmp_path: Path) -> None:
     (tmp_path / "accelerate").write_text(
         "import subprocess, sys\nsys.exit(subprocess.Popen([sys.executable, 'train.py'], env=None).wait())\n"
@@ -306,6 +311,7 @@ def test_a_child_that_was_killed_before_anything_was_written_of_it_leaves_no_tra
     assert not children.exists()
 
 
+@pytest.mark.nightly
 def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: Start) -> None:
     ran = ranks(
         """
@@ -329,6 +335,7 @@ def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: S
     ]
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     ("body", "told", "line"),
     [
@@ -422,6 +429,7 @@ def test_a_rank_that_dies_is_told_and_its_trace_read(how: str, end: str, told: s
     assert all("nother rank has gone" in f["message"] for f in report["findings"])
 
 
+@pytest.mark.nightly
 def test_a_rank_that_c_code_ends_is_told_with_its_signal_and_line(ranks: Start) -> None:
     plain = ranks(SCRIPT, "clean", "aborts", how="plain")
     ran = ranks(SCRIPT, "clean", "aborts")

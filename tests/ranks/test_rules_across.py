@@ -33,6 +33,7 @@ def told(found: list[Finding]) -> list[str]:
     return [f"{f.code} {f.message} {[(p.role, p.line) for p in f.locations]} {f.seen}" for f in found]
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.parametrize("bad", [pytest.param(p, id=p.id) for p in of_ranks("bad")])
 def test_bad_is_reported_on_all_ranks_by_its_rule_alone(bad: Program, traces: Path) -> None:
     found = findings(traces, bad)
@@ -46,6 +47,7 @@ def test_bad_is_reported_on_all_ranks_by_its_rule_alone(bad: Program, traces: Pa
     assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(".")
 
 
+@pytest.mark.drawn(0.25)
 @pytest.mark.parametrize("good", [pytest.param(p, id=p.id) for p in of_ranks("good")])
 def test_good_is_silent(good: Program, traces: Path) -> None:
     assert not findings(traces, good), told(findings(traces, good))

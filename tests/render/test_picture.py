@@ -76,6 +76,7 @@ def test_a_picture_of_a_transformer_fits_a_screen():
     assert any("--depth" in note for note in shown.notes)
 
 
+@pytest.mark.nightly
 def test_a_long_picture_of_modules_stands_in_columns():
     with gradscope.watch() as scope:
         runpy.run_path(

@@ -118,6 +118,7 @@ def test_each_test_is_watched_with_the_option(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_what_fails_no_test_stands_in_its_section(tmp_path: Path) -> None:
     (tmp_path / "test_quiet.py").write_text(
         "import torch\ndef test_kept():\n"
@@ -131,6 +132,7 @@ def test_what_fails_no_test_stands_in_its_section(tmp_path: Path) -> None:
     assert "gradscope call" in said and "note[GS208]" in said, said
 
 
+@pytest.mark.nightly
 def test_what_a_fixture_does_belongs_to_the_test(tmp_path: Path) -> None:
     (tmp_path / "test_made.py").write_text(
         "import pytest, torch\nfrom torch import nn\n"

@@ -173,6 +173,7 @@ def test_compiled_before_the_watch() -> None:
     alike(program)
 
 
+@pytest.mark.nightly
 def test_the_compiler_asked_by_its_own_functions() -> None:
     import torch._dynamo as dynamo  # here: what is loaded before the watch is another case
 

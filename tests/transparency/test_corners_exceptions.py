@@ -153,6 +153,7 @@ PROGRAMS: list[Callable[[], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_same_when_watched(program: Callable[[], Any]) -> None:
     alike(program)

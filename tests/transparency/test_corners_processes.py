@@ -236,6 +236,7 @@ MARKS = {
 }
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in PROGRAMS])
 def test_same_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HEADER + PROGRAMS[name])

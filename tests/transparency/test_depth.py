@@ -59,6 +59,7 @@ print("ok")
 """
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     ("name", "length"),
     [

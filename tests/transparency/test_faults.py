@@ -141,6 +141,7 @@ def drawn(share: float) -> list[tuple[int, int, int]]:
 SHARES = [0.15, pytest.param(1.0, marks=pytest.mark.nightly)]
 
 
+@pytest.mark.drawn(0.6)
 @pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("error", FAULTS, ids=lambda e: type(e).__name__)

@@ -106,6 +106,7 @@ def fails_alone(forks: Forks, folder: Path, args: list[str], before: str) -> Non
     assert len([line for line in ended.err.splitlines() if "division by zero" in line]) == 1, ended.err
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_report_file_that_fails_is_told(name: str, forks: Forks, tmp_path: Path) -> None:
     before = (

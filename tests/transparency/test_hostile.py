@@ -280,6 +280,7 @@ QUICK |= {
 }
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in PROGRAMS]
 )

@@ -137,6 +137,7 @@ tell(loop, other)
 }
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_ends_as_without_us(name: str, forks: Forks, tmp_path: Path) -> None:
     script = tmp_path / "program.py"

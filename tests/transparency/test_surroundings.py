@@ -170,16 +170,19 @@ def compare(forks: Forks, code: str, told: str | None, folder: Path, **options: 
             assert len(lines) == 1, (how, ended.err)
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.parametrize("name", cases(LATER))
 def test_what_happens_later_is_the_programs_own(name: str, forks: Forks, tmp_path: Path) -> None:
     compare(forks, TRAIN + LATER[name] + "train()\n", TOLD.get(name), tmp_path)
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.parametrize("name", cases(BEFORE))
 def test_what_is_wrong_from_the_start_stops_nothing(name: str, forks: Forks, tmp_path: Path) -> None:
     compare(forks, TRAIN + "train()\n" * 12, TOLD_BEFORE.get(name), tmp_path, **BEFORE[name])
 
 
+@pytest.mark.drawn(0.3)
 @pytest.mark.parametrize(
     "place",
     [

@@ -140,6 +140,7 @@ for step in range(4):
 """
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("column", ["norm", "over the run"])
 def test_parameters_are_in_the_order_of_the_norms_shown(column: str, tmp_path: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
@@ -249,6 +250,7 @@ x.sum().backward()
 """
 
 
+@pytest.mark.nightly
 def test_a_long_branch_opens_at_the_op_that_was_found(tmp_path: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("2")
@@ -267,6 +269,7 @@ def test_a_long_branch_opens_at_the_op_that_was_found(tmp_path: Path) -> None:
     drive(record(tmp_path, LONG), steps)
 
 
+@pytest.mark.nightly
 def test_detail_leads_to_neighbours_and_to_the_source(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("2")
@@ -297,6 +300,7 @@ def test_source_has_cuts_and_findings_in_its_gutter(trace: Path) -> None:
     drive(trace, steps, size=(100, 40))
 
 
+@pytest.mark.nightly
 def test_steps_tell_events_and_are_compared(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("5")
@@ -357,6 +361,7 @@ def test_why_starts_with_those_without_a_gradient_completes_names_and_is_left(tr
     drive(trace, steps)
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("page", ["1", "2", "3", "4", "5"])
 def test_w_asks_why_on_every_screen(page: str, trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
@@ -445,6 +450,7 @@ def test_vanished_source_is_told(tmp_path: Path) -> None:
     drive(trace, steps)
 
 
+@pytest.mark.nightly
 def test_export_writes_what_the_suffix_says(
     trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,6 +501,7 @@ def test_markup_in_names_is_shown(tmp_path: Path) -> None:
     drive(trace, steps)
 
 
+@pytest.mark.nightly
 def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradscope.tui.jobs.LARGE", 0)
     monkeypatch.setattr("gradscope.tui.walk.NAMED", 0)
@@ -518,6 +525,7 @@ def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch:
     drive(trace, steps)
 
 
+@pytest.mark.nightly
 def test_ranks_of_a_run_are_shown_one_after_the_other(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         DETACHED.replace("range(4)", "range(4 + int(__import__('os').environ['RANK']))")

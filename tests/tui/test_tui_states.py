@@ -87,6 +87,7 @@ def test_resizing_lays_the_frames_out_anew(trace: Path) -> None:
     drive(trace, steps)
 
 
+@pytest.mark.nightly
 def test_clean_run_says_what_was_watched(tmp_path: Path) -> None:
     trace = record(tmp_path, CLEAN)
 
@@ -109,6 +110,7 @@ for x in (1.0, float("nan"), float("inf")):
 """
 
 
+@pytest.mark.nightly
 def test_numbers_that_are_not_finite_are_shown(tmp_path: Path) -> None:
     trace = record(tmp_path, NOT_FINITE)
 
@@ -153,6 +155,7 @@ def test_no_terminal_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
     assert len(ran.stderr.splitlines()) == 1
 
 
+@pytest.mark.nightly
 def test_a_dumb_terminal_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     for command, code in (["view", str(trace)], 2), (["doctor"], 0):
@@ -170,6 +173,7 @@ def test_a_dumb_terminal_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
     os.close(ours)
 
 
+@pytest.mark.nightly
 def test_growing_trace_that_breaks_is_told(tmp_path: Path) -> None:
     trace = record(tmp_path, CLEAN)
     trace.write_bytes(trace.read_bytes()[:200])
@@ -231,6 +235,7 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
         each.close()
 
 
+@pytest.mark.nightly
 def test_a_real_terminal_of_16_colours(trace: Path, terminal: Callable[..., Terminal]) -> None:
     window = terminal(f"view {trace}", env="TERM=xterm")
     assert "train.py:11" in window.wait(lambda shown: "GS301" in shown)
@@ -314,6 +319,7 @@ def test_leaving_a_run_may_interrupt_the_program(
     assert "ended by KeyboardInterrupt" in gradscope("check", cwd=tmp_path).stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "keys",
     [pytest.param(("q", "r")), pytest.param(("C-q", "r"), marks=pytest.mark.nightly)],
@@ -356,6 +362,7 @@ sys.exit(3)
 """
 
 
+@pytest.mark.nightly
 def test_what_a_program_reads_is_typed_on_the_output_screen(
     tmp_path: Path, terminal: Callable[..., Terminal]
 ) -> None:
@@ -428,6 +435,7 @@ def test_a_fault_of_the_ui_leaves_the_program_alone(
     assert "whole" in shown and "found: nothing to report" in shown
 
 
+@pytest.mark.nightly
 def test_keys_that_come_twice_or_too_early_end_nothing(tmp_path: Path) -> None:
     async def session() -> None:
         app = inspector(tmp_path / "not-there-yet.gradscope")

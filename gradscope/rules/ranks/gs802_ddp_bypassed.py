@@ -224,17 +224,20 @@ def _same(member: Member, of: Wrapped, ranks: int, seen: list[str], given: set[t
 
 def _whole_data(run: Run) -> Iterator[tuple[Member, Finding]]:
     """Ranks that each draw from all of the data, in an order of their own."""
-    groups: dict[object, list[tuple[Member, Loader]]] = {}
+    # by rank, which may have several loops over one loader
+    groups: dict[object, dict[int | None, tuple[Member, Loader]]] = {}
     for members in run.alike:
         trace = members[0].trace
         for loader in trace.of(Loader) if wrapped(trace) else ():
             if loader.content and _trains(trace, loader):
-                key = (loader.site.user.location(), loader.content)
-                groups.setdefault(key, []).extend((member, loader) for member in members)
+                group = groups.setdefault((loader.site.user.location(), loader.content), {})
+                for member in members:
+                    group.setdefault(member.rank, (member, loader))
     for found in groups.values():
         if len(found) > 1:
-            finding = _each_all(found[0][0].trace, found[0][1], len(found))
-            yield from ((member, finding) for member, _ in found)
+            first, loader = next(iter(found.values()))
+            finding = _each_all(first.trace, loader, len(found))
+            yield from ((member, finding) for member, _ in found.values())
 
 
 def _trains(trace: Trace, loader: Loader) -> bool:

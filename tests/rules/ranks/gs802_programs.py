@@ -157,6 +157,23 @@ def good_a_part_for_each_rank() -> None:
         opt.step()
 
 
+def good_a_part_for_each_rank_in_two_loops() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    mine = Subset(points(), range(dist.get_rank(), 64, dist.get_world_size()))
+    loader = DataLoader(mine, batch_size=8, shuffle=True)
+    for every in (1, 2):
+        for i, (x, y) in enumerate(loader):
+            (model(x) - y).pow(2).mean().div(every).backward()
+            if (i + 1) % every == 0:
+                opt.step()
+                opt.zero_grad()
+        for x, y in loader:
+            (model(x) - y).pow(2).mean().backward()
+            opt.step()
+            opt.zero_grad()
+
+
 class Part(Dataset[tuple[torch.Tensor, torch.Tensor]]):
     """Asks for the rank with each sample."""
 

@@ -2,10 +2,12 @@
 
 Why: argmax, comparisons and casts to integers give results that do not change when their
 input changes a little: they have no gradient. Rounding and `sign` have one, but it is zero
-everywhere. Either way nothing of the loss arrives at the parameters before it.
+everywhere. What comes back from a call between ranks (`dist.all_gather`) has no graph. Either way nothing of
+the loss arrives at the parameters before it.
 
 Fix: put the loss on the scores before that operation (cross entropy in place of argmax, a
-sigmoid in place of a comparison), or write a straight-through estimator on purpose.
+sigmoid in place of a comparison), or write a straight-through estimator on purpose. Between ranks,
+`torch.distributed.nn.functional` has calls with a gradient.
 
 Silent on: metrics; masks and indices beside a path that keeps the graph; straight-through
 estimators.
@@ -81,6 +83,15 @@ def good_straight_through() -> None:
         count = soft + (torch.round(soft) - soft).detach()
         (count - 2).pow(2).mean().backward()
         opt.step()
+
+
+# Calls between ranks → what torch has in their place with a gradient.
+_BETWEEN_RANKS = {
+    "all_gather": "all_gather", "all_gather_into_tensor": "all_gather", "all_gather_single": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_tensor": "reduce_scatter", "reduce_scatter_single": "reduce_scatter",
+    "all_to_all": "all_to_all", "all_to_all_single": "all_to_all_single",
+}  # fmt: skip
 
 
 @rule(
@@ -381,6 +392,10 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
         return f"put the loss on {given}, without {place}: {ends}"
     if name in ("round", "floor", "ceil", "trunc", "sign"):
         return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
+    if name in _BETWEEN_RANKS:
+        own = f"`torch.distributed.nn.functional.{_BETWEEN_RANKS[name]}`"
+        kept = "; or put this rank's own part, with its graph, in the place of what came back"
+        return f"call {own} in place of {place}: it sends gradients back to the ranks{kept if 'gather' in name else ''}"
     if name in ("normal", "normal_"):
         return f"draw so that the gradient gets through: `mean + std * torch.randn_like(mean)` in place of {place}"
     return f"put the loss on what goes into {place}, or write a straight-through estimator on purpose"

@@ -1227,6 +1227,20 @@ class WorkerSeeds(Kind):
     loop = Field(_id)
 
 
+class Lane(Kind):
+    __slots__ = ()
+    of = "lane"
+    lane = Field(_key)
+    thread = Field(_text)
+    began = Field(_known)
+    ended = Field(_known)
+    passes = Field(_count)
+    steps = Field(_count)
+    losses = Field(_numbers)
+    apart = Field(_one_unless_told)
+    not_finite = Field(_count)
+
+
 class Unseeded(Kind):
     __slots__ = ()
     of = "unseeded"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import PurePath
+from statistics import fmean
 from typing import Any
 
-from gradscope.analysis.words import counted
+from gradscope.analysis.names import place
+from gradscope.analysis.words import counted, quoted
 from gradscope.escape import one_line
-from gradscope.events import ErrorRaised
+from gradscope.events import ErrorRaised, Lane
 from gradscope.store import Trace
 
 NO_PASS = "nothing, but no backward pass was seen either"
+_LANES = 8  # threads of which is told what they trained
 _LEAST = 0.05  # seconds of other processes that are worth a word
 WITHIN = (
     "put `with gradscope.watch() as scope:` around the training in it, and `print(scope.report())` after it"
@@ -28,8 +31,40 @@ def unwatched(trace: Trace) -> list[str]:
     if summary.get("unseen_passes"):
         where = counted(summary["unseen_threads"], "other thread")
         passes = counted(summary["unseen_passes"], "backward pass")
-        told.append(f"{passes} in {where} not recorded: one thread at a time is watched")
+        told.append(
+            f"{passes} in {where} not recorded, but for steps and losses: one thread at a time is watched"
+        )
+        told += _beside(trace)
     return told
+
+
+def _beside(trace: Trace) -> list[str]:
+    """What each of the other threads trained."""
+    lanes: dict[int, list[Lane]] = {}
+    for event in trace.of(Lane):
+        lanes.setdefault(event.lane, []).append(event)
+    told = [_lane(events) for events in lanes.values()]
+    broken = [
+        text for text, events in zip(told, lanes.values(), strict=True) if any(e.not_finite for e in events)
+    ]
+    told = [*broken, *(text for text in told if text not in broken)]
+    more = [f"{counted(len(told) - _LANES, 'more thread')} trained as well"]
+    return [*told[:_LANES], *(more if len(told) > _LANES else [])]
+
+
+def _lane(events: list[Lane]) -> str:
+    lines = []
+    for event in events:
+        text = f"{counted(event.passes, 'pass')} at {place(event.site.user)}"
+        if event.losses:
+            part = max(1, len(event.losses) // 10)
+            first, last = fmean(event.losses[:part]), fmean(event.losses[-part:])
+            text += f", loss {first:.4g} → {last:.4g}" if len(event.losses) > 1 else f", loss {first:.4g}"
+        if event.not_finite:
+            text += f", not finite in pass {event.not_finite:,}"
+        lines.append(text)
+    name = quoted(events[0].thread.replace("`", "'"))
+    return f"thread {name}: {'; '.join(lines)}; {counted(events[0].steps, 'step')}"
 
 
 def hints(trace: Trace) -> list[str]:

@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import gradscope
+from gradscope.events import Lane
 
 
 def net() -> nn.Sequential:
@@ -99,6 +100,41 @@ def test_several_threads_at_once_are_told() -> None:
     assert seen >= 4
     assert unseen > 0
     assert "other thread" in scope.report()
+    lanes = scope.trace.of(Lane)
+    assert sum(lane.passes for lane in lanes) == unseen == sum(lane.steps for lane in lanes)
+    assert all(len(lane.losses) == lane.passes and not lane.not_finite for lane in lanes)
+    assert all("train" in [frame.function for frame in lane.site.stack] for lane in lanes)
+    assert f"thread `{lanes[0].thread}`: " in " ".join(scope.report().split())
+
+
+def test_a_thread_whose_loss_breaks_is_told_first() -> None:
+    gate = threading.Barrier(3)
+
+    def work(k: int) -> None:
+        weight = torch.ones(3, requires_grad=True)
+        for turn in range(300):
+            gate.wait()
+            (weight * (float("nan") if k == 2 and turn == 5 else 1.0)).sum().backward()
+
+    def program() -> None:
+        threads = [threading.Thread(target=work, args=(k,), name=f"worker `{k}`\x1b") for k in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    with gradscope.watch() as scope:
+        program()
+    assert scope.faults == []
+    lanes = scope.trace.of(Lane)
+    assert len(lanes) == 2
+    assert all(lane.passes == 300 and lane.apart == 4 and len(lane.losses) in (74, 75) for lane in lanes)
+    told = " ".join(scope.report().split())
+    assert "\x1b" not in told
+    if broken := [lane for lane in lanes if lane.not_finite]:  # else it is the watched one
+        assert [lane.not_finite for lane in broken] == [6]
+        assert "thread `worker '2'\\x1b`: 300 passes at" in told
+        assert told.index("not finite in pass 6; 0 steps") < told.rindex("thread `worker")
 
 
 def test_a_thread_beside_the_training_does_not_take_over() -> None:

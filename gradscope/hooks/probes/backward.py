@@ -67,6 +67,11 @@ class Backward(Hook):
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() != recorder.thread and not recorder.services.elsewhere(True):
+                if not recorder.ended:
+                    try:
+                        recorder.services.passed_beside(t_outputs, sys._getframe(1))
+                    except BaseException as error:
+                        recorder.fault("noting a pass of another thread", error)
                 return engine(t_outputs, *args, **kwargs)
             if recorder.paused:
                 recorder.services.leave_failed()

@@ -257,7 +257,10 @@ class Optimizers(Hook):
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         recorder = self.recorder
-        if threading.get_ident() != recorder.thread or not self.inside or recorder.depth:
+        if threading.get_ident() != recorder.thread:
+            recorder.services.stepped_beside()
+            return
+        if not self.inside or recorder.depth:
             return
         if self.inside[-1][0] != id(sys._getframe(1)):
             return

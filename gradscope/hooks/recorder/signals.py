@@ -91,6 +91,10 @@ class Services:
         self.at_every_step: Callable[[Any], bool] = _no  # quiet calls: whether a frame makes one at each step
         self.undecided: Callable[[], bool] = _decided  # growth: whether a state may be about to grow
         self.elsewhere: Callable[[bool], bool] = _no  # threads: whether what trains now takes the watch along
+        self.passed_beside: Callable[[Any, Any], None] = (
+            _unseen_pass  # lanes: a pass of another thread begins
+        )
+        self.stepped_beside: Callable[[], None] = _nothing  # lanes: another thread has made a step
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
         self.steps_of: Callable[[Any], int] = _no_steps  # optimizers: how many steps it is known to have made
@@ -105,6 +109,10 @@ class Services:
 
 
 def _nothing() -> None:
+    pass
+
+
+def _unseen_pass(roots: Any, frame: Any) -> None:
     pass
 
 

@@ -174,6 +174,11 @@ class SiteTree:
         child = node.children.get((id(code), -1))
         return (child if child is not None else self._add(node, code, -1)).id
 
+    def within(self, site: int, code: CodeType, lasti: int) -> int:
+        """This position of `code`, as a frame below `site`."""
+        node = self.nodes[site]
+        return (node.children.get((id(code), lasti)) or self._add(node, code, lasti)).id
+
     def of_traceback(self, traceback: TracebackType) -> int:
         """The id of the stack that an exception went up through, down to where it was raised."""
         node = self.nodes[self.current(traceback.tb_frame.f_back)]

@@ -150,6 +150,7 @@ class Parameter:
     module: int | None = None  # id of the module that owns it
     registered: bool = True  # is an nn.Parameter in a module that was called
     declared: bool = False  # is an nn.Parameter, wherever it is held
+    sharded: bool = False  # is a distributed tensor: of each rank a part, or a copy that torch keeps the same
     optimizers: tuple[int, ...] = ()  # optimizers that hold it
     passes: int = 0  # backward passes that put a gradient into it
     steps: int = 0  # optimizer steps that used a gradient of it

@@ -30,21 +30,22 @@ class Changed:
 
 @dataclass(frozen=True)
 class TooLate:
-    """Gradients that the program averages once a step has used them. `values`: norms of that of the first parameter,
-    when its first step used it."""
+    """Gradients that the program averages once a step has used them, or reduces to one rank where all make steps.
+    `values`: norms of that of the first parameter, when its first step used it."""
 
-    site: Site  # of the `all_reduce`
+    site: Site  # of the `all_reduce`, or of the `reduce`
     step: Site | None
     parameters: list[int]  # ids in the first member's trace
     values: list[tuple[Member, float]]
     steps: int  # that were compared
+    to_one: bool = False
 
 
-def reductions(trace: Trace) -> Iterator[Site]:
-    """Where the program gives gradients to `all_reduce`."""
+def reductions(trace: Trace, call: str = "all_reduce") -> Iterator[Site]:
+    """Where the program gives gradients to this call."""
     for path, function, node in nodes_that_ran(trace, ast.Call):
         if (
-            ast.unparse(node.func).rpartition(".")[2] == "all_reduce"
+            ast.unparse(node.func).rpartition(".")[2] == call
             and node.args
             and any(map(_is_grad, ast.walk(node.args[0])))
         ):
@@ -101,23 +102,31 @@ def _too_late(members: list[Member], number: int) -> TooLate | None:
         )
         if all(not value for row in rows for value in row):
             continue
-        if not _alike(begun) or any(_alike(row) for row in rows):
+        if not alike(begun) or any(alike(row) for row in rows):
             return None
-        if not _alike(ended):
+        if not alike(ended):
             found.append(place)
     trace = members[0].trace
-    for site in reductions(trace) if found else ():
-        at = (site.path, site.line)
-        given = [p for p in found if at in {r[:2] for r in trace.parameter(int(ids[0][p])).read_at}]
-        if given:
+    for call in ("all_reduce", "reduce") if found else ():
+        for site in reductions(trace, call):
+            at = (site.path, site.line)
+            given = [p for p in found if at in {r[:2] for r in trace.parameter(int(ids[0][p])).read_at}]
+            if not given or (call == "reduce" and _sends(trace)):
+                continue
             own = [ids_[given[0]] for ids_ in ids]
             norms = [t[steps[0]][1].get(id) or 0.0 for t, id in zip(gradients, own, strict=True)]
             step = trace.site(gradients[0][steps[0]][0])
             return TooLate(
                 site, step.user if step is not None else None, [int(ids[0][p]) for p in given],
-                list(zip(members, norms, strict=True)), len(steps),
+                list(zip(members, norms, strict=True)), len(steps), to_one=call == "reduce",
             )  # fmt: skip
     return None
+
+
+def _sends(trace: Trace) -> bool:
+    """Whether what one rank has may go to the others: the steps of these do not matter then."""
+    names = {ast.unparse(node.func).rpartition(".")[2] for _, _, node in nodes_that_ran(trace, ast.Call)}
+    return any(name.startswith(("broadcast", "scatter", "send")) for name in names)
 
 
 def _gradients_differ(members: list[Member], parting: Parting) -> bool:
@@ -131,7 +140,7 @@ def _gradients_differ(members: list[Member], parting: Parting) -> bool:
         place = list(printed[0][1]).index(id)
         rows = [list(one[1].values()) if one is not None else [] for one in printed]
         if len({len(row) for row in rows}) == 1:
-            return not _alike([row[place] for row in rows])
+            return not alike([row[place] for row in rows])
     return False
 
 
@@ -160,6 +169,7 @@ def _is_grad(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
-def _alike(values: Sequence[float | None]) -> bool:
+def alike(values: Sequence[float | None]) -> bool:
+    """Whether norms are the same on all ranks, but for what the machines make of it."""
     first = values[0] or 0.0
     return all(isclose(value or 0.0, first, rel_tol=_NOISE) for value in values)

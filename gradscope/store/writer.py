@@ -26,8 +26,8 @@ Rows = dict[str, list[tuple[Any, ...]]]
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 _GRANTED: dict[str, Any] = {  # as in model.Parameter
-    "module": None, "declared": False, "updates": 0, "changed": False, "reads": 0, "read_at": [], "taken": 0,
-    "taken_at": [], "handed": 0, "grad_norm": None, "site": None,
+    "module": None, "declared": False, "sharded": False, "updates": 0, "changed": False, "reads": 0, "read_at": [],
+    "taken": 0, "taken_at": [], "handed": 0, "grad_norm": None, "site": None,
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.nn import Parameter
 
-from gradscope.hooks._torch import TensorRef, dtype_of, grad_of, version_of
+from gradscope.hooks._torch import TensorRef, dtype_of, grad_of, shard_of, version_of
 from gradscope.hooks.recorder.values import measurable, norm_of, sizes
 
 
@@ -17,7 +17,7 @@ class LeafRecord:
     __slots__ = (
         "after", "based", "born", "changed", "declared", "first_version", "frozen_at", "frozen_steps", "handed",
         "handed_since", "id", "module", "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref",
-        "registered", "root", "shape", "site",
+        "registered", "root", "shape", "sharded", "site",
         "stale_copy", "stale_site", "state", "steps", "taken", "taken_at", "taken_since", "updates", "used_site",
         "waiting", "was_grad", "written_at",
     )  # fmt: skip
@@ -31,6 +31,7 @@ class LeafRecord:
         self.module: int | None = None
         self.registered = False
         self.declared = isinstance(t, Parameter)
+        self.sharded = shard_of(t) is not None
         self.optimizers: list[int] = []
         self.state = "none" if grad_of(t) is None else "fresh"
         self.passes = self.steps = self.updates = self.reads = 0
@@ -106,6 +107,7 @@ def row(
         "name": record.name, "shape": shape, "dtype": dtype, "device": device,
         "requires_grad": record.was_grad or record.frozen_afterwards(passes, optimizers),
         "module": record.module, "registered": record.registered, "declared": record.declared,
+        "sharded": record.sharded,
         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
         "updates": record.updates, "changed": record.changed, "reads": record.reads,
         "read_at": sorted(record.read_at),

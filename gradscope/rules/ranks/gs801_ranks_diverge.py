@@ -19,6 +19,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
 from gradscope.analysis.rank_gradients import TooLate, averaged_too_late, changed_after_average
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
+from gradscope.analysis.unsharded import Unsharded, left_unsharded
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed, RequiresGrad, Scheduled, Update
@@ -71,6 +72,9 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
         yield from ((member, finding) for member in run.ranks)
     if (late := averaged_too_late(run)) is not None:
         finding = _too_late(late)
+        yield from ((member, finding) for member in run.ranks)
+    if (unsharded := left_unsharded(run)) is not None:
+        finding = _unsharded(unsharded)
         yield from ((member, finding) for member in run.ranks)
     if (left := left_behind(run)) is not None:
         finding = _left_behind(left)
@@ -128,21 +132,59 @@ def _too_late(found: TooLate) -> Finding:
     first = parameter_names(trace, found.parameters[:1])
     shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
     step = located(trace, found.step, "the step")
+    seen = (
+        f"norm of {first}'s gradient when the first step used it: {shown}",
+        f"they differed at each of the first {found.steps:,} steps, and the parameters, which were the same before"
+        " them, do now",
+    )
+    if found.to_one:
+        return Finding(
+            message=f"the gradients of {names} are reduced to one rank, and all ranks make steps",
+            cause=found.site,
+            cause_label="the other ranks keep their own",
+            effect=found.step,
+            effect_label="makes another step on each rank",
+            seen=seen,
+            why="`reduce` gives the sum to the rank that it names; on the others the gradients are those of their data",
+            fix=f"call `all_reduce` in place of {located(trace, found.site, '`reduce`')}",
+            subjects=parameter_subjects(found.parameters),
+            since=Since(1),
+        )
     return Finding(
         message=f"the gradients of {names} are averaged over the ranks, and the step has used them before",
         cause=found.site,
         cause_label="averages what the step no longer uses",
         effect=found.step,
         effect_label="makes another step on each rank",
-        seen=(
-            f"norm of {first}'s gradient when the first step used it: {shown}",
-            f"they differed at each of the first {found.steps:,} steps, and the parameters, which were the same before"
-            " them, do now",
-        ),
+        seen=seen,
         why="a step uses the gradients as they are when it is called: these are still those of one rank's data",
         fix=f"average the gradients between `backward()` and {step}, and wait for it where it is asynchronous",
         subjects=parameter_subjects(found.parameters),
         since=Since(1),
+    )
+
+
+def _unsharded(found: Unsharded) -> Finding:
+    trace = found.values[0][0].trace
+    names = parameter_names(trace, found.parameters)
+    first = parameter_names(trace, found.parameters[:1])
+    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
+    made = trace.parameter(found.parameters[0]).site
+    return Finding(
+        message=f"{names} differ between the ranks: the parameters beside them are sharded, and these were left out",
+        cause=made.user if made is not None else found.site,
+        cause_label="no part of what was sharded",
+        effect=found.site,
+        effect_label="makes another step with them on each rank",
+        seen=(
+            f"norm of {first} after step {found.step:,}: {shown}; before the first step it was the same",
+            f"its gradient was another one on each rank at each of the first {found.compared:,} steps",
+            f"{parameter_names(trace, [found.sharded])}, of the same optimizer, is sharded",
+        ),
+        why="sharding takes care of the gradients of what it was given; nobody averages those of other parameters",
+        fix="call `fully_shard` on the whole model too, after its parts: it takes what these have left",
+        severity="warning",
+        subjects=parameter_subjects(found.parameters),
     )
 
 

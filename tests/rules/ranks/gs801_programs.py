@@ -491,3 +491,64 @@ def good_teacher_of_one_rank_for_its_own_evaluation() -> None:
                 for old, new in zip(teacher.parameters(), inner.parameters(), strict=True):
                     old.lerp_(new, 0.1)
             teacher(torch.randn(8, 4))
+
+
+def bad_reduced_to_one_rank() -> None:
+    torch.manual_seed(0)
+    model = net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        for p in model.parameters():
+            dist.reduce(p.grad, dst=0)  # cause: GS801
+            p.grad /= dist.get_world_size()
+        opt.step()  # effect: GS801
+
+
+def good_steps_of_one_rank_that_sends_them() -> None:
+    torch.manual_seed(0)
+    model = net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        for p in model.parameters():
+            dist.reduce(p.grad, dst=0)
+        opt.step()
+        for p in model.parameters():
+            dist.broadcast(p.data, 0)
+
+
+def sharded(model: nn.Module, whole: bool) -> torch.optim.Optimizer:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    fully_shard(model[0], mesh=mesh)
+    if whole:
+        fully_shard(model, mesh=mesh)
+    torch.manual_seed(dist.get_rank())
+    return torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def bad_sharded_blocks_alone() -> None:  # fix: by hand
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))  # cause: GS801
+    opt = sharded(model, whole=False)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def good_sharded_whole() -> None:
+    torch.manual_seed(0)
+    model = net()
+    opt = sharded(model, whole=True)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()

@@ -1193,6 +1193,7 @@ class Sampler(Kind):
     shuffles = Field(_flag)
     parts = Field(_count)  # how many it divides the data into (`num_replicas`); 0 in an older trace
     part = Field(_id)  # the one that it gives; None in an older trace
+    seed = Field(_id)
 
 
 class Loader(Kind):
@@ -1225,6 +1226,15 @@ class WorkerSeeds(Kind):
     state = Field(_text)
     workers = Field(_ids)
     loop = Field(_id)
+
+
+class Split(Kind):
+    __slots__ = ()
+    of = "split"
+    content = Field(_text)
+    sizes = Field(_ids)
+    drawn = Field(_texts)
+    used = Field(_ids)
 
 
 class Lane(Kind):

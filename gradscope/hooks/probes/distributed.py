@@ -81,6 +81,7 @@ class Sampled:
     shuffles: bool = False
     parts: int = 0
     part: int = 0
+    seed: int | None = None
     epochs: set[int] = field(default_factory=set)
 
 
@@ -305,6 +306,7 @@ class Distributed(Hook):
                     known.times += 1
                     known.shuffles = bool(sampler.shuffle)
                     known.parts, known.part = int(sampler.num_replicas), int(sampler.rank)
+                    known.seed = sampler.seed if type(sampler.seed) is int else None
                     if len(known.epochs) < 2:
                         known.epochs.add(int(sampler.epoch))
                 except BaseException as error:
@@ -324,6 +326,7 @@ class Distributed(Hook):
                     {
                         "loop": known.loop, "times": known.times, "epochs": len(known.epochs),
                         "shuffles": known.shuffles, "parts": known.parts, "part": known.part,
+                        "seed": known.seed,
                     },
                 )  # fmt: skip
 

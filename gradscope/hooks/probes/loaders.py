@@ -101,7 +101,7 @@ class Loaders(Hook):
     def _begin(self, loader: Any, made: int, loop: int) -> None:
         """A pass that drops what does not fill a batch: remembered until it asks its sampler."""
         batches, sampler = vars(loader).get("batch_sampler"), vars(loader).get("sampler")
-        if type(batches) is not BatchSampler or type(sampler) is not SequentialSampler or _among_ranks():
+        if type(batches) is not BatchSampler or type(sampler) is not SequentialSampler or among_ranks():
             return
         size = vars(batches).get("batch_size")
         if vars(batches).get("drop_last") and type(size) is int and vars(batches).get("sampler") is sampler:
@@ -134,13 +134,13 @@ class Loaders(Hook):
         order = "drawn" if type(sampler) in DRAWING else "given" if type(sampler) is SequentialSampler else ""
         subset = _subset(sampler)
         data = {"loop": loop, "order": order, "drawn": subset[0], "held": subset[1]}
-        if type(sampler) is RandomSampler and not vars(sampler).get("replacement") and _among_ranks():
+        if type(sampler) is RandomSampler and not vars(sampler).get("replacement") and among_ranks():
             with private.aside():
                 data["content"] = print_of_dataset(vars(loader).get("dataset"))
         self.recorder.emit("loader", made, data)
 
 
-def _among_ranks() -> bool:
+def among_ranks() -> bool:
     """Whether there may be other ranks with the same data."""
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 

@@ -15,15 +15,15 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
-from gradscope.analysis.words import counted, located, parameter_subjects
+from gradscope.analysis.words import counted, listed, located, parameter_subjects
 from gradscope.analysis.wrappers import Round, rounds, wrapped
-from gradscope.events import Backward, Loader, ModuleCall, Sampler, Wrapped
+from gradscope.events import Backward, Loader, ModuleCall, Sampler, Split, Wrapped
 from gradscope.model import Finding, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
 
 _ENOUGH = 3  # calls with the same inputs
-_SHOWN = 4  # groups of ranks
+_SHOWN = 4  # groups of ranks, or ranks
 
 
 def bad() -> None:
@@ -63,6 +63,8 @@ def ddp_bypassed(run: Run) -> Iterator[tuple[Member, Finding]]:
     yield from told
     if not told:
         yield from _whole_data(run)
+    yield from _split_apart(run)
+    yield from _drawn_apart(run)
 
 
 def _of_one(run: Run, trace: Trace) -> Iterator[Finding]:
@@ -238,6 +240,74 @@ def _whole_data(run: Run) -> Iterator[tuple[Member, Finding]]:
             first, loader = next(iter(found.values()))
             finding = _each_all(first.trace, loader, len(found))
             yield from ((member, finding) for member, _ in found.values())
+
+
+def _split_apart(run: Run) -> Iterator[tuple[Member, Finding]]:
+    """Ranks that train one model and have each divided the same data in another way."""
+    groups: dict[object, list[tuple[Member, Split]]] = {}
+    for members in run.alike:
+        trace = members[0].trace
+        for number, split in enumerate(trace.of(Split) if _of_one_model(trace) else ()):
+            if split.content and len(split.used) > 1:
+                key = (number, split.site.user.location(), split.content, split.sizes)
+                groups.setdefault(key, []).extend((member, split) for member in members)
+    for found in groups.values():
+        ways = len({split.drawn for _, split in found})
+        if ways > 1:
+            trace, site = found[0][0].trace, found[0][1].site.user
+            finding = Finding(
+                message=f"`random_split` divides the same data in another way on each of {len(found):,} ranks: what one"
+                " rank judges by, others train with"
+                if ways == len(found)
+                else f"`random_split` divides the same data in {ways:,} ways on {len(found):,} ranks: what some ranks"
+                " judge by, others train with",
+                cause=site,
+                cause_label="draws other samples on other ranks",
+                seen=(
+                    f"what the dataset holds is the same on these ranks, the parts of"
+                    f" {listed([f'{size:,}' for size in found[0][1].sizes])} samples hold others",
+                ),
+                why="the ranks train one model: it has seen nearly all of what it is judged by",
+                fix=f"give {located(trace, site, '`random_split`')} a generator of the same seed on all ranks:"
+                " `generator=torch.Generator().manual_seed(0)`",
+                severity="warning",
+            )
+            yield from ((member, finding) for member, _ in found)
+
+
+def _drawn_apart(run: Run) -> Iterator[tuple[Member, Finding]]:
+    """Ranks whose samplers shuffle from seeds of their own, and then take each its part."""
+    groups: dict[object, list[tuple[Member, Sampler]]] = {}
+    for members in run.alike:
+        for number, sampler in enumerate(members[0].trace.of(Sampler)):
+            if sampler.shuffles and sampler.seed is not None and sampler.parts > 1:
+                key = (number, sampler.site.user.location(), sampler.parts)
+                groups.setdefault(key, []).extend((member, sampler) for member in members)
+    for found in groups.values():
+        seeds = [sampler.seed for _, sampler in found]
+        if len(set(seeds)) > 1 and len({sampler.part for _, sampler in found}) == len(found):
+            trace, site = found[0][0].trace, found[0][1].site.user
+            shown = ", ".join(
+                f"{seed} on {member.name}" for seed, (member, _) in zip(seeds[:4], found[:4], strict=True)
+            )
+            finding = Finding(
+                message="the `DistributedSampler` has another seed on other ranks: their parts overlap, and"
+                " some samples are in none",
+                cause=site,
+                cause_label="shuffles in another way on other ranks",
+                seen=(
+                    f"its seed is {shown}",
+                    f"each takes its own of {found[0][1].parts:,} parts of that order",
+                ),
+                why="all ranks have to shuffle alike: each then takes its share of one common order",
+                fix=f"give {located(trace, site, 'the sampler')} the same seed on all ranks, or leave it out",
+                severity="warning",
+            )
+            yield from ((member, finding) for member, _ in found)
+
+
+def _of_one_model(trace: Trace) -> bool:
+    return bool(wrapped(trace)) or any(parameter.sharded for parameter in trace.parameters)
 
 
 def _trains(trace: Trace, loader: Loader) -> bool:

@@ -534,7 +534,7 @@ def sharded(model: nn.Module, whole: bool) -> torch.optim.Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.1)
 
 
-def bad_sharded_blocks_alone() -> None:  # fix: by hand
+def bad_sharded_blocks_alone() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))  # cause: GS801
     opt = sharded(model, whole=False)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset, TensorDataset, random_split
 
 
 def points() -> TensorDataset:
@@ -224,3 +226,55 @@ def good_evaluation_of_all_data_on_each_rank() -> None:
     with torch.no_grad():
         for x, y in DataLoader(points(), batch_size=8, shuffle=True):
             (model.module(x) - y).pow(2).mean()
+
+
+def train_and_judge(train: Dataset[Any], judged: Dataset[Any]) -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(train, batch_size=8, sampler=DistributedSampler(train)):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    with torch.no_grad():
+        for x, y in DataLoader(judged, batch_size=8, sampler=DistributedSampler(judged, shuffle=False)):
+            (model(x) - y).pow(2).mean().item()
+
+
+def bad_split_by_each_rank() -> None:
+    train, judged = random_split(points(), [48, 16])  # cause: GS802
+    train_and_judge(train, judged)
+
+
+def good_split_alike() -> None:
+    train, judged = random_split(points(), [48, 16], generator=torch.Generator().manual_seed(0))
+    train_and_judge(train, judged)
+
+
+def good_part_drawn_by_each_rank() -> None:
+    some, _ = random_split(points(), [48, 16])
+    train_and_judge(some, points())
+
+
+def bad_seed_of_each_rank() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    sampler: Any = DistributedSampler(data, seed=dist.get_rank())  # cause: GS802
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for x, y in DataLoader(data, batch_size=8, sampler=sampler):
+            opt.zero_grad()
+            (model(x) - y).pow(2).mean().backward()
+            opt.step()
+
+
+def good_seeds_where_nothing_is_shuffled() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    sampler: Any = DistributedSampler(data, shuffle=False, seed=dist.get_rank())
+    for x, y in DataLoader(data, batch_size=8, sampler=sampler):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()
+        opt.step()

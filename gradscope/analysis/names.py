@@ -78,19 +78,28 @@ def place(site: Site) -> str:
 def parameter_name(trace: Trace, parameter: Parameter) -> str:
     """Its dotted name, below the variable that holds its model where that is needed to find it: there
     are several models, or it is the `weight` of a bare `head = nn.Linear(…)`."""
-    return full_name(trace, parameter) if _several(trace) or "." not in parameter.name else parameter.name
+    return _as_needed(trace, parameter.module, parameter.name)
+
+
+def buffer_name(trace: Trace, module: int, name: str) -> str:
+    """The same for a buffer that a module holds by this name."""
+    path = trace.modules[module].path
+    return _as_needed(trace, module, f"{path}.{name}" if path else name)
 
 
 def full_name(trace: Trace, parameter: Parameter) -> str:
     """Its dotted name below the variable that holds its model, where that is known."""
-    modules = trace.modules
-    owner = modules.get(parameter.module) if parameter.module is not None else None
-    root = modules.get(owner.root) if owner is not None else None
-    return (
-        f"{root.name}.{parameter.name}"
-        if root is not None and root.name and parameter.name
-        else parameter.name
-    )
+    return _below_root(trace, parameter.module, parameter.name)
+
+
+def _as_needed(trace: Trace, module: int | None, name: str) -> str:
+    return _below_root(trace, module, name) if _several(trace) or "." not in name else name
+
+
+def _below_root(trace: Trace, module: int | None, name: str) -> str:
+    owner = trace.modules.get(module) if module is not None else None
+    root = trace.modules.get(owner.root) if owner is not None else None
+    return f"{root.name}.{name}" if root is not None and root.name and name else name
 
 
 @once

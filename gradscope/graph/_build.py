@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from gradscope.analysis.flow import Flow
-from gradscope.analysis.names import names_of, op_name, place
+from gradscope.analysis.names import buffer_name, names_of, op_name, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
@@ -437,19 +437,16 @@ class Builder:
     def _buffer_name(self, index: int) -> str | None:
         """What torch calls a buffer that one of its functions takes at a known place, or its module's code."""
         value = self.flow.values[index]
-        if value.kind != "buffer":
+        module = value.module
+        if value.kind != "buffer" or module is None or module not in self.flow.trace.modules:
             return None
-        holder = self.flow.trace.modules.get(value.module) if value.module is not None else None
-        path = self._module(value.module)
         own = (self.flow.name(index) or "").partition("self.")
-        if holder is not None and not own[0] and own[2].isidentifier():
-            return f"{path}.{own[2]}" if holder.path else own[2]
-        for op in self.flow.consumers.get(index, ()):
+        name = own[2] if not own[0] and own[2].isidentifier() else None
+        for op in self.flow.consumers.get(index, ()) if name is None else ():
             known = BUFFERS.get(self.flow.ops[op].name, ())
             at = self.flow.inputs[op].index(index)
-            if at < len(known) and known[at]:
-                return f"{path}.{known[at]}" if path else known[at]
-        return None
+            name = known[at] if name is None and at < len(known) else name
+        return buffer_name(self.flow.trace, module, name) if name else None
 
     def _unnamed(self, value: Value) -> str:
         if value.kind == "carried":

@@ -600,6 +600,18 @@ def test_buffers_have_the_names_of_their_modules() -> None:
     assert {data["label"] for data in nodes(graph) if data["kind"] == "buffer"} == {"0.offset", "2.offset"}
 
 
+def test_buffers_of_several_models_have_the_names_that_tell_them_apart() -> None:
+    online = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    target = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    norm = nn.BatchNorm1d(3)
+    with gradscope.watch() as scope:
+        x = torch.randn(4, 3)
+        (norm(online(x)) - target(x).detach()).square().mean().backward()
+    graph = picture(scope.trace, "line").graph
+    found = {data["label"] for data in nodes(graph) if data["kind"] == "buffer"}
+    assert {"online.1.running_mean", "target.1.running_mean", "norm.running_mean"} <= found
+
+
 def test_equal_blocks_feed_each_other_once_a_block() -> None:
     """What a block does several times within itself is no way from one to the next."""
 

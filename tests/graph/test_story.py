@@ -600,6 +600,22 @@ def test_buffers_have_the_names_of_their_modules() -> None:
     assert {data["label"] for data in nodes(graph) if data["kind"] == "buffer"} == {"0.offset", "2.offset"}
 
 
+def test_a_buffer_that_was_made_in_the_first_graph_of_the_picture_is_a_buffer() -> None:
+    with gradscope.watch() as scope:
+        made = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        critic = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+        for _ in range(3):
+            real, fake = torch.randn(4, 2) + 3, made(torch.randn(4, 3)).detach()
+            loss = critic(fake).mean() - critic(real).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    graph = picture(scope.trace, "line").graph
+    found = {data["label"] for data in nodes(graph) if data["kind"] == "buffer"}
+    assert {"made.1.running_mean", "made.1.running_var"} <= found
+
+
 def test_buffers_of_several_models_have_the_names_that_tell_them_apart() -> None:
     online = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
     target = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))

@@ -153,7 +153,7 @@ def view(
                 if screens <= 1:
                     if not attempt.at_once:
                         chosen = almost or (smallest if level is not None else None)
-                        told = chosen[1] if chosen is not None else shown
+                        told = chosen[1] if chosen is not None else told
                     shown = told
                     break
                 if smallest is None or screens < smallest[0]:

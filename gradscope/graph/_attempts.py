@@ -13,6 +13,7 @@ from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
 
 READABLE = 150  # nodes; above it a coarser level is shown
 FITTING = 28  # nodes of a picture that fits a screen; where no level is asked for there are no more
+NETWORKS = 3  # that a picture shows, from which on it is one also with a box for each
 HIDDEN = 8  # modules that one line goes through from which on their own level says more
 
 
@@ -71,14 +72,17 @@ def _fitting(flow: Flow, level: str, most: int = FITTING) -> Iterator[Attempt]:
 def _shallower(flow: Flow, most: int, at_once: bool = False, least: int = 0) -> Iterator[Attempt]:
     """Modules of less and less depth; what is outside them line by line, where that fits."""
     deepest = deepest_module(flow)
+    closed = 0 if at_once and _networks(flow) >= NETWORKS else 1  # the least deep that shows more than a box
     for depth in range(deepest, least - 1, -1):
         note = "" if depth == deepest else _told(depth, deepest, "modules")
-        if at_once and depth:
+        if at_once and depth >= closed:
             lines = partial(module_boxes, flow, depth, lines=True)
             yield Attempt("module", lines, most, note=note, depth=depth, at_once=True)
         boxes = partial(module_boxes, flow, depth)
-        most_here, screen = (most, at_once) if depth else (None, False)
-        yield Attempt("module", boxes, most_here, note=note, depth=depth, at_once=screen)
+        if depth >= closed:
+            yield Attempt("module", boxes, most, note=note, depth=depth, at_once=at_once)
+        if not depth:
+            yield Attempt("module", boxes, None, note=note, depth=depth)
 
 
 def deepest_call(flow: Flow) -> int:
@@ -89,6 +93,13 @@ def deepest_call(flow: Flow) -> int:
 def deepest_module(flow: Flow) -> int:
     """How deep modules lie in each other."""
     return max((module.path.count(".") + 1 for module in flow.trace.modules.values()), default=0)
+
+
+def _networks(flow: Flow) -> int:
+    """How many networks with parameters are in a flow."""
+    modules = flow.trace.modules
+    known = (flow.parameter(value) for value in flow.parameter_of)
+    return len({modules[p.module].root for p in known if p is not None and p.module in modules})
 
 
 def _told(depth: int, deepest: int, what: str) -> str:

@@ -104,9 +104,11 @@ class Builder:
         cuts = [cut for i in ops if (cut := self.marks.get(i)) is not None]
         severs = tuple(dict.fromkeys(name for cut in cuts for name in cut.severs))
         worst = next((cut for cut in cuts if cut.severs), cuts[0] if cuts else None)
-        written = list(dict.fromkeys(name for i in ops for name in self._writes(i)))
-        writes = [name for name in written if name != NAMELESS] or written
         outputs = [v for i in ops for v in flow.outputs[i]]
+        codes = (self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs))
+        inside = set() if any(codes) else set(ops)
+        written = list(dict.fromkeys(name for i in ops for name in self._writes(i, inside)))
+        writes = [name for name in written if name != NAMELESS] or written
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
         stops = worst is not None and stopped(flow, self.marks, ops)
@@ -118,7 +120,7 @@ class Builder:
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
             writes=writes, count=self._times(key, ops),
             earlier=flow.earlier.issuperset(ops),
-            **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
+            **told_of(*codes),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
@@ -179,9 +181,11 @@ class Builder:
             return spoken
         return f"{', '.join(dict.fromkeys(named))} = {spoken}" if named else spoken
 
-    def _writes(self, op: int) -> list[str]:
-        shown = self.flow.ops[op]
-        return [self._written_name(self.flow.joined[shown.graph, v]) for v in shown.writes]
+    def _writes(self, op: int, inside: set[int]) -> list[str]:
+        """What an op writes to, but for the memory of what the ops `inside` have made: that is their own affair."""
+        flow, shown = self.flow, self.flow.ops[op]
+        written = [flow.joined[shown.graph, v] for v in shown.writes]
+        return [self._written_name(v) for v in written if flow.maker[flow.base(v)] not in inside]
 
     def _written_name(self, value: int) -> str:
         if (name := self.flow.name(value)) is not None:

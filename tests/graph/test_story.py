@@ -872,3 +872,31 @@ def test_lines_between_calls_of_a_closed_list_are_one_box() -> None:
     opened = picture(scope.trace, "module", depth=2).graph
     assert sum(data["count"] for data in nodes(opened) if data["label"] == "cat") == 3
     assert len([data for data in nodes(opened) if data["label"] == "cat"]) == 3  # each between other modules
+
+
+def test_what_a_box_writes_into_its_own_memory_is_no_write_that_others_see() -> None:
+    """`nn.ReLU(inplace=True)` after a layer of the same line, and what `pack_padded_sequence` does in itself."""
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))
+    with gradscope.watch() as scope:
+        y = net(torch.randn(2, 4, 3))
+        packed = nn.utils.rnn.pack_padded_sequence(y, torch.tensor([2, 4]), True, enforce_sorted=False)
+        z = packed.data.cos()
+        z += 1
+        z.sum().backward()
+    line = picture(scope.trace, "line").graph
+    assert [(data["label"], data["writes"]) for data in nodes(line) if data["writes"]] == [("z += 1", ["z"])]
+    op = picture(scope.trace, "op").graph
+    assert {data["label"] for data in nodes(op) if data["writes"]} >= {"relu", "add_"}
+
+
+def test_several_networks_that_fit_no_screen_in_parts_are_drawn_with_a_box_for_each() -> None:
+    def network() -> nn.Module:
+        return nn.Sequential(*[nn.Sequential(nn.Linear(2 + n, 3 + n), nn.Tanh()) for n in range(12)])
+
+    one, two, three = network(), network(), network()
+    with gradscope.watch() as scope:
+        x = torch.randn(4, 2)
+        (one(x).sum() + two(x).sum() + three(x).sum()).backward()
+    shown = view(scope.trace, extent=screens)
+    assert {"one", "two", "three"} <= {data["label"] for data in nodes(shown.graph)}
+    assert screens(shown) <= 1 and any("--depth 1" in note for note in shown.notes)

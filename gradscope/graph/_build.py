@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -105,8 +105,7 @@ class Builder:
         severs = tuple(dict.fromkeys(name for cut in cuts for name in cut.severs))
         worst = next((cut for cut in cuts if cut.severs), cuts[0] if cuts else None)
         outputs = [v for i in ops for v in flow.outputs[i]]
-        codes = (self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs))
-        inside = set() if any(codes) else set(ops)
+        inside = set(ops)
         written = list(dict.fromkeys(name for i in ops for name in self._writes(i, inside)))
         writes = [name for name in written if name != NAMELESS] or written
         last = flow.values[outputs[-1]] if outputs else None
@@ -120,7 +119,7 @@ class Builder:
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
             writes=writes, count=self._times(key, ops),
             earlier=flow.earlier.issuperset(ops),
-            **told_of(*codes),
+            **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
@@ -348,7 +347,7 @@ class Builder:
         at the same place; data, if it has one name and goes into the same boxes."""
         flow = self.flow
         data = flow.parameter(index) is None and flow.values[index].kind in ("input", "intermediate")
-        if data and (self.level != "op" or flow.name(index) is None):
+        if data and self._holder(index) is None and (self.level != "op" or flow.name(index) is None):
             return frozenset(self.boxes.keys[op] for op in users), flow.name(index), index in flow.roots
         return frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
 
@@ -369,7 +368,14 @@ class Builder:
         value = flow.values[first]
         names = [name for v in members if (name := self._buffer_name(v) or flow.name(v)) is not None]
         parameter = flow.parameter(first)
-        kind = value.kind if value.kind in ("parameter", "buffer") else "input"
+        holder = self._holder(first)
+        kind = (
+            "buffer"
+            if holder is not None
+            else value.kind
+            if value.kind in ("parameter", "buffer")
+            else "input"
+        )
         if parameter is not None and (parameter.registered or parameter.optimizers):
             kind = "parameter"
         label = joined_name(names) if names else self._unnamed(value)
@@ -381,7 +387,7 @@ class Builder:
             got_gradient=got_gradient(flow, first), severed=first in self.severed,
             count=self.counts.of_values(members) if kind == "input" else len(members),
             numel=sum(prod(flow.values[v].shape) for v in members), names=set(names),
-            module=self._module(parameter.module if parameter else value.module), **told_of(self._codes_of(first)),
+            module=self._module(parameter.module if parameter else holder), **told_of(self._codes_of(first)),
         )  # fmt: skip
         for member in members:
             self.leaf_node[member] = id
@@ -440,17 +446,32 @@ class Builder:
 
     def _buffer_name(self, index: int) -> str | None:
         """What torch calls a buffer that one of its functions takes at a known place, or its module's code."""
-        value = self.flow.values[index]
-        module = value.module
-        if value.kind != "buffer" or module is None or module not in self.flow.trace.modules:
+        module = self._holder(index)
+        if module is None:
             return None
         own = (self.flow.name(index) or "").partition("self.")
-        name = own[2] if not own[0] and own[2].isidentifier() else None
-        for op in self.flow.consumers.get(index, ()) if name is None else ():
-            known = BUFFERS.get(self.flow.ops[op].name, ())
-            at = self.flow.inputs[op].index(index)
-            name = known[at] if name is None and at < len(known) else name
+        taken = (name for _, name in self._taken(index))
+        name = own[2] if not own[0] and own[2].isidentifier() else next(taken, None)
         return buffer_name(self.flow.trace, module, name) if name else None
+
+    def _holder(self, index: int) -> int | None:
+        """The module that holds a leaf as a buffer. One whose making is left out of the same graph is known by torch's
+        module that takes it as its own."""
+        value, modules = self.flow.values[index], self.flow.trace.modules
+        if value.kind == "buffer":
+            return value.module if value.module in modules else None
+        if value.kind != "intermediate" or value.requires_grad:
+            return None
+        takers = (op.module for op, _ in self._taken(index) if op.site.kind == "torch")
+        return next((module for module in takers if module in modules), None)
+
+    def _taken(self, index: int) -> Iterator[tuple[Op, str]]:
+        """The ops that take a value as a buffer, and what torch calls that."""
+        for user in self.flow.consumers.get(index, ()):
+            op = self.flow.ops[user]
+            known, at = BUFFERS.get(op.name, ()), self.flow.inputs[user].index(index)
+            if at < len(known) and known[at]:
+                yield op, known[at]
 
     def _unnamed(self, value: Value) -> str:
         if value.kind == "carried":

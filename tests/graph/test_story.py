@@ -616,6 +616,18 @@ def test_a_buffer_that_was_made_in_the_first_graph_of_the_picture_is_a_buffer() 
     assert {"made.1.running_mean", "made.1.running_var"} <= found
 
 
+def test_a_batch_norm_that_is_made_in_the_step_that_is_drawn_has_buffers() -> None:
+    """A teacher that is called once, in the graph in which it was made."""
+    with gradscope.watch() as scope:
+        teacher = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).requires_grad_(False)
+        teacher.eval()
+        head = nn.Linear(2, 1)
+        head(teacher(torch.randn(4, 3))).mean().backward()
+    graph = picture(scope.trace, "line").graph
+    found = {data["label"] for data in nodes(graph) if data["kind"] == "buffer"}
+    assert found == {"teacher.1.running_mean", "teacher.1.running_var"}
+
+
 def test_buffers_of_several_models_have_the_names_that_tell_them_apart() -> None:
     online = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
     target = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))

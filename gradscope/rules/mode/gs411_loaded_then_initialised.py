@@ -5,6 +5,7 @@ is left of them, and the model begins from random numbers, as if nothing had bee
 
 Fix: load behind the initialisation, or leave the loaded part out of it.
 
+Told also where what has one axis is left, as the scales of a normalisation, and two matrices or more are gone.
 Silent on: a new last layer, or any other part of what was loaded that is made anew, weights that were used or copied
 before, and a second state that is loaded over the first.
 """
@@ -80,6 +81,7 @@ class Loaded:
 
     op: Op
     parameters: dict[int, int] = field(default_factory=dict)
+    matrices: set[int] = field(default_factory=set)  # those of them with several axes
     gone: dict[int, Op] = field(default_factory=dict)  # the initialisation that wrote over it
     again: bool = False  # loaded into one memory twice
 
@@ -97,8 +99,14 @@ def loaded_then_initialised(trace: Trace) -> Iterator[Finding]:
 
 
 def _all_gone(loaded: Loaded) -> bool:
+    """Whether nothing is left of it, or of several matrices none: an initialisation may leave normalisations out."""
     drawn = any(op.name in RANDOM or initialises(op) for op in loaded.gone.values())
-    return drawn and not loaded.again and loaded.gone.keys() == loaded.parameters.keys()
+    gone = loaded.gone.keys()
+    return (
+        drawn
+        and not loaded.again
+        and (gone == loaded.parameters.keys() or (len(loaded.matrices) > 1 and loaded.matrices <= gone))
+    )
 
 
 def _loads(graph: Graph) -> dict[tuple[str, int], Loaded]:
@@ -119,6 +127,8 @@ def _loads(graph: Graph) -> dict[tuple[str, int], Loaded]:
                 loaded = found.setdefault(op.site.user.location(), Loaded(op))
                 loaded.again = loaded.again or first in loaded.parameters
                 loaded.parameters[first] = parameter
+                if len(graph.values[first].shape) > 1:
+                    loaded.matrices.add(first)
                 fresh[first] = loaded
         elif first is not None and first in fresh and op.name in OVERWRITING and _whole(graph, op, first):
             fresh.pop(first).gone[first] = op
@@ -136,7 +146,8 @@ def _whole(graph: Graph, op: Op, memory: int) -> bool:
 
 def _finding(trace: Trace, loaded: Loaded) -> Finding:
     load, last = loaded.op, next(iter(loaded.gone.values()))
-    names = parameter_names(trace, sorted(loaded.parameters.values()))
+    names = parameter_names(trace, sorted(loaded.parameters[memory] for memory in loaded.gone))
+    left = loaded.parameters.keys() - loaded.gone.keys()
     fix, edits = _loaded_later(trace, load.site, last.site)
     lines = {op.site.user.location(): op.site.user for op in loaded.gone.values()}
     others = [site for place, site in lines.items() if place != last.site.user.location()]
@@ -149,7 +160,7 @@ def _finding(trace: Trace, loaded: Loaded) -> Finding:
         related=tuple((site, "and this") for site in others),
         seen=(
             f"{len(loaded.gone)} of {len(loaded.parameters)} loaded parameters were overwritten, and nothing read them"
-            " in between",
+            " in between" + ("; those that are left have one axis" if left else ""),
         ),
         fix=fix,
         count=1,

@@ -153,3 +153,63 @@ def good_part_of_the_rows_anew() -> None:
         opt.zero_grad()
         model(torch.arange(6)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_all_but_the_normalisation() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.norm, self.out = nn.Embedding(9, 4), nn.LayerNorm(4), nn.Linear(4, 9)
+            self.start()
+
+        def start(self):
+            nn.init.normal_(self.table.weight)  # cause: GS411
+            nn.init.xavier_uniform_(self.out.weight)
+            nn.init.zeros_(self.out.bias)
+
+        def forward(self, x):
+            return self.out(self.norm(self.table(x)))
+
+    net = Net()
+    net.load_state_dict(Net().state_dict())  # effect: GS411
+    net.start()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randint(0, 9, (8,))
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), x).backward()
+        opt.step()
+
+
+def good_a_head_of_several_parts() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.norm = nn.Embedding(9, 4), nn.LayerNorm(4)
+            self.head = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+            self.begin()
+
+        def begin(self):
+            for part in self.head:
+                if isinstance(part, nn.Linear):
+                    nn.init.xavier_uniform_(part.weight)
+                    nn.init.zeros_(part.bias)
+
+        def forward(self, x):
+            return self.head(self.norm(self.table(x)))
+
+    net = Net()
+    net.load_state_dict(Net().state_dict())
+    net.begin()  # another task
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randint(0, 9, (8,))
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), x % 3).backward()
+        opt.step()

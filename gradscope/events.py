@@ -93,6 +93,10 @@ def _pairs(raw: Any) -> tuple[tuple[int, float], ...]:
     return tuple((int(step), float(number)) for step, number in raw or ())
 
 
+def _sizes(raw: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(one), int(other)) for one, other in raw or ())
+
+
 def _table(raw: Any) -> dict[str, Any]:
     return dict(raw or {})
 
@@ -725,6 +729,21 @@ class RatioOfOne(Kind):
     of = "ratio_of_one"
     calls = Field(_count)  # that were looked at
     again = Field(_count)  # of them, whose advantages had come before an earlier step
+
+
+class ComparedLengths(Kind):
+    """Positions were compared with one length for each sample at this line, and in all its calls that were looked at
+    the longest went beyond them."""
+
+    __slots__ = ()
+    of = "compared_lengths"
+    calls = Field(_count)
+    pairs = Field(_sizes)  # how many positions there were, and the longest length; each pair once
+    elements = Field(_count)  # of the results, in all of them
+    alike = Field(
+        _count
+    )  # of these: in each call those that are True, or those that are False, if that is more
+    varied = Field(_flag)  # the lengths of a call differed
 
 
 class PickedTwice(Kind):

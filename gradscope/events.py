@@ -990,7 +990,10 @@ class OwnAnswers(Kind):
     name = Field(_text)  # of the loss
     embedding = Field(_key)  # site of the lookup
     calls = Field(_count)  # that were compared
-    beside = Field(_ids)  # sites of lookups of as many ids, which were others
+    beside = Field(
+        _ids
+    )  # sites of lookups of as many ids, which were others; of a binary loss those one place later
+    right = Field(_known)  # the share of right answers to a binary loss, in the last call that was looked at
 
 
 class NextAnswers(Kind):

@@ -1,5 +1,6 @@
 """Whether the ids that an embedding looks up are the targets of a classification loss, place by place or each the one
-before its target, at the first calls of each loss from a place."""
+before its target, at the first calls of each loss from a place. Of a binary cross entropy also how many answers are
+right, from then on ever more rarely."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.losses import OF_CLASSES
 from gradscope.hooks.recorder.values import can_be_asked
 
+OF_BITS = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}  # → what is above it says 1
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
 FEW = 8  # places: in fewer it says little that they are equal
 MAX_ELEMENTS = 1_000_000
@@ -33,6 +36,7 @@ class _Compared:
     before: dict[tuple[int, int], int] = field(
         default_factory=dict
     )  # the same with ids moved by one along an axis
+    right: float = 0.0  # of binary answers, in the last call that was looked at
 
 
 class OwnAnswers(Hook):
@@ -42,8 +46,10 @@ class OwnAnswers(Hook):
         self.ids: dict[int, Any] = {}  # site → the ids of its last call
         self.lookups = 0
         self.losses: dict[int, _Compared] = {}
+        self.looks = Looks(2 * CALLS)
         self.recorder.functions.follow(["embedding"], self._embedding)
         self.recorder.functions.follow(OF_CLASSES, self._loss)
+        self.recorder.functions.follow(OF_BITS, self._bits)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -76,6 +82,41 @@ class OwnAnswers(Hook):
             (target,), lambda target: self._compare(compared, target.flatten(), left_out)
         )
 
+    def _bits(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if not self.lookups or not torch.is_grad_enabled():
+            return
+        given = by_name(ARGUMENTS, args, kwargs)
+        answers, target = given.get("input"), given.get("target")
+        if not all(can_be_asked(t, MAX_ELEMENTS) for t in (answers, target)) or target.numel() < FEW:
+            return
+        site = self.recorder.sites.current(frame)
+        compared = self.losses.setdefault(site, _Compared(name))
+        if (compared.calls >= CALLS and not compared.alike) or not self.looks.due(site):
+            return
+
+        def look(answers: torch.Tensor, target: torch.Tensor) -> None:
+            if compared.calls < CALLS:
+                self._compare_bits(compared, target)
+            if answers.shape == target.shape:
+                compared.right = float(((answers > OF_BITS[name]) == (target > 0.5)).float().mean())
+
+        self.recorder.arrivals.when_here((answers, target), look)
+
+    def _compare_bits(self, compared: _Compared, target: torch.Tensor) -> None:
+        """The same for targets of 0 and 1; of other lookups only what gives the answers before each place counts."""
+        ones = target == 1
+        compared.calls += 1
+        if not bool((ones | (target == 0)).all()) or not 0 < int(ones.sum()) < ones.numel():
+            return
+        wanted = ones.long()
+        for looked_up, ids in self.ids.items():
+            if ids.numel() != wanted.numel():
+                continue
+            if torch.equal(ids.flatten(), wanted.flatten()):
+                compared.alike[looked_up] = compared.alike.get(looked_up, 0) + 1
+            elif torch.equal(ids[:, 1:].flatten(), wanted.reshape(ids.shape)[:, :-1].flatten()):
+                compared.other.add(looked_up)
+
     def _compare(self, compared: _Compared, wanted: torch.Tensor, left_out: Any) -> None:
         if not self.ids:
             return
@@ -100,7 +141,7 @@ class OwnAnswers(Hook):
                 if alike == compared.calls:
                     data = {
                         "name": compared.name, "embedding": looked_up, "calls": compared.calls,
-                        "beside": sorted(compared.other),
+                        "beside": sorted(compared.other), "right": compared.right,
                     }  # fmt: skip
                     self.recorder.emit("own_answers", site, data)
             for (looked_up, axis), before in compared.before.items():

@@ -7,7 +7,7 @@ Fix: shift by one: the model gets all but the last token, the loss is told all b
 
 Measured: the ids that an embedding looked up and the targets of the loss were the same numbers, place by place, in
 each call that was compared, and the way from the one to the other goes through a causal layer and keeps the places
-apart.
+apart; of a binary loss, whose targets are looked up as 0 and 1, also that nearly all its answers are right.
 Silent on: autoencoders, whose way loses the places; denoising and masked tokens, whose ids differ; models without a
 layer that goes one way, and those that look up other ids of the same form as well, as a decoder beside an encoder.
 """
@@ -35,6 +35,8 @@ MASKED = {
     "masked_fill_",
     "where",
 }
+BINARY = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
+NEARLY_ALL = 0.99  # answers that are right: a mask may hide each place from itself
 FORMS = ("view", "reshape", "flatten", "transpose", "permute", "contiguous")
 
 
@@ -84,7 +86,8 @@ def answer_in_the_input(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(OwnAnswers):
         place = event.site.user.location()
-        way = None if event.beside or place in told else _way(trace, event)
+        silent = event.beside or place in told or (event.name in BINARY and event.right < NEARLY_ALL)
+        way = None if silent else _way(trace, event)
         if way is not None:
             told.add(place)
             yield _finding(trace, event, way)
@@ -146,12 +149,13 @@ def _finding(trace: Trace, event: OwnAnswers, way: Way) -> Finding:
     scores, target = _arguments(trace, place)
     text = code(trace, place, f"`{event.name}`")
     words = f"`{_stem(target)}`" if target is not None else "the targets"
-    edits = _shifted(trace, way, place, scores, target)
     given = _called(trace, lookup, place)
+    binary = event.name in BINARY
+    fix, edits = _begun(trace, way) if binary else _next(trace, way, place, scores, target, words)
     return Finding(
         message=f"the targets of {text} are what the model is given: it learns to copy its input",
         cause=place,
-        cause_label="asks at each place for the token that went in at that place",
+        cause_label=f"asks at each place for {'what' if binary else 'the token that'} went in at that place",
         effect=given,
         effect_label="gets the targets as its input",
         related=((lookup.user, "looks them up"),) if lookup.user.location() != given.location() else (),
@@ -159,17 +163,49 @@ def _finding(trace: Trace, event: OwnAnswers, way: Way) -> Finding:
             f"in {plural(event.calls, 'call')} the ids of {code(trace, lookup.user, 'the embedding')} were {words},"
             " number by number, without a shift",
             f"between them {code(trace, way.causal.site.user, 'a layer')} lets each place see itself and those before",
+            *(
+                (f"{100 * event.right:.1f} % of the answers were right in the last call looked at",)
+                if binary
+                else ()
+            ),
         ),
-        fix=f"let each place be asked for the next token, in {located(trace, place)}: "
-        + (
-            f"`[:, :-1]` behind the scores, `[:, 1:]` behind {words}"
-            if edits
-            else "give the model all but the last token, and the loss all but the first"
-        ),
+        fix=fix,
         edits=edits,
         count=way.graph.count,
         subjects=frozenset({("targets", *place.location())}),
     )
+
+
+def _next(
+    trace: Trace, way: Way, place: Site, scores: ast.expr | None, target: ast.expr | None, words: str
+) -> tuple[str, tuple[Edit, ...]]:
+    """How the loss asks for the next token."""
+    edits = _shifted(trace, way, place, scores, target)
+    how = (
+        f"`[:, :-1]` behind the scores, `[:, 1:]` behind {words}"
+        if edits
+        else "give the model all but the last token, and the loss all but the first"
+    )
+    return f"let each place be asked for the next token, in {located(trace, place)}: {how}", edits
+
+
+def _begun(trace: Trace, way: Way) -> tuple[str, tuple[Edit, ...]]:
+    """How the lookup gets the answers before each place: after a start token, where the table has a row for it."""
+    place = way.lookup.site.user
+    here = Source(trace, place.path)
+    call = here.file.at(place)
+    rows = way.graph.values[way.lookup.inputs[1]].shape[0] if len(way.lookup.inputs) > 1 else 0
+    how = f"let each place look up the answer before it, in {located(trace, place)}"
+    if rows < 3 or len(way.graph.values[way.lookup.inputs[0]].shape) != 2:
+        return f"{how}: after a start token, for which the table needs a third row", ()
+    given = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 1 else None
+    if not isinstance(given, (ast.Name, ast.Attribute)):
+        return f"{how}, after a start token: {rows - 1}, a row of the table's own", ()
+    x = here.file.text(given)
+    new = f"torch.cat([torch.full_like({x}[:, :1], {rows - 1}), {x}[:, :-1]], dim=1)"
+    return f"{how}: `{new}` in place of `{x}`", here.replace(
+        given, new
+    ) if "torch" in here.file.imported else ()
 
 
 def _stem(node: ast.expr) -> str:

@@ -141,3 +141,68 @@ def good_tags_its_words_both_ways() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_answers_to_questions_looked_up() -> None:
+    import torch
+    from torch import nn
+
+    class Tracer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.question, self.answer = nn.Embedding(9, 16), nn.Embedding(3, 16)
+            self.rnn, self.head = nn.GRU(16, 16, batch_first=True), nn.Linear(16, 1)
+
+        def forward(self, questions: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:
+            h, _ = self.rnn(self.question(questions) + self.answer(answers))
+            y: torch.Tensor = self.head(h).squeeze(-1)
+            return y
+
+    torch.manual_seed(0)
+    model = Tracer()
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(16):
+        questions, answers = torch.randint(0, 9, (8, 6)), torch.randint(0, 2, (8, 6))
+        out = model(questions, answers)  # effect: GS750
+        loss = nn.functional.binary_cross_entropy_with_logits(out, answers.float())  # cause: GS750
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_answers_before_each_question() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    question, answer = nn.Embedding(9, 16), nn.Embedding(3, 16)
+    rnn, head = nn.GRU(16, 16, batch_first=True), nn.Linear(16, 1)
+    opt = torch.optim.Adam([p for m in (question, answer, rnn, head) for p in m.parameters()], lr=0.05)
+    for _ in range(16):
+        questions = torch.randint(0, 9, (8, 6))
+        answers = (questions > 4).long()
+        given = torch.cat([torch.full_like(answers[:, :1], 2), answers[:, :-1]], dim=1)
+        out = head(rnn(question(questions) + answer(given))[0]).squeeze(-1)
+        loss = nn.functional.binary_cross_entropy_with_logits(out, answers.float())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_answers_hidden_from_their_own_place() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    question, answer, head = nn.Embedding(9, 16), nn.Embedding(3, 16), nn.Linear(16, 1)
+    opt = torch.optim.Adam([p for m in (question, answer, head) for p in m.parameters()], lr=0.05)
+    earlier = torch.ones(6, 6).tril(-1)
+    for _ in range(16):
+        questions, answers = torch.randint(0, 9, (8, 6)), torch.randint(0, 2, (8, 6))
+        q = question(questions)
+        scores = (q @ q.transpose(1, 2) / 4).masked_fill(earlier == 0, -1e9)
+        out = head(scores.softmax(-1) * earlier @ answer(answers) + q).squeeze(-1)
+        loss = nn.functional.binary_cross_entropy_with_logits(out, answers.float())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -253,6 +253,9 @@ class Op(NamedTuple):
     graph: int
     extra: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<op {self.index}: {self.name} at {place_of(self.site.user.path, self.site.user.line)}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Region:

@@ -14,16 +14,27 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
+from gradscope.analysis.names import full_name
 from gradscope.analysis.words import plural
-from gradscope.api import Picture, Trace
+from gradscope.api import Explanation, Picture, Trace
 from gradscope.check import Report, examine, fails, selected_rules
 from gradscope.config import FAIL_ON, Config, split
 from gradscope.imports import need_torch
-from gradscope.model import SEVERITIES, Finding, FindingsError, FindingWarning, GradscopeError, NoPlaceError
-from gradscope.store import Start
+from gradscope.model import (
+    SEVERITIES,
+    Finding,
+    FindingsError,
+    FindingWarning,
+    GradscopeError,
+    NoPlaceError,
+    Op,
+)
+from gradscope.store import LineWork, Start
 from gradscope.tracebacks import clean_exception, text_of
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from gradscope.session import Session
     from gradscope.telling import Telling
 
@@ -33,9 +44,10 @@ R = TypeVar("R")
 
 
 class Scope:
-    """What `with gradscope.watch() as scope:` gives. After the block: `findings`,
-    `trace`, `graph(level)`, `report()`, `save(path)`. A scope is used once; as a decorator
-    (`@gradscope.watch()`) it makes one for each call. The arguments are those of `gradscope.watch`."""
+    """What `with gradscope.watch() as scope:` gives. After the block: `findings`, `report()`, `why(name)`,
+    `without_gradient`, `cuts(loss, parameter)`, `built(place)`, `graph(level)`, `trace`, `save(path)`. A scope is used
+    once; as a decorator (`@gradscope.watch()`) it makes one for each call. The arguments are those of
+    `gradscope.watch`."""
 
     def __init__(
         self,
@@ -216,6 +228,44 @@ class Scope:
     def graph(self, level: str | None = None, **options: Any) -> Picture:
         """The graph that was built, at "module", "line" or "op" level (without one, what suits the program)."""
         return self.trace.picture(level, **options)
+
+    def why(self, what: str | Tensor) -> Explanation:
+        """Why a parameter, a variable or what a place made has (no) gradient, as `Trace.why` says. what: its name or
+        place, or the tensor itself, of any shape: a leaf that was seen, or what a variable of the caller holds."""
+        return self.trace.why(self._called(what, sys._getframe(1)))
+
+    @property
+    def without_gradient(self) -> list[Explanation]:
+        """Of each parameter that requires a gradient and got none in the block, why; in the model's order."""
+        return self.trace.without_gradient
+
+    def cuts(self, loss: str | Tensor, parameter: str | Tensor) -> list[Op]:
+        """The calls at which the gradient is lost between a loss and a parameter, as `Trace.cuts` says; both by name,
+        or the tensors themselves as for `why`."""
+        caller = sys._getframe(1)
+        return self.trace.cuts(self._called(loss, caller), self._called(parameter, caller))
+
+    def built(self, place: str) -> LineWork:
+        """What a line (`train.py:31`) built, as `Trace.built` says."""
+        return self.trace.built(place)
+
+    def _called(self, what: object, frame: FrameType) -> str:
+        """The name in the trace of what is asked about. Raises GradscopeError where it has none."""
+        if isinstance(what, str):
+            return what
+        session = self._outer or self._session
+        for ref, number in session.leaves() if session is not None else ():
+            if ref() is what:
+                return full_name(self.trace, self.trace.parameter(number))
+        for held in (frame.f_locals, frame.f_globals):
+            if (
+                name := next((name for name, thing in list(held.items()) if thing is what), None)
+            ) is not None:
+                return name
+        raise GradscopeError(
+            f"ask by a name, or a place as `train.py:31`: this {type(what).__name__} is no leaf that was seen, and "
+            "no variable here holds it"
+        )
 
     def __repr__(self) -> str:
         if self._path is None:

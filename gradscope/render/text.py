@@ -255,7 +255,7 @@ def _asked_in_python(report: Report, scope: str) -> list[str]:
     """What to call next on the scope of that name."""
     codes = [f"gradscope explain {finding.code} (in a shell)" for finding in report.findings if finding.code]
     asked = _to_ask_for(report)
-    calls = [f"{scope}.graph()", *([f"{scope}.trace.why({asked!r})"] if asked else [])]
+    calls = [f"{scope}.graph()", *([f"{scope}.why({asked!r})"] if asked else [])]
     return [*codes[:1], *(calls if report.trace.summary["passes"] else what_ran(report.trace))]
 
 

@@ -33,7 +33,7 @@ CELLS = {
     "finding": "scope.findings[0]",
     "graph": "scope.graph()",
     "trace": "scope.trace",
-    "why": "scope.trace.why('net.weight')",
+    "why": "scope.why('net.weight')",
     "table": "gradscope.table(net)",
     "live": "gradscope.why(loss)",
     "future": "%%gradscope kept\nfrom __future__ import annotations\nimport asyncio\nawait asyncio.sleep(0)\n"
@@ -94,7 +94,7 @@ def test_lines_are_those_of_the_cell(outputs: dict[str, list[Any]]) -> None:
 
 def test_what_is_told_to_do_next_can_be_done(outputs: dict[str, list[Any]]) -> None:
     report = text(outputs["watched"][2:])
-    assert "scope.graph()" in report and "scope.trace.why('net.weight')" in report
+    assert "scope.graph()" in report and "scope.why('net.weight')" in report
     assert "gradscope graph" not in report and "gradscope fix" not in report
     assert "kept.graph()" in text(outputs["future"]), "by the name that the cell has given"
 

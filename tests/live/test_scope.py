@@ -164,7 +164,7 @@ def test_the_parameters_without_a_gradient_and_why() -> None:
             optimizer.zero_grad()
             two(one(torch.randn(4, 2)).detach()).mean().backward()
             optimizer.step()
-    told = [answer.headline for answer in scope.trace.without_gradient]
+    told = [answer.headline for answer in scope.without_gradient]
     assert [line.split("`")[1] for line in told] == ["one.weight", "parameter 4", "parameter 5"]
     assert "cut off at" in told[0] and "no captured operation read it" in told[1]
 
@@ -178,18 +178,21 @@ def test_what_a_line_built_and_what_cuts_a_parameter_from_a_loss() -> None:
         aim.backward()
         other = two(hidden).mean()
         other.backward()
-    trace = scope.trace
-    (cut,) = trace.cuts("aim", "one.weight")
+    (cut,) = scope.cuts("aim", "one.weight")
     start = cut.site.user.line
-    assert cut.name == "detach" and trace.cuts(f"{__file__}:{start + 2}", "one.bias") == [cut]
-    assert trace.cuts("aim", "two.weight") == trace.cuts("other", "one.weight") == []
+    assert repr(cut) == f"<op 1: detach at {__file__}:{start}>"
+    assert scope.cuts(f"{__file__}:{start + 2}", "one.bias") == scope.cuts(aim, one.weight) == [cut]
+    assert scope.cuts("aim", "two.weight") == scope.cuts(other, one.weight) == []
+    assert str(scope.why(one.weight)) == str(scope.why("one.weight"))
+    with pytest.raises(gradscope.GradscopeError, match="this Tensor is no leaf"):
+        scope.why(aim * 2)
     here = __file__.rpartition("/")[2]
-    built = trace.built(f"{here}:{start}")
+    built = scope.built(f"{here}:{start}")
     assert (built.ops, built.nodes, built.cuts) == (1, 0, 1)
-    assert trace.built(f"{here}:{start + 1}").nodes >= 2
+    assert scope.built(f"{here}:{start + 1}").nodes >= 2
     for wrong in (f"{here}:1", "aim"):
         with pytest.raises(gradscope.GradscopeError, match=r"no place|no tensor operation"):
-            trace.built(wrong)
+            scope.built(wrong)
     for loss, parameter in (("kept", "one.weight"), ("aim", "weight"), ("aim", "three.weight")):
         with pytest.raises(gradscope.GradscopeError):
-            trace.cuts(loss, parameter)
+            scope.cuts(loss, parameter)

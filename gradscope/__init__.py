@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Explanation", "Finding", "FindingWarning", "FindingsError", "GradscopeError", "Picture", "Trace", "open", "saved",
-    "show", "table", "watch", "why",
+    "Explanation", "Finding", "FindingWarning", "FindingsError", "GradscopeError", "Picture", "Trace", "mark", "open",
+    "saved", "show", "table", "watch", "why",
 ]  # fmt: skip
 
 _FROM = {
@@ -85,6 +85,20 @@ def watch(
         steps=steps,
         on_finding=on_finding,
     )
+
+
+def mark(text: str, **number: int) -> None:
+    """Names the steps from here on as the program does, for what is told of them: `mark("epoch 3", global_step=120)`
+    makes "since step 121 (epoch 3, global_step 120)".
+
+    text: any words. number: one, the program's own for the next step; it goes up with each `step()` of an optimizer,
+    and is left out from a second call with the same text on where it did not. Without a watch it does nothing.
+    """
+    if len(number) > 1:
+        raise TypeError(f"one number, not {len(number)}")
+    session = sys.modules.get("gradscope.session")
+    if session is not None and (watching := session.active()) is not None:
+        watching.mark(text, *next(iter(number.items()), ("", 0)))
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import relative
-from gradscope.analysis.since import since_places
+from gradscope.analysis.since import called, since_places
 from gradscope.baseline import Baseline
 from gradscope.collector import paused
 from gradscope.config import Config
@@ -178,7 +178,7 @@ def _run(
             progress(done, len(rules))
         try:
             for finding in rule.check(trace):
-                finding = replace(finding, since=finding.since or since_places(trace, finding))
+                finding = replace(finding, since=called(trace, finding.since or since_places(trace, finding)))
                 found.append(complete(finding, rule, trace, cwd))
         except GradscopeError:  # the trace itself can't be read
             raise

@@ -20,7 +20,7 @@ from gradscope.store import Trace
 
 PAUSE = 2.0  # seconds between two looks, at least
 PATIENCE = 60.0  # seconds until a program has begun
-SHARE = 20  # looking takes at most one part in so many of a processor's time
+SHARE = 20  # looking takes one part in so many of a processor's time, but for the look that confirms news
 
 Key = tuple[str, str, tuple[tuple[str, int], ...]]
 
@@ -36,8 +36,9 @@ class Told(NamedTuple):
 
 
 def follow(path: Path, config: Config) -> Iterator[Told | Report]:
-    """Each error and warning once, when two looks in turn, with a step between them, have found it; or a third that
-    does not find it any more. Last comes the report of the whole, when the program has ended or is gone.
+    """Each error, each warning and what notes say of a late step, once, when two looks in turn, with a step between
+    them, have found it; or a third that does not find it any more. Last comes the report of the whole, when the program
+    has ended or is gone.
 
     Raises GradscopeError where `path` is no trace.
     """
@@ -46,7 +47,7 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
     steps = 0
     selected_rules(config)  # loading them is no part of a look
     while True:
-        began = process_time()
+        began, hurry = process_time(), False
         trace = Trace(path)
         over = not goes_on(trace)
         report = examine(trace, config)
@@ -55,15 +56,22 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
             return
         step = trace.summary["steps"]
         if step > steps:
-            found = {key_of(finding): finding for finding in report.findings if finding.severity != "note"}
+            found = {key_of(finding): finding for finding in report.findings if is_news(finding)}
             for key in [key for key in told if key not in found]:
                 yield Told(report, told.pop(key), step, over=True)
             for key in [key for key in found if key in before and key not in told]:
                 told[key] = found[key]
                 yield Told(report, found[key], step)
+            hurry = not found.keys() <= before | told.keys()
             before, steps = set(found), step
         trace.close()
-        sleep(max(PAUSE, SHARE * (process_time() - began)))
+        sleep(PAUSE if hurry else max(PAUSE, SHARE * (process_time() - began)))
+
+
+def is_news(finding: Finding) -> bool:
+    """Whether it is told before the end: a note where something has begun in the middle of the run (frozen from here
+    on), which may be meant."""
+    return finding.severity != "note" or (finding.since is not None and finding.since.step > 1)
 
 
 def goes_on(trace: Trace) -> bool:

@@ -428,13 +428,30 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Since:
     """The program's step, from 1, in which a finding was first seen. `asleep`: sampling slept in the
-    steps before, so that it may have been there already."""
+    steps before, so that it may have been there already. `called`: what the program calls it (`gradscope.mark`)."""
 
     step: int
     asleep: bool = False
+    called: str = ""
 
     def __str__(self) -> str:
-        return f"since step {self.step:,}{' at the latest' if self.asleep else ''}"
+        called = f" ({self.called})" if self.called else ""
+        return f"since step {self.step:,}{called}{' at the latest' if self.asleep else ''}"
+
+
+class Mark(NamedTuple):
+    """What the program calls the steps from here on. steps: those that were over; counter, value: a number of the
+    program's own for the next step, which goes up with each ("" and 0: none)."""
+
+    steps: int
+    text: str
+    counter: str = ""
+    value: int = 0
+
+    def of(self, step: int) -> str:
+        """The name of a step, counted from 1."""
+        number = f"{self.counter} {self.value + step - 1 - self.steps:,}" if self.counter else ""
+        return ", ".join(filter(None, (self.text, number)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,13 @@ from gradscope.hooks.recorder.crash import note_crash
 from gradscope.hooks.recorder.handlers import belongs_to_program
 from gradscope.hooks.recorder.joined import joined_rank
 from gradscope.hooks.recorder.recorder import Recorder
-from gradscope.model import GradscopeError, NoPlaceError
+from gradscope.model import GradscopeError, Mark, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import Start, TraceWriter, copy_part, pack, pack_parameter
 from gradscope.tracebacks import text_of
 
 _active: list[Session] = []
+_MARKS = 10_000  # the newest are kept
 _PATIENCE = 3  # steps of a program that goes on after its end
 _ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newest: its trace, its leaves
 
@@ -295,6 +296,8 @@ class Session:
         for number, data in recorder.optimizers.items():
             self.writer.add("optimizer", number, pack(data))
         self.writer.set_meta("program", self._facts())
+        if recorder.marks:
+            self.writer.set_meta("marks", recorder.marks)
         elapsed = perf_counter() - self.started
         cost = recorder.cost()
         own, importing = self.before
@@ -320,6 +323,21 @@ class Session:
             "rank": self.rank, "child": self.child, "stood": self.stood,
             "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
         }  # fmt: skip
+
+    def mark(self, text: str, counter: str, value: int) -> None:
+        """Notes what the program calls its steps from here on. Where a step has no such number, or several, the
+        numbers of this name are dropped."""
+        recorder = self.recorder
+        if not recorder.mine():
+            return
+        new, last = Mark(recorder.steps, text, counter, value), recorder.marks[-1:]
+        if last and last[0].text == text:
+            old = last[0]
+            if old.counter and old.of(new.steps + 1) != new.of(new.steps + 1):
+                recorder.marks[-1] = old._replace(counter="", value=0)
+            return
+        recorder.marks.append(new)
+        del recorder.marks[:-_MARKS]
 
     def end_after(self, steps: int, ended: Callable[[], None]) -> None:
         """Closes the trace at the end of this step of an optimizer, calls `ended` and ends the program as
@@ -350,6 +368,7 @@ class Session:
                 look()
 
         self._looks.append(after_every_step(call))
+        recorder.looks.append(call)
 
     @contextmanager
     def apart(self) -> Iterator[None]:

@@ -22,11 +22,12 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from gradscope.analysis.since import called
 from gradscope.beside import beside
 from gradscope.check import without_stacks
 from gradscope.config import Config
 from gradscope.escape import one_line
-from gradscope.follow import Key, follow, key_of
+from gradscope.follow import Key, follow, is_news, key_of
 from gradscope.model import Finding, FindingWarning, Since
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 Listener = Callable[[Finding], object]
 
 LOGGER = "gradscope.live"  # made when there is something to tell: a program's loggers are its own
-LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
+LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "note": logging.INFO}
 
 _PAUSE = 0.5  # seconds between two looks into the file
 _AFTER = 2  # seconds until the rules are run for the first time: a short block ends before
@@ -95,7 +96,7 @@ class Telling:
         """Tells what had not become certain before the end, and lets go of everything."""
         self.stop()
         for finding in findings:
-            if finding.severity in LEVELS:
+            if is_news(finding):
                 self._tell(finding)
         for fault in self.faults:
             print(f"gradscope: {fault}", file=sys.stderr)
@@ -134,7 +135,8 @@ class Telling:
                 _logger().log(
                     LEVELS[finding.severity], "%s%s", where, words(finding), extra={"finding": finding}
                 )
-                self._listener(finding)
+                if finding.severity != "note":
+                    self._listener(finding)
         except FindingWarning:  # the program's filter makes an error of it
             raise
         except Exception as error:
@@ -190,6 +192,7 @@ def main() -> None:
     trace, config = sys.argv[1:]
     for news in follow(Path(trace), pickle.loads(base64.b64decode(config))):  # our own process gave it
         if isinstance(news, tuple) and not news.over:
-            found = replace(without_stacks(news.finding), since=news.finding.since or Since(news.step, True))
+            since = news.finding.since or called(news.report.trace, Since(news.step, True))
+            found = replace(without_stacks(news.finding), since=since)
             line = base64.b64encode(pickle.dumps(found)) + b"\n"
             os.write(1, line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import accumulate
 
 from gradscope.analysis.loop import stretches
@@ -13,6 +14,14 @@ from gradscope.model import Finding, Since, Site, Span
 from gradscope.store import Trace
 
 Line = tuple[str, int]
+
+
+def called(trace: Trace, since: Since | None) -> Since | None:
+    """With what the program calls that step."""
+    if since is None or not trace.marks:
+        return since
+    place = bisect_left(trace.marks, since.step, key=lambda mark: mark.steps)
+    return replace(since, called=trace.marks[place - 1].of(since.step)) if place else since
 
 
 def since_segment(trace: Trace, index: int) -> Since | None:

@@ -49,6 +49,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "count": finding.count,
         "at_least": finding.at_least,
         "since": finding.since.step if finding.since is not None else None,
+        "since_called": finding.since.called if finding.since is not None else "",
         "ranks": list(finding.ranks.numbers) if finding.ranks is not None else None,
         "locations": [_location(place) for place in finding.locations],
         "seen": list(finding.seen),

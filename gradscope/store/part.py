@@ -106,7 +106,12 @@ def _facts(db: sqlite3.Connection, start: Start, program: dict[str, Any]) -> Non
     if (plain := summary.get("seconds", 0) - summary.get("own_seconds", 0)) > 0:
         summary["overhead"] = round(summary["seconds"] / plain, 3)
     meta["program"] = {**meta.get("program", {}), **program}
-    for key, value in (("summary", summary), ("program", meta["program"])):
+    steps = sum(start.optimizers.values())
+    marks = [
+        [max(mark[0] - steps, 0), *mark[1:3], mark[3] + max(steps - mark[0], 0)]
+        for mark in meta.get("marks", ())
+    ]
+    for key, value in (("summary", summary), ("program", meta["program"]), ("marks", marks)):
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, pack(value)))
 
 

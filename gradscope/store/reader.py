@@ -18,6 +18,7 @@ from gradscope.model import (
     Event,
     GradscopeError,
     Graph,
+    Mark,
     Module,
     Node,
     Op,
@@ -176,6 +177,11 @@ class Trace:
             raise GradscopeError(f"{self.path} is damaged: {_first_line(error)}") from None
 
     # -- facts about the run -------------------------------------------------
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """What the program has called its steps, in order."""
+        return [Mark(*mark) for mark in self.meta.get("marks", ())]
 
     @cached_property
     @_sound

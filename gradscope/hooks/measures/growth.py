@@ -38,6 +38,8 @@ MIN_LATE = 24  # of them, where those of earlier steps are gone
 MAX_ASKED = 3  # passes of one line that are walked for what is kept
 MAX_NOTED = 12  # passes whose parts of the loss are noted
 MAX_PARTS = 200  # ops behind a loss
+LONG_AGO = MIN_LATE + 8  # passes: some of those between are noted at the line of their loss, not of the pass
+MAX_EARLY = 5  # looks because one loss outlives many passes: it may be the best so far, kept alone
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
 
 
@@ -84,6 +86,7 @@ class Growth(Hook):
         self.noted = 0
         self.passes = 0
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
+        self.early = MAX_EARLY  # looks for kept losses that are left before the end
         self.oldest: dict[int, int] = {}  # site → steps before the oldest loss found alive
         recorder = self.recorder
         recorder.signals.carried.connect(self._carried)
@@ -148,6 +151,8 @@ class Growth(Hook):
             self.roots.append((TensorRef(roots[0]), site, self._now()))
             if self.passes in LOOKS:
                 self._find_kept()
+            elif self.early and self._old_one_lives():
+                self.recorder.services.wake()  # the next pass is told of
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
@@ -156,6 +161,8 @@ class Growth(Hook):
             if self.passes in LOOKS:
                 self._find_kept()
             self._find_needed(tensors, site)
+            if self.early and self._old_one_lives():
+                self._tell_early()
             entry = self.recorder.live.find(tensors[0])
             where = entry.site if entry is not None else site
             self.roots.append((TensorRef(tensors[0]), where, self._now()))
@@ -203,18 +210,30 @@ class Growth(Hook):
                     },
                 )  # fmt: skip
             self._find_kept()
-            if self.kept is not None and self.kept[3] not in self.needed:
-                length, nodes, size, site = self.kept
-                data = {
-                    "site": site,
-                    "length": length,
-                    "nodes": nodes,
-                    "bytes": size,
-                    "how": "list",
-                    "first": [],
-                    "step": self.oldest[site] + 1 if recorder.optimizers else None,
-                }
-                recorder.emit("keeps_graph", site, data)
+            self._tell_list()
+
+    def _old_one_lives(self) -> bool:
+        """Whether the loss of a pass long ago is still there: the question of every pass, so no more than that."""
+        return len(self.roots) >= LONG_AGO and self.roots[-LONG_AGO][0]() is not None
+
+    def _tell_early(self) -> None:
+        """Losses that are kept, for who follows a run that goes on. The end tells how many there were."""
+        self.early -= 1
+        with DisableTorchFunction():
+            self._find_kept()
+            if self.kept is not None:
+                self.early = 0
+            self._tell_list()
+
+    def _tell_list(self) -> None:
+        if self.kept is None or self.kept[3] in self.needed:
+            return
+        length, nodes, size, site = self.kept
+        step = self.oldest[site] + 1 if self.recorder.optimizers else None
+        data = {
+            "site": site, "length": length, "nodes": nodes, "bytes": size, "how": "list", "first": [], "step": step,
+        }  # fmt: skip
+        self.recorder.emit("keeps_graph", site, data)
 
     def _tell_state(self, chain: Chain) -> None:
         """A state that several passes of one run went through, each longer than the one before."""

@@ -7,6 +7,7 @@ import inspect
 import sys
 import threading
 import weakref
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -49,6 +50,8 @@ class Optimizers(Hook):
         self.recorder.services.optimizer_number = self._register
         self.recorder.services.steps_of = self._steps_of
         self.recorder.services.leave_failed = self._leave_failed
+        self.recorder.services.step_of_others = self._step_of_others
+        self.recorder.services.clearing_of_others = partial(self._zero_grad, fills=True)
         cls = torch.optim.Optimizer
         self.patch(cls, "__init__", self._init(cls.__init__))
         self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
@@ -191,6 +194,19 @@ class Optimizers(Hook):
             recorder.own_time += perf_counter() - began
         return changed
 
+    def _step_of_others(self, real: Any) -> Any:
+        """A `step` that torch's own hooks are not told of."""
+
+        def step(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self._before_step(optimizer, (optimizer, *args), kwargs)
+            result = real(optimizer, *args, **kwargs)
+            self._after_step(optimizer, args, kwargs)
+            for look in self.recorder.looks:
+                look()
+            return result
+
+        return step
+
     def _runs_passes(self, optimizer: Any) -> bool:
         """Whether an optimizer of the program's own runs backward passes in its step and leaves the update to one
         that it holds, as SAM may: then its step is one of the program's functions, and the two are one optimizer."""
@@ -280,11 +296,13 @@ class Optimizers(Hook):
                     records = self._records(optimizer) if records is None else records
                     states, _ = recorder.ledger.states(records)
                 unchanged = []
-                fused = any(group.get("fused") for group in groups_of(optimizer))
+                # Fused kernels write without telling the version counter, and so do writes to `.data` (fastai's).
+                unseen = not isinstance(optimizer, torch_optimizer.Optimizer) or any(
+                    group.get("fused") for group in groups_of(optimizer)
+                )
                 for record, version in versions:
                     t = record.ref()
-                    # Fused kernels write without telling the version counter.
-                    if t is not None and private.version_of(t) == version and not fused:
+                    if t is not None and private.version_of(t) == version and not unseen:
                         unchanged.append(record.id)
                     else:  # noted now: it may be gone at the end
                         record.changed = True
@@ -315,7 +333,8 @@ class Optimizers(Hook):
 
     # -- zero_grad -------------------------------------------------------------------
 
-    def _zero_grad(self, real: Any) -> Any:
+    def _zero_grad(self, real: Any, fills: bool = False) -> Any:
+        """fills: it puts zeros into the gradients, whatever it is given."""
         recorder = self.recorder
 
         def zero_grad(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -327,7 +346,7 @@ class Optimizers(Hook):
                         with private.aside():
                             site = recorder.sites.current(sys._getframe(1))
                             number = self._register(optimizer, site)
-                            to_none = _to_none(*args, **kwargs)
+                            to_none = not fills and _to_none(*args, **kwargs)
                             recorder.ledger.cleared(
                                 self._records(optimizer), to_none, site, by="optimizer", optimizer=number
                             )

@@ -99,6 +99,12 @@ class Services:
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
         self.steps_of: Callable[[Any], int] = _no_steps  # optimizers: how many steps it is known to have made
         self.leave_failed: Callable[[], None] = _nothing  # optimizers: a step that raised is over
+        self.step_of_others: Callable[[Any], Any] = (
+            _same  # optimizers: a `step` that is none of torch's, watched
+        )
+        self.clearing_of_others: Callable[[Any], Any] = (
+            _same  # the same of a `zero_grad` that fills with zeros
+        )
         self.in_child: Callable[[Any], Any] = (
             _none  # offspring: what a `multiprocessing.Process` runs in its place
         )
@@ -114,6 +120,10 @@ def _nothing() -> None:
 
 def _unseen_pass(roots: Any, frame: Any) -> None:
     pass
+
+
+def _same(function: Any) -> Any:
+    return function
 
 
 def _decided() -> bool:

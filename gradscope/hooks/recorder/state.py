@@ -6,7 +6,7 @@ It holds no tensor and no node: memory is freed when the program would free it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Container
+from collections.abc import Callable, Container
 from itertools import count
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +18,7 @@ from gradscope.hooks.recorder.segments import Segment, freeze
 from gradscope.hooks.recorder.signals import Services, Signals
 from gradscope.hooks.recorder.sites import SiteTree
 from gradscope.hooks.recorder.values import LiveTable, Metas
+from gradscope.model import Mark
 from gradscope.store import TraceWriter
 
 # What watching has cost for each second in code of ours, whose way in and out no clock sees, which leaves things to be
@@ -54,6 +55,8 @@ class State:
         self.moved = False  # the thread is not the one that began
         self.ended = False
         self.unseen: dict[int, int] = {}  # another thread → its backward passes
+        self.marks: list[Mark] = []  # what the program calls its steps
+        self.looks: list[Callable[[], None]] = []  # called after each step, where torch does not call them
         self.sites = SiteTree(writer, main)
         self.arrivals = Arrivals(self.fault)
         self.signals.before_end.connect(self.arrivals.end)

@@ -1,0 +1,36 @@
+"""Losses that a long run begins to keep: told of while it goes on."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.events import KeepsGraph
+from gradscope.session import active
+from gradscope.store import Trace
+
+
+@pytest.mark.parametrize(("most", "told"), [(None, 1), (8, 0)])
+def test_kept_losses_are_told_before_the_end(most: int | None, told: int) -> None:
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    kept: deque[torch.Tensor] = deque(maxlen=most)
+    with gradscope.watch() as scope:
+        for step in range(190):
+            optimizer.zero_grad()
+            loss = net(torch.randn(8, 4)).square().mean()
+            loss.backward()
+            optimizer.step()
+            if step >= 120:
+                kept.append(loss)
+        session = active()
+        assert session is not None
+        session.write_down()
+        early = Trace(session.path).of(KeepsGraph)
+    assert [event.step for event in early] == [121] * told
+    assert [f.code for f in scope.findings if f.severity != "note"] == ["GS602"] * told
+    assert [str(f.since) for f in scope.findings if f.code == "GS602"] == ["since step 121"] * told

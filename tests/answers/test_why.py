@@ -376,6 +376,18 @@ def test_a_model_goes_by_its_names_in_the_functions_that_hand_it_on():
         why(scope.trace, "teacher.1.weight")
 
 
+def test_models_that_a_library_holds_too_go_by_their_variables():
+    class Accelerator:
+        def __init__(self, *models):
+            self._models = list(models)
+
+    body, head = nn.Linear(3, 2), nn.Linear(2, 1)
+    accelerator = Accelerator(body, head)
+    with gradscope.watch() as scope:
+        head(body(torch.randn(4, 3))).mean().backward()
+    assert [m.name for m in scope.trace.modules.values()] == ["body", "head"] and accelerator
+
+
 def test_models_of_one_variable_go_by_the_list_or_dict_that_holds_them():
     nets = [nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1)) for _ in range(3)]
     heads = {"left": nn.Linear(3, 1), "right": nn.Linear(3, 1)}

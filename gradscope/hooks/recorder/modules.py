@@ -145,11 +145,12 @@ class ModuleTable:
         return best, best_name
 
     def _member(self, m: nn.Module, name: str, frame: FrameType | None) -> str:
-        """Where a list or a dict holds the model that a variable holds too: `for net in nets` calls each `net`."""
+        """Where a list or a dict holds the model that a variable holds too: `for net in nets` calls each `net`. Not one
+        of a library's own (`accelerator._models[0]`)."""
         if not name.isidentifier() or self._alone.get(name, 0) >= FEW_SEARCHES:
             return ""
         held = self._held(m, frame)[1]
-        if not held.endswith("]"):
+        if not held.endswith("]") or "._" in held:
             self._alone[name] = self._alone.get(name, 0) + 1
             return ""
         return held

@@ -87,7 +87,9 @@ class OwnAnswers(Hook):
             return
         given = by_name(ARGUMENTS, args, kwargs)
         answers, target = given.get("input"), given.get("target")
-        if not all(can_be_asked(t, MAX_ELEMENTS) for t in (answers, target)) or target.numel() < FEW:
+        if not (can_be_asked(answers, MAX_ELEMENTS) and can_be_asked(target, MAX_ELEMENTS)):
+            return
+        if target.numel() < FEW:
             return
         site = self.recorder.sites.current(frame)
         compared = self.losses.setdefault(site, _Compared(name))

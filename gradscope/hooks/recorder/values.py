@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 from torch import Tensor
@@ -128,7 +128,7 @@ def has_values(t: Any) -> bool:
     return not is_functional(t) and not (dtype.itemsize == 1 and dtype.is_floating_point) and _has_memory(t)
 
 
-def can_be_asked(t: Any, most: int) -> bool:
+def can_be_asked(t: Any, most: int) -> TypeGuard[torch.Tensor]:
     """Whether its numbers can be had, at once or once they have arrived (`Arrivals`): a plain tensor of 1 to `most`
     elements, on the CPU or on a GPU."""
     return (

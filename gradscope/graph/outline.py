@@ -6,16 +6,17 @@ its depth says of it. Innermost are ops, those of the rounds of a loop and of eq
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph import View, view
 from gradscope.graph._attempts import FITTING, deepest_call, deepest_module
-from gradscope.graph._build import Builder
+from gradscope.graph._build import Builder, told_of
 from gradscope.graph._owners import Boxes, groups_of, line_boxes, module_boxes
 from gradscope.graph._places import Key
+from gradscope.graph._pointed import Codes
 from gradscope.graph._shown import shown
 from gradscope.graph.arrows import Graph
 from gradscope.model import Finding
@@ -153,17 +154,39 @@ def _inside(
     parts: dict[Key, list[int]] = {}
     for op in ops:
         parts.setdefault(builders[at].boxes.keys[op], []).append(op)
-    for key, held in parts.items():
+    for keys in _of_calls(builders[at], parts, at):
+        key, held = keys[0], sorted(op for key in keys for op in parts[key])
         last = at
         while last + 1 < len(builders) and len({builders[last + 1].boxes.keys[op] for op in held}) == 1:
             last += 1
         told = min(max(depth, at), last)
         data = builders[told].told(builders[told].boxes.keys[held[0]] if told != at else key, held)
+        if len(keys) > 1:
+            before = Codes(dict.fromkeys(data["causes"]), dict.fromkeys(data["effects"]))
+            data |= {"count": 1} | told_of(before, *(builders[at].pointed.boxes.get(one) for one in keys))
         leaf = len(_alike(innermost, held)) == 1
         box = Box(data, parent, _atoms_of(innermost, held), opened=last < depth, leaf=leaf)
         found.append(box)
         if not box.leaf:
             _inside(builders, innermost, depth, last + 1, held, len(found) - 1, found)
+
+
+def _of_calls(builder: Builder, parts: Mapping[Key, list[int]], at: int) -> list[list[Key]]:
+    """The boxes of one depth, those together that are parts of one call, which a cut divides: all that it did is in
+    one box, as in the picture it is in one frame."""
+    flow = builder.flow
+    if builder.level != "line":
+        return [[key] for key in parts]
+    found: dict[Hashable, list[Key]] = {}
+    for key, held in parts.items():
+        found.setdefault((flow.callers[held[0]][: at + 1], held[0] in flow.earlier), []).append(key)
+    together: list[list[Key]] = []
+    for keys in found.values():
+        ops = [op for key in keys for op in parts[key]]
+        calls = any(len(flow.callers[op]) > at + 1 for op in ops)
+        one = len(keys) > 1 and calls and builder.counts.of_lines(sorted(ops)) == 1
+        together += [keys] if one else [[key] for key in keys]
+    return together
 
 
 def _alike(innermost: Builder, ops: list[int]) -> list[list[int]]:

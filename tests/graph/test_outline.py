@@ -108,3 +108,28 @@ def test_a_line_that_calls_a_loop_ran_once(tmp_path: Path) -> None:
         if d["kind"] == "line"
     }
     assert counts["x = block(x)"] == 6 and counts["x = self.inner(x)"] == 1
+
+
+def test_all_that_one_call_did_is_in_one_box_also_where_a_cut_divides_it() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.seg, self.cls = nn.Linear(3, 3), nn.Linear(3, 2), nn.Linear(3, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            x = self.body(x).relu()
+            with torch.no_grad():
+                seg = self.seg(x)
+            return seg, self.cls(x)
+
+    net = Net()
+    with gradscope.watch() as scope:
+        seg, logits = net(torch.randn(4, 3))
+        (seg.sum() + logits.sum()).backward()
+    found = outline(scope.trace, scope.findings)
+    boxes = found.ways["line"]
+    (call,) = [n for n, box in enumerate(boxes) if box.data["label"].startswith("seg, logits = net(")]
+    assert boxes[call].parent is None and boxes[call].data["count"] == 1
+    inside = {box.data["label"] for box in boxes if box.parent == call}
+    assert {"seg = self.seg(x)", "return seg, self.cls(x)"} <= inside
+    assert "GS301" in boxes[call].data["findings"]

@@ -221,6 +221,41 @@ def test_it_is_used_by_keyboard_alone(page: Browser) -> None:
     assert {"search", "canvas", "help-button", "tab-steps"} <= reached
 
 
+def test_help_is_left_by_its_key_by_a_click_beside_it_and_gives_the_focus_back(page: Browser) -> None:
+    opened, focused = "document.getElementById('help').open", "document.activeElement.textContent.trim()"
+    page.keys("g", "?")
+    assert page.run(opened) and page.run(focused) == "Close"
+    page.keys("?")
+    assert not page.run(opened) and page.run("document.activeElement.id") == "canvas"
+    page.click("document.getElementById('help-button')")
+    page.mouse(5, 5, clicks=1)
+    assert not page.run(opened)
+
+
+def test_data_that_a_line_makes_does_not_put_it_above_what_it_takes(tmp_path: Path) -> None:
+    net = nn.Linear(3, 2)
+    with gradscope.watch() as scope:
+        out = net(torch.randn(4, 3))
+        loss = nn.functional.cross_entropy(out, torch.randint(0, 2, (4,)))
+        loss.backward()
+    path = tmp_path / "page.html"
+    path.write_text(render(examine(scope.trace)))
+    browser = Browser()
+    try:
+        browser.open(path)
+        browser.click("document.querySelector('[data-way=line]')")
+        (_, first), (_, second) = (browser.middle(box(words)) for words in ("out = net(", "loss = nn"))
+        assert first < second
+    finally:
+        browser.close()
+
+
+def test_the_steps_say_what_the_program_did(page: Browser) -> None:
+    titles, events = texts(page, "#steps td:first-child"), " ".join(texts(page, "#steps td.events"))
+    assert "step 1" in titles and "no step" not in titles
+    assert "backward" in events and "call_time" not in events and "still" not in events
+
+
 def test_the_legend_has_the_marks_of_findings(page: Browser) -> None:
     shown = page.run(
         "[...document.querySelectorAll('#legend li')].filter(e => !e.hidden).map(e => e.textContent)"

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradscope.analysis.course import measured
 from gradscope.analysis.names import place
+from gradscope.analysis.stretches import DID, did, each, purpose
 from gradscope.escape import one_line
 from gradscope.store import Pages, Trace
 
@@ -35,24 +36,25 @@ def stretches(trace: Trace) -> tuple[list[Stretch], int]:
     owner = {s.index: (s.events, s.graph) for s in trace.segments}
     kinds: dict[tuple[int | None, int | None], Counter[str]] = {}
     for event in trace.events:
-        kinds.setdefault(owner[event.segment], Counter())[event.kind] += 1
-    found, done = [], 0
+        if event.kind in DID:
+            kinds.setdefault(owner[event.segment], Counter())[event.kind] += 1
+    found, done, passed = [], 0, False
     for segment in trace.segments:
         count = segment.repeat if segment.is_step else 0
         first, last = done + 1, done + count
         done = last
         graph = graphs.get(segment.graph) if segment.graph is not None else None
         told = kinds.get((segment.events, segment.graph), Counter())
-        words = ", ".join(f"{kind}{f' ×{n}' if n > 1 else ''}" for kind, n in told.items())
+        passed = passed or bool({"backward", "step"} & told.keys())
         loss = next((losses[step] for step in range(last, first - 1, -1) if step in losses), None)
         found.append(
             Stretch(
-                _title(first, last, segment.repeat) if count else _outside(segment.repeat),
+                _title(first, last) if count else _outside(purpose(told.keys(), passed), segment.repeat),
                 f"{graph.ops:,}" if graph else "",
                 f"{graph.nodes:,}" if graph else "",
-                _each(segment.duration, segment.repeat),
+                each(segment),
                 "" if loss is None else f"{loss:.4g}",
-                words or ("" if graph else "not looked at"),
+                did(told) or ("" if graph else "not looked at"),
             )
         )
     return found[:MOST], max(len(found) - MOST, 0)
@@ -70,14 +72,9 @@ def losses(trace: Trace, points: int = 300) -> list[dict[str, Any]]:
     return found[:CURVES]
 
 
-def _title(first: int, last: int, repeat: int) -> str:
-    return f"{first:,}" if repeat == 1 else f"{first:,}–{last:,}"
+def _title(first: int, last: int) -> str:
+    return f"step {first:,}" if first == last else f"steps {first:,}–{last:,}"
 
 
-def _outside(repeat: int) -> str:
-    return "no step" + (f" ×{repeat:,}" if repeat > 1 else "")
-
-
-def _each(duration: float, repeat: int) -> str:
-    each = duration * 1000 / max(repeat, 1)
-    return f"{each:.3g}" if each < 100 else f"{each:,.0f}"
+def _outside(kind: str, repeat: int) -> str:
+    return kind + (f" ×{repeat:,}" if repeat > 1 else "")

@@ -46,9 +46,10 @@ const model = (() => {
       && says(boxes[at], causes, "causes") && says(boxes[at], effects, "effects"));
   }
 
-  function order(node) {
+  function order(node, held) {
     const { k, earlier } = nodes[node];
     if (k === "backward") return nodes.length + 1;
+    if (held) return node;  // data that a line makes comes when the line runs
     return LEAVES.has(k) || k === "input" || (earlier && k !== "op") ? -1 : node;
   }
 
@@ -61,7 +62,7 @@ const model = (() => {
       if (!shown.has(id)) shown.set(id, { id, data, nodes: [], rows: [], order: Infinity, up: data.up });
       const box = shown.get(id);
       box.nodes.push(node);
-      box.order = Math.min(box.order, order(node));
+      box.order = Math.min(box.order, order(node, id[0] === "b"));
     };
     const leaves = [];
     nodes.forEach((data, node) => {

@@ -43,6 +43,15 @@ const page = (() => {
     const top = Math.max(12, (height - h * scale) / 2);
     put(scale, (w * scale > width ? 12 : left) - x * scale, (h * scale > height ? 12 : top) - y * scale);
   }
+  /** Brings boxes into sight, from farther away where they would not fit; the first of them where that is too far. */
+  function revealAll(boxes) {
+    const { width, height } = canvas.getBoundingClientRect();
+    const [x, y] = [Math.min(...boxes.map((b) => b.x)), Math.min(...boxes.map((b) => b.y))];
+    const [w, h] = [Math.max(...boxes.map((b) => b.x + b.w)) - x, Math.max(...boxes.map((b) => b.y + b.h)) - y];
+    const least = Math.min((width - 84) / w, (height - 84) / h);
+    if (least >= 0.45 && least < panzoom.getScale()) zoomMiddle(least / panzoom.getScale());
+    reveal(least >= 0.45 ? { x, y, w, h } : boxes[0]);
+  }
   /** Brings a box into sight, moving no more than is needed. */
   function reveal(box) {
     const { width, height } = canvas.getBoundingClientRect();
@@ -125,6 +134,8 @@ const page = (() => {
       boxes.forEach((box) => { if (box.up !== undefined && !boxes[box.up].opened) box.opened = false; });
     }
     redraw(() => fit(0.5));
+    const chosen = state.chosen !== null ? find(state.chosen) : null;
+    if (chosen) reveal(chosen);
     say(`${state.view.shown.size} boxes`);
   }
   function setWay(way) {
@@ -254,7 +265,7 @@ const page = (() => {
     const lines = [...articles[state.finding].querySelectorAll("button.place")].map((b) => [Number(b.dataset.file), Number(b.dataset.line)]);
     panels.markLines(lines);
     const boxes = nodes.map(find).filter(Boolean);
-    if (boxes.length) reveal(boxes[0]);
+    if (boxes.length) revealAll(boxes);
     say(`${D.findings[state.finding].code}: ${boxes.length ? `${new Set(boxes).size} boxes are outlined` : "nothing of it is in the picture"}`);
   }
   articles.forEach((article, number) => article.addEventListener("toggle", () => {
@@ -473,8 +484,13 @@ const page = (() => {
     1: () => show("source"), 2: () => show("parameters"), 3: () => show("steps"),
     Escape: () => { choose(); if (state.finding >= 0) articles[state.finding].open = false; },
   };
+  help.addEventListener("click", (event) => { if (event.target === help) help.close(); });  // beside it
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    if (help.open && event.key === "?") {
+      help.close();
+      event.preventDefault();
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.defaultPrevented) return;
     if (event.target.matches("input,select,textarea")) return;
     const action = keyed[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (action) {
@@ -499,8 +515,8 @@ const page = (() => {
     redraw(() => fit(0.8));
     show("picture");
     if (D.notes.length) say(D.notes.join("; "));
-    const first = articles.length ? findingNodes(0).map(find).filter(Boolean)[0] : null;
-    if (first) reveal(first);
+    const told = articles.length ? findingNodes(0).map(find).filter(Boolean) : [];
+    if (told.length) revealAll(told);
     document.body.dataset.ready = "yes";
   }
   return { get way() { return state.way; }, state, begin, say, light, lit, toggle, choose, chooseNodes, chooseLine, nodesOf, openFinding, openParameter, uncover, named };

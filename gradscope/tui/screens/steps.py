@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from gradscope.analysis.names import op_name, place
+from gradscope.analysis.stretches import DID, did, each, purpose
 from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.model import Event, Segment
@@ -30,14 +31,6 @@ _COLUMNS = (
 )  # fmt: skip
 Shape = dict[tuple[int, str], int]  # (site, op) → how often
 _MOST = 200  # events, or differing ops, that are told
-# What the program itself did: the other kinds hold what rules want to know of it.
-_DID = {
-    "backward": "backward", "step": "step", "zero_grad": "zero_grad", "clip": "clip", "update": "update by hand",
-    "call": "model called", "mode": "train/eval", "optimizer": "optimizer made", "scheduler": "scheduler made",
-    "scheduled": "scheduler step", "scaler": "grad scaler", "requires_grad": "requires_grad set",
-    "state_loaded": "state loaded", "state_saved": "state saved", "error": "error", "crashed": "crash",
-    "non_finite": "not finite", "hidden_write": "hidden write", "corrupted": "corrupted",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class StepsPage(Page):
         lists: dict[tuple[int | None, int], list[Event]] = {}
         owner = {s.index: (s.events, -1 if s.graph is None else s.graph) for s in trace.segments}
         for event in trace.events:
-            if event.kind in _DID:
+            if event.kind in DID:
                 lists.setdefault(owner[event.segment], []).append(event)
         self._events = {index: lists.get(key, []) for index, key in owner.items()}
         self._rows, done, passed = [], 0, False
@@ -109,7 +102,7 @@ class StepsPage(Page):
             count = segment.repeat if segment.is_step else 0
             kinds = {event.kind for event in self._events[segment.index]}
             passed = passed or bool(kinds & {"backward", "step"})
-            self._rows.append(Stretch(segment, done + 1, done + count, _purpose(kinds, passed)))
+            self._rows.append(Stretch(segment, done + 1, done + count, purpose(kinds, passed)))
             done += count
         table = self.query_one(Table)
         table.show(_COLUMNS, len(self._rows), self._row, empty="nothing ran yet")
@@ -129,9 +122,9 @@ class StepsPage(Page):
             Text(str(self._numbers[graph.id]) if graph else "–"),
             Text(f"{graph.ops:,}" if graph else ""),
             Text(f"{graph.nodes:,}" if graph else ""),
-            Text(_each(segment)),
+            Text(each(segment)),
             Text("" if loss is None else f"{loss:.4g}"),
-            Text(_kinds(kinds) if graph or kinds else "not looked at", "" if graph else "dim"),
+            Text(did(kinds) if graph or kinds else "not looked at", "" if graph else "dim"),
         ]
 
     def _loss(self, row: Stretch) -> float | None:
@@ -154,7 +147,7 @@ class StepsPage(Page):
         told = Counter((event.kind, self._said(event)) for event in events)
         for (kind, text), times in list(told.items())[:_MOST]:
             again = (f"  ×{times:,}", "magenta") if times > 1 else ""
-            yield Text.assemble((f"{_DID[kind]:>17}  ", "bold"), one_line(text), again)
+            yield Text.assemble((f"{DID[kind]:>17}  ", "bold"), one_line(text), again)
         if len(told) > _MOST:
             yield Text(f"and {len(told) - _MOST:,} more", "dim")
         if not events:
@@ -197,7 +190,7 @@ class StepsPage(Page):
 
     def _compared(self, a: Stretch, b: Stretch, width: int, shapes: list[Shape] | None) -> Iterable[Text]:
         yield Text(f"{a.title} and {b.title}", "bold")
-        facts = [f"{_each(a.segment)} and {_each(b.segment)} ms each"]
+        facts = [f"{each(a.segment)} and {each(b.segment)} ms each"]
         losses = self._loss(a), self._loss(b)
         if None not in losses:
             facts.append(f"loss {losses[0]:.4g} and {losses[1]:.4g}")
@@ -206,7 +199,7 @@ class StepsPage(Page):
         kinds = [Counter(e.kind for e in self._events.get(r.segment.index, ())) for r in (a, b)]
         only = [(word, kinds[i] - kinds[1 - i]) for i, word in enumerate(("first", "second"))]
         for word, more in only:
-            yield from field_rows("more", [f"in the {word}: {_kinds(more)}"] if more else [], width)
+            yield from field_rows("more", [f"in the {word}: {did(more)}"] if more else [], width)
         if a.segment.graph is None or b.segment.graph is None:
             yield Text("one of them was not looked at: sampling was asleep", "dim")
         elif shapes is None:
@@ -264,22 +257,3 @@ class StepsPage(Page):
 
     def copied(self) -> str:
         return self.query_one("#step", Rows).text
-
-
-def _each(segment: Segment) -> str:
-    """Milliseconds that one of the equal segments took."""
-    each = segment.duration * 1000 / max(segment.repeat, 1)
-    return f"{each:.3g}" if each < 100 else f"{each:,.0f}"
-
-
-def _kinds(kinds: Counter[str]) -> str:
-    return ", ".join(f"{_DID[kind]}{f' ×{n}' if n > 1 else ''}" for kind, n in kinds.items())
-
-
-def _purpose(kinds: set[str], passed: bool) -> str:
-    """What a stretch without an optimizer step was for. `passed`: a pass or a step has been before its end."""
-    if "backward" in kinds:
-        return "backward only"
-    if "call" in kinds:
-        return "evaluation"
-    return "between steps" if passed else "set-up"

@@ -102,14 +102,16 @@ class Counts:
 
     def called(self, op: Op, frame: Site | None = None) -> list[int]:
         """The module that a line called for this op (`self.net` for a layer of it), and the one whose code the line
-        is. frame: the line, where it is not the innermost of the user's."""
+        is: that alone where the line called a function, which may call many. frame: the line, where it is not the
+        innermost of the user's."""
         frame = frame or op.site.user
         key = op.site.id, frame.id, op.module
         found = self._called.get(key)
         if found is None:
             depth, modules = self._depth(op, frame), self.flow.trace.modules
             chain = [id for id in self._chain(op.module) if modules[id].cls not in HOLDERS]
-            found = self._called[key] = chain[max(depth - 1, 0) : depth + 1]
+            first = depth if through_function(op.site, frame) else max(depth - 1, 0)
+            found = self._called[key] = chain[first : depth + 1]
         return found
 
     def _depth(self, op: Op, frame: Site) -> int:
@@ -213,6 +215,14 @@ class Counts:
             number = self._numbers.setdefault(below_forward(site), len(self._numbers))
             self._below[site.id] = number
         return number
+
+
+def through_function(site: Site, frame: Site) -> bool:
+    """Whether a line called a function or method of the user's, which is no `forward`, on the way to a call."""
+    inner = site.stack[len(frame.stack) : len(frame.stack) + 1]
+    return any(
+        f.kind == frame.kind == "user" and not _is_forward(f) and _name(f) not in COMPREHENDED for f in inner
+    )
 
 
 def below_forward(site: Site) -> Frames:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import op_name
-from gradscope.graph._counts import Counts
+from gradscope.graph._counts import Counts, through_function
 from gradscope.graph._fold import fold
 from gradscope.graph._joined import Joined
 from gradscope.graph._marks import got_gradient
@@ -55,7 +55,7 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
             return True
         if any(taken.get(condition, side) != side for condition, side in sides[frame.id].items()):
             return True
-        return _what(flow, op) in seen and not counts.looped_within(at.site, frame)
+        return _what(flow, op, frame) in seen and not counts.looped_within(at.site, frame)
 
     found: list[Run] = []
     for op, own in enumerate(owns):
@@ -69,7 +69,7 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
             called.clear()
             taken.clear()
         found[-1].ops.append(op)
-        seen.add(_what(flow, op))
+        seen.add(_what(flow, op, frame))
         called[frame.id] = counts.called(flow.ops[op], frame)
         taken.update(sides[frame.id])
     return found
@@ -119,9 +119,9 @@ def _made_ahead(flow: Flow, run: Run, op: int) -> list[int]:
     return ahead
 
 
-def _what(flow: Flow, op: int) -> Hashable:
+def _what(flow: Flow, op: int, frame: Site) -> Hashable:
     at = flow.ops[op]
-    return at.site.id, at.name, at.module
+    return at.site.id, at.name, None if through_function(at.site, frame) else at.module
 
 
 def folded(flow: Flow, runs: list[Run], least: int, parts: Sequence[Hashable] = ()) -> list[list[int]]:

@@ -230,3 +230,36 @@ def test_a_module_is_counted_as_often_as_it_was_called(name: str) -> None:
         if data["kind"] == "module":
             shown[data["detail"]] += data["count"]
     assert shown == calls
+
+
+def test_a_line_that_calls_a_method_which_calls_several_modules_ran_once() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two, self.three = nn.Linear(3, 4), nn.Linear(4, 5), nn.Linear(5, 2)
+
+        def _forward(self, x: torch.Tensor) -> Any:
+            x = self.one(x)
+            x = self.two(x)
+            x = self.three(x)
+            return x
+
+        def _round(self, layer: nn.Module, x: torch.Tensor) -> Any:
+            return torch.relu(layer(x))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            y = self._forward(x)
+            for layer in (self.one, self.two, self.three):
+                x = self._round(layer, x)
+            return x + y
+
+    net = Net()
+    with gradscope.watch() as scope:
+        out = net(torch.randn(2, 3))
+        out.sum().backward()
+    shown = view(scope.trace, "line", depth=1).graph
+    counts = Counter()
+    for _, data in shown.nodes.items():
+        counts[data["label"]] += data["count"]
+    assert counts["y = self._forward(x)"] == 1
+    assert counts["x = self._round(layer, x)"] == 3

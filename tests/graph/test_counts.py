@@ -241,8 +241,7 @@ def test_a_line_that_calls_a_method_which_calls_several_modules_ran_once() -> No
         def _forward(self, x: torch.Tensor) -> Any:
             x = self.one(x)
             x = self.two(x)
-            x = self.three(x)
-            return x
+            return self.three(x)
 
         def _round(self, layer: nn.Module, x: torch.Tensor) -> Any:
             return torch.relu(layer(x))

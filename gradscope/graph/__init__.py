@@ -44,9 +44,10 @@ from typing import Any
 
 from gradscope.analysis.flow import Flow, join
 from gradscope.collector import paused
-from gradscope.graph._attempts import READABLE, attempts
+from gradscope.graph._attempts import HIDDEN, READABLE, Attempt, attempts
 from gradscope.graph._build import Builder
-from gradscope.graph._owners import joined_name
+from gradscope.graph._owners import Boxes, joined_name
+from gradscope.graph._places import Key
 from gradscope.graph._pointed import Codes, Group
 from gradscope.graph._select import select
 from gradscope.graph._shown import shown as shown_of
@@ -59,6 +60,7 @@ DEPTH = 3  # of a slice, where none is given
 TALL = 15  # boxes below each other that fit a screen
 ALMOST = 1.25  # screens: rather so large than a model in one box
 NOTABLY = 0.05  # screens that a coarser picture must be smaller by
+MOST_OF_IT = 0.9  # of the calls: a line that hides so many is a model in one box
 ROOMY = 22  # boxes up to which parameters have boxes of their own
 
 __all__ = [
@@ -129,6 +131,7 @@ def view(
     shown = View(Graph(), "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
     known_boxes: set[tuple[int, ...]] = set()
     almost: tuple[float, View] | None = None
+    closed: tuple[float, View] | None = None  # a model in one box
     smallest: tuple[float, View] | None = None  # of a level that is asked for
     for attempt in attempts(
         flow, level, depth if around is None else None, around is not None, measured=extent is not None
@@ -150,9 +153,12 @@ def view(
             told = replace(shown, notes=[*shown.notes, attempt.note] if attempt.note else shown.notes)
             if not attempt.too_many(count):
                 screens = (extent or _height)(told) if attempt.at_once else 0
+                if level is None and screens <= ALMOST and _in_one_box(flow, boxes, attempt):
+                    closed = closed or (screens, told)
+                    continue
                 if screens <= 1:
                     if not attempt.at_once:
-                        chosen = almost or (smallest if level is not None else None)
+                        chosen = almost or closed or (smallest if level is not None else None)
                         told = chosen[1] if chosen is not None else told
                     shown = told
                     break
@@ -168,6 +174,19 @@ def view(
     if not len(shown.graph):
         shown.notes.append("no tensor operation was captured")
     return shown
+
+
+def _in_one_box(flow: Flow, boxes: Boxes, attempt: Attempt) -> bool:
+    """Whether lines that are not opened hide most of what modules do in one box: modules may say more."""
+    if attempt.level != "line" or not attempt.note:
+        return False
+    held: dict[Key, set[tuple[int, int]]] = {}
+    for key, op in zip(boxes.keys, flow.ops, strict=True):
+        if op.module is not None:
+            held.setdefault(key, set()).add((op.site.id, op.module))
+    most = max(held.values(), key=len, default=set())
+    several = len({module for _, module in most}) >= HIDDEN
+    return several and len(most) >= MOST_OF_IT * sum(map(len, held.values()))
 
 
 def flow_of(trace: Trace) -> Flow:

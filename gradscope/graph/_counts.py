@@ -102,7 +102,7 @@ class Counts:
 
     def called(self, op: Op, frame: Site | None = None) -> list[int]:
         """The module that a line called for this op (`self.net` for a layer of it), and the one whose code the line
-        is: that alone where the line called a function, which may call many. frame: the line, where it is not the
+        is; none where the line called a function, which may call many. frame: the line, where it is not the
         innermost of the user's."""
         frame = frame or op.site.user
         key = op.site.id, frame.id, op.module
@@ -110,8 +110,8 @@ class Counts:
         if found is None:
             depth, modules = self._depth(op, frame), self.flow.trace.modules
             chain = [id for id in self._chain(op.module) if modules[id].cls not in HOLDERS]
-            first = depth if through_function(op.site, frame) else max(depth - 1, 0)
-            found = self._called[key] = chain[first : depth + 1]
+            direct = not through_function(op.site, frame)
+            found = self._called[key] = chain[max(depth - 1, 0) : depth + 1] if direct else []
         return found
 
     def _depth(self, op: Op, frame: Site) -> int:

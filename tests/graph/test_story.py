@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -912,3 +914,22 @@ def test_several_networks_that_fit_no_screen_in_parts_are_drawn_with_a_box_for_e
     shown = view(scope.trace, extent=screens)
     assert {"one", "two", "three"} <= {data["label"] for data in nodes(shown.graph)}
     assert screens(shown) <= 1 and any("--depth 1" in note for note in shown.notes)
+
+
+def test_modules_are_shown_where_lines_would_show_a_model_in_one_box(tmp_path: Path) -> None:
+    layers = "".join(f"        x = self.p{n}[{k}](x)\n" for n in range(10) for k in range(3))
+    made = "".join(f"        self.p{n} = block({n})\n" for n in range(10))
+    program = tmp_path / "inception.py"
+    program.write_text(
+        "import torch\nfrom torch import nn\n"
+        "def block(n): return nn.Sequential(nn.Linear(2 + n, 3 + n), nn.Tanh(), nn.LayerNorm(3 + n))\n"
+        f"class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n{made}"
+        f"    def _forward(self, x):\n{layers}        return x\n"
+        "    def forward(self, x):\n        x = self._forward(x)\n        return x * 2\n"
+        "net = Net()\nnet(torch.randn(4, 2)).sum().backward()\n"
+    )
+    with gradscope.watch() as scope:
+        runpy.run_path(str(program))
+    closed = view(scope.trace, "line", depth=1).graph
+    assert {data["count"] for data in nodes(closed) if data["label"] == "x = self._forward(x)"} == {1}
+    assert view(scope.trace, extent=screens).level == "module"

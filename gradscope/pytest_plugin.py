@@ -1,5 +1,8 @@
 """The pytest plugin: `--gradscope` watches each test, the marker `gradscope` single ones.
 
+A fixture of a module, class or session is set up in the watch of the first test that asks for it. What was found there
+is told of each test that uses it, as pytest tells the error of such a fixture.
+
 Loaded by pytest in every run, so that nothing of gradscope or torch is imported before a test is watched.
 """
 
@@ -20,6 +23,10 @@ MARKER = (
 )
 
 _WATCH: pytest.StashKey[tuple[Scope, str]] = pytest.StashKey()  # of a test, from its set-up to its end
+_SHARED: pytest.StashKey[dict[Any, tuple[Scope, str]]] = (
+    pytest.StashKey()
+)  # fixture → its watch, its first test
+_BEING_SET_UP: pytest.StashKey[str] = pytest.StashKey()  # the test that is watched now
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +59,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     import gradscope as package
 
     scope = package.watch(select=asked[1]).start()
+    item.config.stash[_BEING_SET_UP] = item.nodeid
     try:
         yield
     except BaseException as error:
@@ -59,7 +67,29 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
         if text := _told(scope, "note"):
             item.add_report_section("setup", "gradscope", text)
         raise
+    finally:
+        del item.config.stash[_BEING_SET_UP]
     item.stash[_WATCH] = scope, asked[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[object]:
+    """Keeps what a fixture for several tests did, for those after the first."""
+    first = request.config.stash.get(_BEING_SET_UP, None)
+    if first is None or fixturedef.scope == "function":
+        return (yield)
+    import gradscope as package
+
+    scope = package.watch().start()
+    try:
+        return (yield)
+    finally:
+        scope.stop()
+        request.config.stash.setdefault(_SHARED, {})[fixturedef] = scope, first
+
+
+def pytest_fixture_post_finalizer(fixturedef: Any, request: pytest.FixtureRequest) -> None:
+    request.config.stash.get(_SHARED, {}).pop(fixturedef, None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,7 +106,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         raise
     finally:
         scope.stop()
-    if text := _told(scope, fail_on):
+    if text := _told(scope, fail_on) or _told_of_fixtures(item, fail_on):
         pytest.fail(text, pytrace=False)
     if fail_on != "never" and (text := _told(scope, "note")):
         item.add_report_section("call", "gradscope", text)  # of a test that passes: `-rP` shows it
@@ -105,11 +135,32 @@ def _asked(item: pytest.Item) -> tuple[str, Any] | None:
     return fail_on, select
 
 
-def _told(scope: Scope, fail_on: str) -> str:
-    """The report; "" where nothing is that severe, or there was nothing to watch."""
+def _told_of_fixtures(item: pytest.Item, fail_on: str) -> str:
+    """The reports of the fixtures that a test shares with an earlier one."""
+    kept = item.config.stash.get(_SHARED, {})
+    if not kept:
+        return ""
+    asked = _asked(item)
+    told = []
+    for definitions in item._fixtureinfo.name2fixturedefs.values():  # type: ignore[attr-defined]
+        scope, first = kept.get(definitions[-1], (None, ""))
+        if scope is not None and first != item.nodeid and asked is not None:
+            if text := _told(scope, fail_on, asked[1]):
+                told.append(f"in the fixture `{definitions[-1].argname}`, set up for {first}:\n{text}")
+    return "\n".join(told)
+
+
+def _told(scope: Scope, fail_on: str, select: Any = None) -> str:
+    """The report, of these rules alone where they are given; "" where nothing is that severe, or there was nothing to
+    watch."""
+    from gradscope.check import fails
     from gradscope.model import GradscopeError
+    from gradscope.render.text import render
 
     try:
-        return scope.report(hints=False) if scope.fails(fail_on) else ""
+        if select is None:
+            return scope.report(hints=False) if scope.fails(fail_on) else ""
+        report = scope.selecting(select)
+        return render(report, hints=False) if fail_on != "never" and fails(report.findings, fail_on) else ""
     except GradscopeError:
         return ""

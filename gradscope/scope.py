@@ -64,10 +64,7 @@ class Scope:
         self._prove = prove
         self._steps = steps
         self._asked = None if path is None else Path(path)
-        chosen = [select] if isinstance(select, str) else select
-        self._config = Config().override(select=[code for text in chosen for code in split(text)])
-        if select:
-            selected_rules(self._config)  # knows the codes
+        self._config = _selecting(select)
         if fail_on not in FAIL_ON:
             raise GradscopeError(f"fail_on is one of {', '.join(FAIL_ON)}, not `{fail_on}`")
         if steps is not None and not isinstance(steps, Container):
@@ -225,6 +222,10 @@ class Scope:
         session = self._outer.recorder if self._outer is not None else self._session
         return [*self._aside, *(session.faults if session is not None else []), *told]
 
+    def selecting(self, select: str | Sequence[str]) -> Report:
+        """What these rules alone say of the block."""
+        return examine(self.trace, _selecting(select))
+
     def graph(self, level: str | None = None, **options: Any) -> Picture:
         """The graph that was built, at "module", "line" or "op" level (without one, what suits the program)."""
         return self.trace.picture(level, **options)
@@ -293,6 +294,15 @@ class Scope:
         check_target(target)
         shutil.copyfile(self.trace.path, target)
         return target
+
+
+def _selecting(select: str | Sequence[str]) -> Config:
+    """Raises GradscopeError for an unknown code."""
+    chosen = [select] if isinstance(select, str) else select
+    config = Config().override(select=[code for text in chosen for code in split(text)])
+    if select:
+        selected_rules(config)  # knows the codes
+    return config
 
 
 def _telling(on_finding: Callable[[Finding], object] | str | None) -> Telling | None:

@@ -154,6 +154,27 @@ def test_what_a_fixture_does_belongs_to_the_test(tmp_path: Path) -> None:
     assert "[GS301]" in said and "test_made.py:8" in said and "no data" in said, said
 
 
+def test_what_a_shared_fixture_does_is_told_of_each_test_that_uses_it(tmp_path: Path) -> None:
+    (tmp_path / "test_shared.py").write_text(
+        "import pytest, torch\nfrom test_theirs import train\nfrom torch import nn\n"
+        "@pytest.fixture(scope='session')\ndef trained():\n    train(cut=True)\n    return 1\n"
+        "@pytest.fixture(scope='module')\ndef sound():\n    train(cut=False)\n    return 2\n"
+        "@pytest.fixture(scope='module')\ndef loss():\n    net = nn.Linear(3, 1)\n"
+        "    return net(torch.ones(2, 3)).mean()\n"
+        "def test_first(trained):\n    assert trained\n"
+        "def test_second(trained, sound):\n    assert trained and sound\n"
+        "@pytest.mark.gradscope(select='GS1')\ndef test_of_other_rules(trained):\n    assert trained\n"
+        "def test_sound(sound):\n    assert sound\n"
+        "def test_goes_back_through_it(loss):\n    loss.backward()\n"
+    )
+    said = run(tmp_path, "--gradscope", "test_shared.py")
+    told = outcomes(said)
+    assert {name for name, how in told.items() if how == "FAILED"} == {"test_first", "test_second"}, said
+    assert (
+        len(told) == 5 and said.count("in the fixture `trained`, set up for test_shared.py::test_first:") == 1
+    ), said
+
+
 def test_the_plugin_loads_neither_torch_nor_the_rules() -> None:
     loaded = "{'torch', 'gradscope.rules', 'rich'} & set(sys.modules)"
     asked = f"import sys, gradscope.pytest_plugin; print(sorted({loaded}))"

@@ -150,7 +150,8 @@ def show(*tensors: Tensor, params: Any = None) -> Picture:
     A notebook draws it; `show(loss).render("graph.svg")` writes it (svg, png or dot), `.graph` is a networkx
     graph. params: as for `why`; parameters that are not reached stand beside the graph. Of more than 150 nodes
     the nearest are shown, and the nearest 10,000 are looked at: torch 2.13 ends the process where a deeper chain
-    that was looked at is let go of. Lines, and what was cut off, a walk cannot know: `watch()` does. Raises
+    that was looked at is let go of. Inside a watch, and after one whose scope is still held, nodes of its last steps
+    have their lines. Without one a walk cannot know them, and never what was cut off: `watch()` does. Raises
     GradscopeError for what is no tensor.
     """
     answer: Picture = _live("show")(tensors, params, sys._getframe(1))

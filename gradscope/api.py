@@ -61,7 +61,7 @@ class Trace(store.Trace):
         """The calls at which the gradient is lost between a loss (a variable, or the place of its `backward()`:
         `train.py:40`) and a parameter, nearest to the loss first; each says where it stands (`op.site.user.line`) and
         what cuts (`op.name`). None where the gradient arrives, or where the loss does not depend on it at all.
-        Raises GradscopeError where no pass starts at that, or no parameter or more than one is called so."""
+        Raises GradscopeError where nothing is called so, or no parameter or more than one is."""
         from gradscope.answers import cuts_between
 
         return cuts_between(self, loss, parameter)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ from gradscope.tracebacks import text_of
 _active: list[Session] = []
 _MARKS = 10_000  # the newest are kept
 _PATIENCE = 3  # steps of a program that goes on after its end
+_newest: weakref.ref[Session] | None = None  # that has ended
 _ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newest: its trace, its leaves
 
 
@@ -184,6 +186,8 @@ class Session:
             _active.remove(self)
             with self._guarded("ending"):
                 _ended[:] = [(self.path, self.leaves())]
+                global _newest
+                _newest = weakref.ref(self)
         if self._frame is not None:
             with self._guarded("leaving the caller"):
                 self.recorder.sites.release(self._frame)
@@ -424,11 +428,13 @@ def recorded(tensor: Any) -> tuple[Path, int | None] | None:
 
 
 def made_at(numbers: Iterable[int]) -> tuple[Path, dict[int, int]] | None:
-    """The trace of the watch that is on, and the site there of the call that made each of the nodes with these
-    sequence numbers, of those that it saw lately; None where there is no watch."""
-    if (session := active()) is None:
+    """The trace of the watch that is on, or of the newest that has ended and is still held, and the site there of the
+    call that made each of the nodes with these sequence numbers, of those that it saw lately; None without a watch."""
+    session = active() or (_newest() if _newest is not None else None)
+    if session is None or not session.path.exists():
         return None
-    session.write_down()
+    if session.running:
+        session.write_down()
     found = {number: session.recorder.history.locate(number) for number in numbers if number >= 0}
     return session.path, {number: at[2] for number, at in found.items() if at is not None}
 

@@ -90,7 +90,7 @@ def place_in(name: str, known: Iterable[tuple[str, int]]) -> tuple[str, int]:
 @paused()
 def cuts_between(trace: Trace, loss: str, parameter: str) -> list[Op]:
     """The calls at which the gradient is lost between a loss (a variable, or the place of its `backward()`) and a
-    parameter. Raises GradscopeError where no pass starts at that, or no parameter or more than one is called so."""
+    parameter. Raises GradscopeError where nothing is called so, or no parameter or more than one is."""
     known, names = paths(trace), names_of(trace)
     place = _PLACE.match(loss.strip())
     roots = [
@@ -102,14 +102,28 @@ def cuts_between(trace: Trace, loss: str, parameter: str) -> list[Op]:
             else names.name(known.graph(key[0]), key[1]) == loss.strip()
         )
     ]
+    roots = roots or _newest(trace, loss.strip())
     if not roots:
-        raise GradscopeError(f"no backward pass starts at `{loss}`")
+        raise GradscopeError(
+            f"no backward pass starts at `{loss}`, and no variable that was computed is called so"
+        )
     found = _parameters(trace, parameter, exact=True) or _parameters(trace, parameter, exact=False)
     if len(_full_names(trace, found)) > 1:
         raise GradscopeError(f"`{parameter}` is not one parameter: {_either(_full_names(trace, found))}")
     if not found:
         raise GradscopeError(f"no parameter is called `{parameter}`")
     return between(known, roots, found[0].id)
+
+
+def _newest(trace: Trace, name: str) -> list[tuple[int, int]]:
+    """What a variable held last, of those that no pass has started from yet; [] where none is called so."""
+    known, names = paths(trace), names_of(trace)
+    for number in sorted(known.graph_ids, reverse=True):
+        graph = known.graph(number)
+        for index in range(len(graph.values) - 1, -1, -1):
+            if names.name(graph, index) == name:
+                return [(number, index)]
+    return []
 
 
 def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:

@@ -9,15 +9,17 @@ from typing import Any
 from torch import Tensor
 from torch.optim import Optimizer
 
-from gradscope.answers import of_parameter
+from gradscope.analysis.names import full_name, op_name, place
+from gradscope.analysis.words import listed
+from gradscope.answers import cuts_between, of_parameter
 from gradscope.answers import why as ask
 from gradscope.api import Explanation, Picture, Trace
 from gradscope.live.picture import view_of
-from gradscope.live.reasons import gradient, reason
+from gradscope.live.reasons import SHOWN, gradient, reason
 from gradscope.live.saved import Saved, saved_by_line
 from gradscope.live.table import Table, table_of
 from gradscope.live.walk import Names, variables_of, walk
-from gradscope.model import GradscopeError
+from gradscope.model import GradscopeError, Op
 from gradscope.session import recorded
 
 
@@ -32,8 +34,30 @@ def show(tensors: tuple[Tensor, ...], params: Any, frame: FrameType) -> Picture:
 def why(tensor: Tensor, loss: Tensor | None, params: Any, frame: FrameType) -> Explanation:
     """See `gradscope.why`."""
     names = Names(params, frame)
-    watched = _watched(_tensor(tensor), names(tensor)) if loss is None else None
-    return watched or Explanation(reason(tensor, loss, names))
+    if loss is None:
+        return _watched(_tensor(tensor), names(tensor)) or Explanation(reason(tensor, None, names))
+    answer = reason(_tensor(tensor), loss, names)
+    cuts = _cuts(tensor, names(loss)) if "does not depend on it" in answer.seen[-1] else None
+    if cuts == []:
+        answer.fix = f"nothing that was recorded leads from it to `{names(loss)}`: use it there to train it"
+    elif cuts:
+        answer.seen.append(
+            f"lost at {listed([f'`{op_name(op.name)}` ({place(op.site.user)})' for op in cuts], SHOWN)}"
+        )
+        answer.fix = "where it should get one: leave that out, or take the value before it"
+    return Explanation(answer)
+
+
+def _cuts(tensor: Tensor, loss: str | None) -> list[Op] | None:
+    """Where a watch has seen a leaf's gradient get lost on the way from a variable; None where it saw none of both."""
+    found = recorded(tensor)
+    if found is None or found[1] is None or loss is None:
+        return None
+    trace = Trace(found[0])
+    try:
+        return cuts_between(trace, loss, full_name(trace, trace.parameter(found[1])))
+    except GradscopeError:
+        return None
 
 
 def _watched(tensor: Tensor, name: str | None) -> Explanation | None:

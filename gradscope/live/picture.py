@@ -11,8 +11,10 @@ from gradscope.graph import READABLE, View
 from gradscope.graph.arrows import Graph
 from gradscope.graph.attributes import add_edge, add_node
 from gradscope.hooks._torch import dtype_of
+from gradscope.live.saved import places_of
 from gradscope.live.walk import GradNode, Names, Walk
 
+CUTS = "what was cut off is in the graph of the watch: `scope.graph()`, `gradscope graph`"
 UNKNOWN = "lines, and what was cut off, are known to `gradscope run` and `gradscope.watch()` only"
 
 
@@ -21,8 +23,9 @@ def view_of(walk: Walk, tensors: list[Tensor], names: Names) -> View:
     they do not reach stand beside them."""
     graph = Graph()
     shown = min(len(walk.nodes), READABLE)  # a walk begins with the nearest
+    places = places_of(node.number for node in walk.nodes[:shown])
     for number, node in enumerate(walk.nodes[:shown]):
-        _node(graph, f"n{number}", node, names)
+        _node(graph, f"n{number}", node, names, places.get(node.number, ""))
     for number, node in enumerate(walk.nodes[:shown]):
         for below in node.below:
             if below < shown:
@@ -34,7 +37,7 @@ def view_of(walk: Walk, tensors: list[Tensor], names: Names) -> View:
         for number, tensor in enumerate(names.parameters.values()):
             if id(tensor) not in reached:
                 _leaf(graph, f"unreached{number}", tensor, names, reached=False)
-    notes = [UNKNOWN]
+    notes = [CUTS if places else UNKNOWN]
     if not walk.whole:
         notes.insert(
             0, f"the nearest {shown} nodes of more than {len(walk.nodes):,}: the others are left out"
@@ -49,11 +52,11 @@ def _add(graph: Graph, id: str, kind: str, label: str, **more: Any) -> None:
     add_node(graph, id, kind, label, **{"trainable": True, "got_gradient": True, "names": {label}, **more})
 
 
-def _node(graph: Graph, id: str, node: GradNode, names: Names) -> None:
+def _node(graph: Graph, id: str, node: GradNode, names: Names, place: str) -> None:
     if node.leaf is not None:
         _leaf(graph, id, node.leaf, names)
     else:
-        _add(graph, id, "grad_fn", node.name, shape=node.shape, dtype=node.dtype)
+        _add(graph, id, "grad_fn", node.name, shape=node.shape, dtype=node.dtype, detail=place)
 
 
 def _leaf(graph: Graph, id: str, leaf: Tensor, names: Names, reached: bool = True) -> None:

@@ -56,7 +56,7 @@ def saved_by_line(tensors: Iterable[torch.Tensor]) -> Saved:
     aside = {
         memory[0] for node in nodes if accumulates(node) and (memory := _memory(node.variable)) is not None
     }
-    places = _places(nodes)
+    places = places_of(sequence_of(node) for node in nodes)
     found: dict[str, list[int]] = {}
     freed = hidden = 0
     for node in nodes:
@@ -96,9 +96,9 @@ def _memory(tensor: Any) -> tuple[int, int] | None:
         return None
 
 
-def _places(nodes: list[Any]) -> dict[int, str]:
-    """Sequence number of a node → the line that made it, where a watch that is on has seen that."""
-    found = made_at([sequence_of(node) for node in nodes])
+def places_of(numbers: Iterable[int]) -> dict[int, str]:
+    """Sequence number of a node → the line that made it, where a watch has seen that."""
+    found = made_at(numbers)
     if found is None:
         return {}
     trace = Trace(found[0])

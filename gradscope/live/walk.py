@@ -16,6 +16,7 @@ from gradscope.hooks._torch import (
     grad_fn_of,
     has_grad_fn,
     name_of,
+    sequence_of,
     sizes_made,
 )
 from gradscope.model import GradscopeError
@@ -29,12 +30,13 @@ ENTRIES = 100  # of a list or dict among the variables that is looked through
 @dataclass
 class GradNode:
     """One grad_fn node. `below`: the nodes that its gradients go to; `leaf`: the leaf that it adds up for
-    (an AccumulateGrad node), `shape` and `dtype` those of the first tensor that it made."""
+    (an AccumulateGrad node), `shape` and `dtype` those of the first tensor that it made; `number`: when it was made."""
 
     name: str
     shape: tuple[int, ...] | None
     dtype: str | None
     leaf: Tensor | None = None
+    number: int = -1
     below: list[int] = field(default_factory=list)
 
 
@@ -106,7 +108,7 @@ def _described(node: Any) -> GradNode:
         leaf = node.variable
         return GradNode("AccumulateGrad", tuple(leaf.shape), dtype_of(leaf), leaf)
     shape, dtype = sizes_made(node)
-    return GradNode(name_of(node), shape, dtype)
+    return GradNode(name_of(node), shape, dtype, number=sequence_of(node))
 
 
 def variables_of(frame: FrameType | None) -> Iterator[tuple[str, Any]]:

@@ -202,6 +202,33 @@ def test_within_and_after_a_watch_the_answer_has_the_lines() -> None:
     assert str(scope.trace.why("first.weight")) == str(told).rpartition("\n")[0], "but for what is so now"
 
 
+def test_between_a_parameter_and_a_loss_a_watch_knows_the_call_that_cuts() -> None:
+    model = Cut()
+    spare = nn.Linear(3, 3)
+    with gradscope.watch():
+        spare(torch.ones(3))
+        loss = model(torch.randn(5, 3)).mean()
+        told = gradscope.why(model.first.weight, loss)
+        assert "lost at `detach` (" in told.seen[-1] and "take the value before it" in told.fix
+        assert "nothing that was recorded leads from it" in gradscope.why(spare.weight, loss).fix
+        assert gradscope.why(model.second.weight, loss).fix == "`loss.backward()` would fill it"
+
+
+def test_within_and_after_a_watch_nodes_have_their_lines() -> None:
+    model = Cut()
+    with gradscope.watch() as scope:
+        loss = model(torch.randn(5, 3)).mean()
+        shown = [gradscope.show(loss)]
+    shown.append(gradscope.show(loss))
+    later = model(torch.randn(5, 3)).mean()
+    for picture in shown:
+        places = {data["label"]: data["detail"] for _, data in picture.graph.nodes(data=True)}
+        assert places["MeanBackward0"].startswith("test_live.py:") and scope
+    unknown = gradscope.show(later)
+    assert {data["detail"] for _, data in unknown.graph.nodes(data=True)} == {""}
+    assert any("are known to `gradscope run`" in note for note in unknown.notes)
+
+
 def test_asking_changes_neither_results_nor_findings() -> None:
     torch.manual_seed(1)
     plain, asked = Cut(), Cut()

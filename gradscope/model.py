@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gradscope import cards
+from gradscope.escape import one_line
 
 SEVERITIES = ("error", "warning", "note")
 _CELL = re.compile(r"In \[\d+\]")
@@ -435,7 +436,7 @@ class Since:
     called: str = ""
 
     def __str__(self) -> str:
-        called = f" ({self.called})" if self.called else ""
+        called = f" ({one_line(self.called)})" if self.called else ""
         return f"since step {self.step:,}{called}{' at the latest' if self.asleep else ''}"
 
 

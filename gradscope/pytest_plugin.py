@@ -8,7 +8,7 @@ Loaded by pytest in every run, so that nothing of gradscope or torch is imported
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -73,7 +73,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[object]:
+def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Generator[None, Any, Any]:
     """Keeps what a fixture for several tests did, for those after the first."""
     first = request.config.stash.get(_BEING_SET_UP, None)
     if first is None or fixturedef.scope == "function":

@@ -44,7 +44,7 @@ def _head(report: Report) -> Iterator[str]:
 
 
 def _finding(report: Report, finding: Finding) -> Iterator[str]:
-    times = f" ({finding.extent})" if finding.extent else ""
+    times = f" ({markdown(finding.extent)})" if finding.extent else ""
     yield f"## {finding.severity} {finding.code or finding.name}: {markdown(finding.message)}{times}"
     frame = "\n".join(row.plain.rstrip() for row in frame_rows(report, finding, PIPE_WIDTH))
     if frame:

@@ -14,7 +14,7 @@ import sarif_shape
 from written import SOURCE, corrupting, made_up, site, use_rules, write_trace
 
 from gradscope.check import Report, examine
-from gradscope.model import Finding, GradscopeError
+from gradscope.model import Finding, GradscopeError, Since
 from gradscope.render import renderer_for, renderers, write_report
 from gradscope.render.frames import balanced
 from gradscope.render.terminal import print_rows
@@ -36,7 +36,10 @@ def nasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
 
     def check(trace: Trace) -> list[Finding]:
         where = site(trace, 1, 1, 40)
-        return [Finding(NASTY, cause=where, cause_label=NASTY, seen=(NASTY,), why=NASTY, fix=NASTY)]
+        since = Since(5, called=NASTY)
+        return [
+            Finding(NASTY, cause=where, cause_label=NASTY, seen=(NASTY,), why=NASTY, fix=NASTY, since=since)
+        ]
 
     use_rules(monkeypatch, made_up("GS101", check))
     source = NASTY.replace("\udc80", "").replace("\n", " ")
@@ -253,6 +256,7 @@ CONTRACT = {
                     "count",
                     "at_least",
                     "since",
+                    "since_called",
                     "ranks",
                     "locations",
                     "seen",
@@ -268,6 +272,7 @@ CONTRACT = {
                     "count": {"type": "integer", "minimum": 1},
                     "at_least": {"type": "boolean"},
                     "since": {"type": ["integer", "null"], "minimum": 1},
+                    "since_called": {"type": "string"},
                     "ranks": {"type": ["array", "null"], "items": {"type": "integer"}},
                     "seen": {"type": "array", "items": {"type": "string"}},
                     "why": {"type": "string"},

@@ -16,12 +16,24 @@ from collections.abc import Iterable, Iterator
 from gradscope.analysis.loop import idle
 from gradscope.analysis.made import assignments
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, plural, source, where
+from gradscope.analysis.words import (
+    MAX_CODE,
+    code,
+    holds,
+    listed,
+    parameter_subjects,
+    plural,
+    quoted,
+    source,
+    where,
+)
 from gradscope.analysis.writes import loads_state
 from gradscope.events import Backward, Step, Unregistered
 from gradscope.fixes.calls import assigned_value, wrapped_value
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import called_name, names_in
 from gradscope.store import Trace
 
 HOLDERS = {"list": "nn.ModuleList", "tuple": "nn.ModuleList", "set": "nn.ModuleList", "dict": "nn.ModuleDict"}
@@ -77,7 +89,7 @@ def good_registered() -> None:
         opt.step()
 
 
-@rule("GS214", name="unregistered-parameter", severity="warning", over=("GS206", "GS601", "GS605"))
+@rule("GS214", name="unregistered-parameter", severity="warning", over=("GS206", "GS302", "GS601", "GS605"))
 def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Step):
         return
@@ -245,18 +257,100 @@ def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Paramet
     ids = [p.id for p in own]
     backward = _filled(trace, set(ids))
     made = own[0].site.user if own[0].site is not None else site.user
+    what = code(trace, made, f"a `{cls}`")
+    message = f"{what} is made anew at every call: it is never trained"
+    fix = (
+        f"make it once, in `__init__` (`self.{cls.lower()} = {source(trace, made) or f'nn.{cls}(…)'}`), and"
+        f" use `self.{cls.lower()}` here ({where(site)})"
+    )
+    edits: Edits = ()
+    target, given = _of_itself(trace, made) if cls == "Parameter" else (None, None)
+    if target is not None and given is not None:
+        text = f"`{ast.unparse(target)}`"
+        message = f"{what} takes the place of {text} at every call: what the optimizer holds is never trained"
+        fix, edits = _without_parameter(trace, made, target, given)
+        ids += _read_within(trace, made)
     return Finding(
-        message=f"{code(trace, made, f'a `{cls}`')} is made anew at every call: it is never trained",
+        message=message,
         cause=made,
         cause_label=f"makes a new `{cls}` each time",
         effect=backward,
         effect_label="fills gradients of what is thrown away",
         seen=(f"{count} were made here; each got one gradient and no step",),
-        fix=f"make it once, in `__init__` (`self.{cls.lower()} = {source(trace, made) or f'nn.{cls}(…)'}`), and"
-        f" use `self.{cls.lower()}` here ({where(site)})",
+        fix=fix,
+        edits=edits,
         count=count,
         subjects=parameter_subjects(ids),
     )
+
+
+def _read_within(trace: Trace, made: Site) -> set[int]:
+    """The parameters that a line reads."""
+    keys = [
+        (graph.id, i)
+        for graph in trace.graphs
+        for op in graph.ops
+        if holds(made, op.site.user)
+        for i in op.inputs
+    ]
+    return paths(trace).parameters_in(keys)
+
+
+def _of_itself(trace: Trace, made: Site) -> tuple[ast.Attribute | None, ast.expr | None]:
+    """`self.fc.weight` and `f(self.fc.weight)`, where a statement puts `nn.Parameter` of the one into the other."""
+    file = trace.source_file(made.path)
+    call, statement = file.at(made), file.statement(made)
+    if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
+        return None, None
+    target = statement.targets[0]
+    if not isinstance(call, ast.Call) or not isinstance(target, ast.Attribute) or len(call.args) != 1:
+        return None, None
+    text = ast.unparse(target)
+    inside = any(ast.unparse(n) == text for n in ast.walk(call.args[0]) if isinstance(n, ast.Attribute))
+    return (target, call.args[0]) if inside else (None, None)
+
+
+def _without_parameter(trace: Trace, made: Site, target: ast.Attribute, given: ast.expr) -> tuple[str, Edits]:
+    """What is computed of the parameter under a name of its own, and the lines after it that use that."""
+    here = Source(trace, made.path)
+    text, holder, scope = ast.unparse(target), target.value, here.file.scope_of(target)
+    value = here.file.text(given)
+    for cut in (".data", ".detach()"):
+        value = value.replace(f"{text}{cut}", text)
+    name = target.attr if scope is not None and target.attr not in names_in(scope) else f"new_{target.attr}"
+    fix = f"compute with {quoted(value)} itself, without `nn.Parameter`"
+    edits = here.replace(here.file.statement(made) or target, f"{name} = {value}")
+    used = []
+    for node in ast.walk(scope) if scope is not None else ():
+        if not isinstance(node, ast.expr) or node.lineno <= made.end_line:
+            continue
+        new = ""
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == text:
+            new = name if isinstance(node.ctx, ast.Load) else ""
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == ast.unparse(holder):
+            new = _called_with(here, node, holder, target.attr, name)
+            if not new:
+                return fix, ()
+        if new:
+            used.append(f"`{new}`")
+            edits += here.replace(node, new)
+    return (f"{fix} ({where(made)}): as `{name}`, and {listed(used)} below", edits) if used else (fix, ())
+
+
+def _called_with(here: Source, call: ast.Call, holder: ast.expr, attribute: str, name: str) -> str:
+    """`layer(x)` with another weight."""
+    if call.keywords or not call.args or any(isinstance(a, ast.Starred) for a in call.args):
+        return ""
+    given, layer = ", ".join(here.file.text(a) for a in call.args), here.file.text(holder)
+    made = [called_name(one) for one in here.file.assigned.get(layer, ())]
+    if made == ["Linear"] and attribute == "weight" and "F" in here.file.imported:
+        made_call = here.file.assigned[layer][0]
+        words = made_call.keywords if isinstance(made_call, ast.Call) else []
+        bare = any(k.arg == "bias" and ast.unparse(k.value) == "False" for k in words)
+        return f"F.linear({given}, {name}{'' if bare else f', {layer}.bias'})"
+    if "torch" not in here.file.imported:
+        return ""
+    return f'torch.func.functional_call({layer}, {{"{attribute}": {name}}}, ({given},))'
 
 
 def _filled(trace: Trace, ids: Iterable[int]) -> Site | None:

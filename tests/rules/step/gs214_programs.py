@@ -265,3 +265,53 @@ def bad_dict_of_parameters() -> None:
         opt.zero_grad()
         mixer(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
         opt.step()
+
+
+def bad_put_in_its_own_place() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Header(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.fc.weight = nn.Parameter(F.normalize(self.fc.weight, dim=1))  # cause: GS214
+            cosine: torch.Tensor = self.fc(F.normalize(x, dim=1))
+            return 8 * cosine
+
+    torch.manual_seed(0)
+    body, header = nn.Linear(5, 4), Header()
+    opt = torch.optim.SGD([*body.parameters(), *header.parameters()], lr=0.1)
+    for _ in range(4):
+        loss = F.cross_entropy(header(body(torch.randn(6, 5))), torch.randint(0, 3, (6,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS214
+        opt.step()
+
+
+def bad_masked_in_its_own_place() -> None:
+    import torch
+    from torch import nn
+
+    class Sparse(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv1d(2, 3, 3)
+            self.kept = torch.rand(3, 2, 3).round()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.conv.weight = nn.Parameter(self.conv.weight.data * self.kept)  # cause: GS214
+            y: torch.Tensor = self.conv(x)
+            return y
+
+    torch.manual_seed(0)
+    model, head = Sparse(), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        loss = (head(model(torch.randn(6, 2, 8)).mean(2)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS214
+        opt.step()

@@ -1,8 +1,8 @@
 """The whole loss has the wrong sign: the steps make the network worse.
 
 Why: an optimizer makes the loss smaller. A cross entropy with a minus before it, a log-probability of the right class
-without one, or an overlap (Dice, IoU) that is to be large is made smaller all the same: the numbers fall, often
-below zero without end, and the network learns to be wrong.
+(or a log-likelihood as a CRF gives it) without one, or an overlap (Dice, IoU) that is to be large is made smaller all
+the same: the numbers fall, often below zero without end, and the network learns to be wrong.
 
 Fix: `-log_probability.mean()`, `1 - dice`, and no minus before what `nn.functional` gives.
 
@@ -16,7 +16,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import Trained, Turn, gradients, trained_alone
-from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS
+from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS, PASSING, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.schedules import goes_down
 from gradscope.analysis.senses import DEEP, NEGATIONS, Part, site_in, sole_part
@@ -76,7 +76,7 @@ def loss_upside_down(trace: Trace) -> Iterator[Finding]:
         ):
             continue
         part = _part(known, event)
-        wrong = _wrong(known, part) if part is not None else ""
+        wrong = _wrong(known, part, _losses(trace, event)) if part is not None else ""
         if part is not None and wrong and _steps_all(known, event, one.turns[0]):
             yield _finding(trace, event, part, wrong)
 
@@ -100,12 +100,16 @@ def _steps_all(known: Paths, event: Backward, turn: Turn) -> bool:
 
 def _part(known: Paths, event: Backward) -> Part | None:
     def ends(op: Op) -> bool:
-        return op.name in LOSSES | TAKING or _is_overlap(known, op)
+        return op.name in LOSSES | TAKING or _is_overlap(known, op) or _is_share(known, op)
 
     return sole_part(known, event, ends)
 
 
-def _wrong(known: Paths, part: Part) -> str:
+def _losses(trace: Trace, event: Backward) -> list[float]:
+    return [loss for _, loss in trace.numbers("loss", sites={event.site.id})]
+
+
+def _wrong(known: Paths, part: Part, losses: list[float]) -> str:
     """What is wrong with its sign; "" where nothing is."""
     if part.op.name in LOSSES and part.sign < 0:
         return f"`{part.op.name}` is made larger"
@@ -113,7 +117,38 @@ def _wrong(known: Paths, part: Part) -> str:
         return "the log-probability of the targets is made smaller"
     if part.sign > 0 and _is_overlap(known, part.op):
         return "the overlap is made smaller"
+    if part.sign > 0 and max(losses, default=0) < 0 and _is_share(known, _averaged(known, part.op)):
+        return "the log-likelihood, which is never above 0, is made smaller"
     return ""
+
+
+def _averaged(known: Paths, op: Op) -> Op:
+    """What is summed up in a value that is divided by a number of places."""
+    while op.name in DIVISIONS | REDUCTIONS | PASSING and op.inputs:
+        maker = known.maker((op.graph, op.inputs[0]))
+        if maker is None:
+            break
+        op = maker
+    return op
+
+
+def _is_share(known: Paths, op: Op) -> bool:
+    """Whether the logarithm of a sum of exponentials is taken from a score that is made of single entries of what is
+    summed there, as the score of one path from those of all."""
+    if op.name not in SUBTRACTIONS - {"rsub", "__rsub__"} or len(op.inputs) != 2:
+        return False
+    values = known.graph(op.graph).values
+    whole = known.maker_behind((op.graph, op.inputs[1]), PASSING | {"where"})
+    if whole is None or whole.name != "logsumexp" or not all(values[i].requires_grad for i in op.inputs):
+        return False
+    summed = known.flow([(whole.graph, whole.inputs[0])]).order
+    taken = [
+        maker
+        for key in known.flow([(op.graph, op.inputs[0])]).order
+        if (maker := known.maker(key)) is not None and maker.name in TAKING and len(maker.inputs) > 1
+        if known.graph(maker.graph).values[maker.inputs[0]].requires_grad
+    ]
+    return bool(taken) and all((maker.graph, maker.inputs[0]) in summed for maker in taken)
 
 
 def _of_log_softmax(known: Paths, op: Op) -> bool:
@@ -162,7 +197,7 @@ def _summed(known: Paths, key: Key) -> Op | None:
 def _finding(trace: Trace, event: Backward, part: Part, wrong: str) -> Finding:
     own = part.op.site.user
     cause = part.turned.site.user if part.turned is not None and part.sign < 0 else own
-    losses = [loss for _, loss in trace.numbers("loss", sites={event.site.id})]
+    losses = _losses(trace, event)
     fix, edits = _turned(trace, event, part)
     return Finding(
         message=f"the loss has the wrong sign: {wrong} by every step",
@@ -197,7 +232,7 @@ def _turned(trace: Trace, event: Backward, part: Part) -> tuple[str, Edits]:
     own = site_in(part, event)  # a function that gives it may be a metric elsewhere
     here = Source(trace, own.path)
     node = here.file.at(own)
-    before = "1 - " if part.op.name in DIVISIONS else "-"
+    before = "1 - " if _is_overlap(paths(trace), part.op) else "-"
     if not isinstance(node, ast.expr):
         return f"turn the sign of {located(trace, own)}", ()
     text = f"{before}{here.file.operand(node)}"

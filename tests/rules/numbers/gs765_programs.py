@@ -155,3 +155,80 @@ def good_masked_mean() -> None:
         opt.zero_grad()
         (total / sums[1]).backward()
         opt.step()
+
+
+def bad_likelihood_of_a_path() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score, self.step = nn.Linear(4, 3), nn.Parameter(0.1 * torch.randn(3, 3))
+
+        def forward(self, x: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            e = self.score(x)
+            own = e.gather(2, tags.unsqueeze(2)).squeeze(2)
+            path, alpha = own[:, 0], e[:, 0]
+            for t in range(1, x.shape[1]):
+                path = path + (self.step[tags[:, t - 1], tags[:, t]] + own[:, t]) * mask[:, t]
+                onward = torch.logsumexp(alpha.unsqueeze(2) + self.step, dim=1) + e[:, t]
+                alpha = torch.where(mask[:, t].unsqueeze(1), onward, alpha)
+            y: torch.Tensor = (path - torch.logsumexp(alpha, dim=1)).sum() / mask.sum()  # cause: GS765
+            return y
+
+    torch.manual_seed(0)
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(5):
+        x, mask = torch.randn(8, 5, 4), torch.arange(5) < torch.randint(2, 6, (8, 1))
+        opt.zero_grad()
+        loss = model(x, x[..., :3].argmax(2), mask)
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good_likelihood_of_a_path_turned_round() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score, self.step = nn.Linear(4, 3), nn.Parameter(0.1 * torch.randn(3, 3))
+
+        def forward(self, x: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            e = self.score(x)
+            own = e.gather(2, tags.unsqueeze(2)).squeeze(2)
+            path, alpha = own[:, 0], e[:, 0]
+            for t in range(1, x.shape[1]):
+                path = path + (self.step[tags[:, t - 1], tags[:, t]] + own[:, t]) * mask[:, t]
+                onward = torch.logsumexp(alpha.unsqueeze(2) + self.step, dim=1) + e[:, t]
+                alpha = torch.where(mask[:, t].unsqueeze(1), onward, alpha)
+            y: torch.Tensor = (torch.logsumexp(alpha, dim=1) - path).sum() / mask.sum()
+            return y
+
+    torch.manual_seed(0)
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(5):
+        x, mask = torch.randn(8, 5, 4), torch.arange(5) < torch.randint(2, 6, (8, 1))
+        opt.zero_grad()
+        loss = model(x, x[..., :3].argmax(2), mask)
+        loss.backward()
+        opt.step()
+
+
+def good_energy_of_what_is_drawn() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01, weight_decay=0.1)
+    for _ in range(5):
+        seen, drawn = torch.randn(8, 4) + 1, torch.randn(8, 4)
+        opt.zero_grad()
+        loss = (model(drawn)[:, 0] - torch.logsumexp(model(seen), dim=1)).mean() - 1
+        loss.backward()
+        opt.step()

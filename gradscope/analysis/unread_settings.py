@@ -89,6 +89,21 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 )
 
 
+def handed_over(trace: Trace, path: str, function: Function, name: str) -> Site | None:
+    """The call that hands a function of the program's, the only one of its name, more than a constant for one of its
+    arguments; None where there is none, or the function did not run."""
+    above = next(trace.source_file(path).above(function), None)
+    owner = above if isinstance(above, ast.ClassDef) else None
+    key = f"{owner.name}.forward" if owner is not None and function.name == "forward" else function.name
+    names = _arguments(function, owner)
+    if len(_functions(trace).get(key, ())) != 1 or name not in names or not has_run(trace, path, function):
+        return None
+    calls = _calls(trace, key)
+    return next(
+        (site_of(p, key, c) for p, c in calls if _hands_over(c, name, names.index(name), False)), None
+    )
+
+
 def unread_attributes(trace: Trace) -> Iterator[UnreadAttribute]:
     """Of classes whose constructor is handed another number than its default, which stands in one place of a method
     that ran."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.unread_settings import handed_over
@@ -36,9 +37,7 @@ def bad() -> None:
     torch.manual_seed(0)
 
     class Loss(nn.Module):
-        def forward(
-            self, made: torch.Tensor, wanted: torch.Tensor, inner: list[torch.Tensor] | None = None
-        ) -> torch.Tensor:
+        def forward(self, made: torch.Tensor, wanted: torch.Tensor, inner: Any = None) -> torch.Tensor:
             loss = nn.functional.mse_loss(made, wanted)
             if not inner:  # cause: GS337
                 loss = loss + torch.stack([h.pow(2).mean() for h in inner]).mean()
@@ -62,9 +61,7 @@ def good() -> None:
     torch.manual_seed(0)
 
     class WholeLoss(nn.Module):
-        def forward(
-            self, made: torch.Tensor, wanted: torch.Tensor, inner: list[torch.Tensor] | None = None
-        ) -> torch.Tensor:
+        def forward(self, made: torch.Tensor, wanted: torch.Tensor, inner: Any = None) -> torch.Tensor:
             loss = nn.functional.mse_loss(made, wanted)
             if inner is not None:
                 loss = loss + torch.stack([h.pow(2).mean() for h in inner]).mean()
@@ -123,7 +120,7 @@ def _asked(test: ast.expr) -> Iterator[tuple[ast.expr, str, bool]]:
             isinstance(part, ast.Compare)
             and isinstance(part.left, ast.Name)
             and isinstance(part.ops[0], ast.Is)
-            and ast.unparse(part.comparators) == "None"
+            and ast.unparse(part.comparators[0]) == "None"
         ):
             yield part, part.left.id, True
 

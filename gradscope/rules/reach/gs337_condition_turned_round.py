@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.unread_settings import handed_over
@@ -31,6 +30,8 @@ SHELTERED = (ast.If, ast.IfExp, ast.Try, ast.BoolOp, ast.While, ast.Lambda, *FUN
 
 
 def bad() -> None:
+    from typing import Any
+
     import torch
     from torch import nn
 
@@ -55,6 +56,8 @@ def bad() -> None:
 
 
 def good() -> None:
+    from typing import Any
+
     import torch
     from torch import nn
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import graphviz
@@ -11,6 +11,7 @@ import graphviz
 from gradscope import escape
 from gradscope.analysis.names import place, relative, shape_words
 from gradscope.graph import View
+from gradscope.graph.arrows import Graph
 from gradscope.model import place_of
 from gradscope.render import _style as style
 
@@ -38,6 +39,18 @@ def label(lines: list[str], rows: list[str]) -> str:
     body = "".join(f"<TR><TD>{line}</TD></TR>" for line in lines)
     body += "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
     return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{body}</TABLE>>'
+
+
+def together(graph: Graph, apart: Container[str]) -> list[list[str]]:
+    """Leaves that one box lists: those alike that the same boxes take. apart: those that are rows of a box."""
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for id, data in graph.nodes.items():
+        nameless = id.startswith("input:") and data["label"] in ("input", "scalar") and not data["trainable"]
+        if id in apart or (data["kind"] not in ("parameter", "buffer") and not nameless):
+            continue
+        users = tuple(sorted({b for _, b, e in graph.edges_from(id) if e["kind"] in ("flow", "finding")}))
+        alike.setdefault((users, style.look_of(data), tuple(data["findings"])), []).append(id)
+    return list(alike.values())
 
 
 def rows(data: Iterable[dict[str, Any]]) -> list[str]:

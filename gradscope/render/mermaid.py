@@ -15,6 +15,7 @@ PICTURES = ("mmd",)
 
 MAX_TEXT, MAX_EDGES = 50_000, 500  # beyond these Mermaid draws nothing
 ROWS = 4  # parameters listed in a box
+LEAVES = 6  # the same in a box of theirs
 
 _SHAPES = {"input": ("([", "])"), "backward": ("[[", "]]"), "constant": ("(", ")"), "line": ("[", "]")}
 
@@ -36,17 +37,24 @@ def mermaid(view: View) -> str:
     graph = view.graph
     rows = rows_of(graph)
     inside = {leaf: box for box, leaves in rows.items() for leaf in leaves}
-    ids = {id: f"n{number}" for number, id in enumerate(graph) if id not in inside}
+    first = {leaf: leaves[0] for leaves in labels.together(graph, inside) for leaf in leaves}
+    numbers = {
+        id: f"n{number}" for number, id in enumerate(graph) if first.get(id, id) == id and id not in inside
+    }
+    ids = {id: numbers[first.get(id, id)] for id in graph if id not in inside}
     lines = [f"%% {one_line(view.title)}, {view.level} level", "flowchart TD"]
-    lines += _boxes(view, ids, {box: [graph.nodes[leaf] for leaf in leaves] for box, leaves in rows.items()})
+    told = {box: [graph.nodes[leaf] for leaf in leaves] for box, leaves in rows.items()}
+    for leaf, box in first.items():
+        told.setdefault(box, []).append(graph.nodes[leaf])
+    lines += _boxes(view, numbers, told)
     lines += _arrows(graph, ids)
-    used = dict.fromkeys(style.look_of(graph.nodes[id]) for id in ids)
+    used = dict.fromkeys(style.look_of(graph.nodes[id]) for id in numbers)
     for look in used:
         shown = style.LOOKS[look]
         dashes = ",stroke-dasharray:5 3" if "dashed" in shown.style or "dotted" in shown.style else ""
         lines.append(f"  classDef {look} fill:{shown.fill},stroke:{shown.line},color:{shown.text}{dashes}")
         lines.append(
-            f"  class {','.join(ids[id] for id in ids if style.look_of(graph.nodes[id]) == look)} {look}"
+            f"  class {','.join(numbers[id] for id in numbers if style.look_of(graph.nodes[id]) == look)} {look}"
         )
     return "\n".join(lines) + "\n"
 
@@ -79,6 +87,10 @@ def _lines(view: View, tree: dict[Any, Any], depth: int) -> list[str]:
 
 
 def _label(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    if len(rows) > 1 and data is rows[0]:
+        rest = [f"and {len(rows) - LEAVES} more"] if len(rows) > LEAVES else []
+        return "<br/>".join(_safe(part) for part in [*map(_leaf, rows[:LEAVES]), *rest])
+    rows = [] if rows and data is rows[0] else rows
     look = style.LOOKS[style.look_of(data)]
     first = f"{look.sign} {labels.crop(one_line(data['label']), 60)}".strip()
     shape = labels.shape_text(data["shape"], data["dtype"])
@@ -101,6 +113,16 @@ def _label(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     codes += [f"{style.EFFECT_SIGN} {code}" for code in data["effects"] if code not in data["causes"]]
     told.append(" ".join(codes))
     return "<br/>".join(_safe(part) for part in told if part)
+
+
+def _leaf(data: dict[str, Any]) -> str:
+    """A leaf among others, in one line."""
+    name = f"{style.LOOKS[style.look_of(data)].sign} {labels.crop(one_line(data['label']), 60)}".strip()
+    times = f"×{data['count']:,}" if data["count"] > 1 else ""
+    codes = [f"{style.EFFECT_SIGN} {code}" for code in data["effects"]]
+    return " ".join(
+        part for part in (name, labels.shape_text(data["shape"], data["dtype"]), times, *codes) if part
+    )
 
 
 def _arrows(graph: Graph, ids: dict[str, str]) -> list[str]:

@@ -148,7 +148,6 @@ class _Drawing:
         """Leaves with one use: rows inside their module, else one box for those alike."""
         graph = self.view.graph
         rows: dict[str, list[dict[str, Any]]] = {}
-        alike: dict[tuple[Any, ...], list[str]] = {}
         for box, leaves in rows_of(graph).items():
             for leaf in leaves:
                 data = graph.nodes[leaf]
@@ -157,15 +156,7 @@ class _Drawing:
                 )
                 self.inside.add((leaf, box))
                 self.ids[leaf] = ""
-        for id, data in graph.nodes.items():
-            nameless = (
-                id.startswith("input:") and data["label"] in ("input", "scalar") and not data["trainable"]
-            )
-            if id in self.ids or (data["kind"] not in ("parameter", "buffer") and not nameless):
-                continue
-            users = tuple(sorted({b for _, b, e in graph.edges_from(id) if e["kind"] in ("flow", "finding")}))
-            alike.setdefault((users, style.look_of(data), tuple(data["findings"])), []).append(id)
-        return rows, {f"p{n}": ids for n, ids in enumerate(alike.values())}
+        return rows, {f"p{n}": ids for n, ids in enumerate(labels.together(graph, self.ids))}
 
     def _leaf_box(self, box: str, members: list[str]) -> None:
         data = [self.view.graph.nodes[id] for id in members]

@@ -21,6 +21,7 @@ from gradscope.api import picture
 from gradscope.commands import main
 from gradscope.model import GradscopeError
 from gradscope.render._plain import plain_graph
+from gradscope.render.mermaid import mermaid
 
 LEVELS = ["op", "line", "module"]
 
@@ -83,6 +84,16 @@ def test_mermaid_has_every_box_and_way(scope: Any, level: str, tmp_path: Path) -
     boxes = set(re.findall(r"^ +(n\d+)[\[(]", text, re.M))
     ends = set(re.findall(r"^  (n\d+) -.*> (n\d+)$", text, re.M))
     assert {box for both in ends for box in both} <= boxes
+
+
+def test_mermaid_lists_leaves_that_the_same_boxes_take_in_one_box(scope: Any) -> None:
+    shown = picture(scope.trace, "line")
+    text = mermaid(shown.view)
+    names = [data["label"] for _, data in shown.view.graph.nodes.items() if data["kind"] == "parameter"]
+    holders = [
+        line for line in text.splitlines() if any(f"{name} " in line for name in names) and "●" in line
+    ]
+    assert len(names) > len(holders) and all(name in text for name in names)
 
 
 def test_mermaid_takes_any_text_and_refuses_what_it_would_not_draw(scope: Any, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import process_time, sleep, time
@@ -35,6 +35,23 @@ class Told(NamedTuple):
     over: bool = False
 
 
+class Certain:
+    """Of the findings of a run that goes on, those that two looks in turn have found, with a step between them: a
+    trace that has only begun tells half of what happened."""
+
+    def __init__(self) -> None:
+        self.steps = 0  # of the last look that counted
+        self._before: set[Key] = set()
+        self._keys: set[Key] = set()
+
+    def look(self, found: Collection[Key], steps: int) -> set[Key]:
+        """Those that are certain now. steps: of optimizers, when the look began."""
+        if steps > self.steps:
+            self._keys = self._before & set(found)
+            self._before, self.steps = set(found), steps
+        return self._keys & set(found)
+
+
 def follow(path: Path, config: Config) -> Iterator[Told | Report]:
     """Each error, each warning and what notes say of a late step, once, when two looks in turn, with a step between
     them, have found it; or a third that does not find it any more. Last comes the report of the whole, when the program
@@ -43,8 +60,7 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
     Raises GradscopeError where `path` is no trace.
     """
     told: dict[Key, Finding] = {}
-    before: set[Key] = set()
-    steps = 0
+    certain = Certain()
     selected_rules(config)  # loading them is no part of a look
     while True:
         began, hurry = process_time(), False
@@ -55,15 +71,15 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
             yield report
             return
         step = trace.summary["steps"]
-        if step > steps:
+        if step > certain.steps:
             found = {key_of(finding): finding for finding in report.findings if is_news(finding)}
             for key in [key for key in told if key not in found]:
                 yield Told(report, told.pop(key), step, over=True)
-            for key in [key for key in found if key in before and key not in told]:
+            keys = certain.look(found, step)
+            for key in [key for key in found if key in keys and key not in told]:
                 told[key] = found[key]
                 yield Told(report, found[key], step)
-            hurry = not found.keys() <= before | told.keys()
-            before, steps = set(found), step
+            hurry = not found.keys() <= keys | told.keys()
         trace.close()
         sleep(PAUSE if hurry else max(PAUSE, SHARE * (process_time() - began)))
 

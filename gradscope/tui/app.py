@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from textual.screen import Screen
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
+from gradscope.follow import Certain, key_of
 from gradscope.model import GradscopeError
 from gradscope.places import SUFFIX
 from gradscope.store import Pages, Run, Trace, tidy
@@ -119,6 +120,7 @@ class Inspector(Shell):
         self.trace: Trace | None = None
         self.pages: Pages | None = None
         self.checked: jobs.Checked | None = None
+        self._certainty = Certain()
         self._checked_at = 0  # the edition that was checked
         self.fault = ""  # why there is no trace, or no findings, to show
         self.edition = 0  # counts what has been read of a growing trace
@@ -271,6 +273,7 @@ class Inspector(Shell):
     async def _checked(self) -> None:
         began = time.monotonic()
         edition = self.edition
+        steps = self.trace.summary["steps"] if self.trace is not None else 0
         try:
             checked = await self._work("checking", jobs.check, str(Path.cwd()), *self._whole)
         except GradscopeError as error:
@@ -279,7 +282,7 @@ class Inspector(Shell):
             self.fault = f"no findings, a fault of its own: {type(error).__name__}: {error}"
         else:
             self.given_up = checked is None
-            self.checked = checked or self.checked
+            self.checked = self._certain(checked, steps) if checked is not None else self.checked
         self.edition += 1
         self._checked_at = edition + 1
         if self.outdated or self.running:
@@ -287,6 +290,13 @@ class Inspector(Shell):
             grows = self.child is None or self.running
             self._check_after = now + (_SHARE * (now - began) if grows else 0.0)
         self._show()
+
+    def _certain(self, checked: jobs.Checked, steps: int) -> jobs.Checked:
+        """What the rules said, while the program runs without that of which they may think otherwise soon."""
+        if not self.running:
+            return checked
+        keys = self._certainty.look([key_of(finding) for finding in checked.findings], steps)
+        return replace(checked, findings=tuple(f for f in checked.findings if key_of(f) in keys))
 
     # -- long work ---------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from gradscope.store.pages import WINDOW
 
 NAMED = 3000  # ops; in a larger graph only parameters have names
 _READERS = 8
+_CALLS = 200  # ops of a module of which equal ones are told as one
 
 Thing = tuple[str, int, int]  # ("op", graph, index), ("parameter", graph, id), ("module", graph, id)
 
@@ -221,8 +222,12 @@ class Walk:
                     else "no gradient"
                 )
                 yield Fact("parameter", f"`{p.name}`  {state}", ("parameter", self.graph, p.id))
-        for op in self.pages.ops_of_module(self.graph, id, 0, _READERS):
-            yield Fact("runs", f"`{op_name(op.name)}` at {self.where(op.site)}", ("op", self.graph, op.index))
+        calls: dict[str, list[int]] = {}
+        for op in self.pages.ops_of_module(self.graph, id, 0, _CALLS):
+            calls.setdefault(f"`{op_name(op.name)}` at {self.where(op.site)}", []).append(op.index)
+        for text, ops in list(calls.items())[:_READERS]:
+            times = f" ×{len(ops)}" if len(ops) > 1 else ""
+            yield Fact("runs", f"{text}{times}", ("op", self.graph, ops[0]))
 
 
 def _kind(value: Value) -> str:

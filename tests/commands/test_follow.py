@@ -12,6 +12,7 @@ from warm import python
 
 import gradscope
 from gradscope.commands import main
+from gradscope.follow import Certain
 
 ENDLESS = """
 import os, time
@@ -111,3 +112,13 @@ def test_a_program_that_listens_is_told(tmp_path: Path) -> None:
         assert bool(listens) == ("gradscope.live" not in ended.stdout), (
             "it goes on to the program's other handlers"
         )
+
+
+def test_a_finding_of_a_run_that_goes_on_is_certain_when_two_looks_with_a_step_between_have_it() -> None:
+    of_a_beginning, lasting, late = (("GS301", "error", (("train.py", line),)) for line in (1, 2, 3))
+    certain = Certain()
+    assert certain.look([of_a_beginning, lasting], 1) == set()
+    assert certain.look([of_a_beginning, lasting], 1) == set()  # no step between
+    assert certain.look([lasting, late], 7) == {lasting}
+    assert certain.look([lasting, late], 7) == {lasting}
+    assert certain.look([late], 9) == {late}

@@ -13,8 +13,10 @@ from textual.pilot import Pilot
 from tui_driver import DETACHED, drive, record, screen, settled, told
 from warm import python
 
+from gradscope.store import Pages, Trace
 from gradscope.tui import inspector
 from gradscope.tui.app import Inspector
+from gradscope.tui.walk import Walk
 
 
 @pytest.fixture(scope="module")
@@ -592,3 +594,22 @@ def test_editor_opens_at_the_line(trace: Path, tmp_path: Path, monkeypatch: pyte
         monkeypatch.delenv("VISUAL", raising=False)
         monkeypatch.setenv("EDITOR", chosen)
         assert editor.command(source, 11) == expected
+
+
+REPEATED = """\
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(12):
+            x = x.relu()
+        return x
+Net()(torch.ones(3, requires_grad=True)).sum().backward()
+"""
+
+
+def test_equal_calls_of_a_module_are_one_row_of_its_facts(tmp_path: Path) -> None:
+    trace = Trace(record(tmp_path, REPEATED))
+    pages = Pages(trace)
+    (graph,) = [size for size in pages.graphs() if size.nodes]
+    facts = Walk(trace, pages, graph.id, graph.ops).facts(("module", graph.id, 0))
+    assert [fact.text for fact in facts if fact.label == "runs"] == ["`relu` at line 5 ×12"]

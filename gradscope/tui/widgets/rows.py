@@ -36,10 +36,14 @@ class Rows(VerticalScroll, can_focus=True):
         """Shows other rows, from the top."""
         self._layout = layout
         self._draw()
+        self.call_after_refresh(self._fit)  # asked before it had its place, it was laid out for none
         if not keep_place:
             self.scroll_home(animate=False)
 
     def on_resize(self, event: Resize) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
         if self._width != self._room:
             self._draw()
 
@@ -48,10 +52,11 @@ class Rows(VerticalScroll, can_focus=True):
         return max(self.scrollable_content_region.width, 20)
 
     def _draw(self) -> None:
-        self._width = self._room
-        rows = Text("\n").join(self._layout(self._width))
+        found = self.query(Static)
+        self._width = self._room if found else 0
+        rows = Text("\n").join(self._layout(self._room))
         rows.no_wrap = True
-        if found := self.query(Static):
+        if found:
             found.first().update(rows)
 
     @property

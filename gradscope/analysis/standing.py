@@ -86,8 +86,8 @@ def _died(trace: Trace) -> str:
         for path, line, function in _FRAME.findall(stack):
             if path in trace.sources:
                 site = Site(-1, path, int(line), 1, int(line), 1, function, "user")
-                step = trace.summary["steps"]
-                return f"{how}: it stood at {place(site)}, after {counted(step, 'step')}"
+                step = trace.summary["steps"]  # as far as the trace was written
+                return f"{how}: it stood at {place(site)}, after {counted(step, 'step')} or more"
     return how
 
 

@@ -436,7 +436,7 @@ def test_a_rank_that_c_code_ends_is_told_with_its_signal_and_line(ranks: Start) 
     assert (ran.status, ran.out) == (plain.status, plain.out)
     line = 1 + program(SCRIPT).splitlines().index("            os.abort()  # as gloo does")
     told = "rank 1 was ended by SIGABRT, which its own code or a library raised"
-    assert f"{told}: it stood at train.py:{line}, after 3 steps" in ran.report()["unwatched"]
+    assert f"{told}: it stood at train.py:{line}, after 3 steps or more" in ran.report()["unwatched"]
     assert {path.name for path in ran.run.iterdir() if path.name.endswith("-died")} == {
         "rank-1.gradscope-died"
     }

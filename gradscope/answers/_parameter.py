@@ -185,7 +185,9 @@ def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: An
     if (end := end_of(flow.trace, parameter)) is not None:
         _cut_off(flow, parameter, name, end, answer)
         return
-    read = next(iter(paths(flow.trace).uses(parameter.id)), flow.ops[flow.consumers[value][0]])
+    consumers = [flow.ops[index] for index in flow.consumers[value]]
+    used = [op for op in consumers if not op.writes]  # not how it was given its first numbers
+    read = next(iter([*paths(flow.trace).uses(parameter.id), *used]), consumers[0])
     if not flow.backwards:
         answer.headline = f"`{name}` has no gradient: no backward pass ran on what was computed from it"
         answer.step(read.site, f"`{name}` is read here", main=True)

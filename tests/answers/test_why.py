@@ -376,6 +376,14 @@ def test_a_model_goes_by_its_names_in_the_functions_that_hand_it_on():
         why(scope.trace, "teacher.1.weight")
 
 
+def test_a_parameter_is_read_where_it_is_used_and_not_where_it_was_made():
+    with gradscope.watch() as scope:
+        net = nn.Linear(3, 1)
+        net(torch.randn(4, 3))
+    (step,) = why(scope.trace, "net.weight").steps
+    assert scope.trace.lines(step.site.path)[step.site.line - 1].strip() == "net(torch.randn(4, 3))"
+
+
 def test_models_that_a_library_holds_too_go_by_their_variables():
     class Accelerator:
         def __init__(self, *models):

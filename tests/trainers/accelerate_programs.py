@@ -215,3 +215,126 @@ def good_saved_and_loaded() -> None:
     plain.eval()
     with torch.no_grad():
         print(plain(torch.randn(4, 6)).argmax(1))
+
+
+def loop(step: Any, model: Any = None, epochs: int = 2) -> None:
+    """A correct loop around what `step` makes of a model and a batch, which is the loss."""
+    accelerator, model = Accelerator(cpu=True), network() if model is None else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    model, optimizer, batches = accelerator.prepare(model, optimizer, loader())
+    for _ in range(epochs):
+        for x, y in batches:
+            optimizer.zero_grad()
+            accelerator.backward(step(model, x, y))
+            optimizer.step()
+
+
+def bad_softmax_before_cross_entropy() -> None:
+    def step(model: Any, x: Any, y: Any) -> Any:
+        return F.cross_entropy(model(x).softmax(1), y)  # cause: GS702
+
+    loop(step)
+
+
+def good_cross_entropy() -> None:
+    loop(lambda model, x, y: F.cross_entropy(model(x), y, label_smoothing=0.1))
+
+
+def bad_body_without_gradients() -> None:
+    accelerator, body, head = Accelerator(cpu=True), nn.Linear(6, 16), nn.Linear(16, 2)
+    optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()])
+    body, head, optimizer, batches = accelerator.prepare(body, head, optimizer, loader())
+    for _ in range(3):
+        for x, y in batches:
+            optimizer.zero_grad()
+            with torch.no_grad():  # cause: GS301: `body.weight`
+                hidden = body(x)
+            accelerator.backward(F.cross_entropy(head(hidden.relu()), y))
+            optimizer.step()
+
+
+def good_frozen_body_without_gradients() -> None:
+    accelerator, body, head = Accelerator(cpu=True), nn.Linear(6, 16), nn.Linear(16, 2)
+    body.requires_grad_(False)
+    optimizer = torch.optim.Adam(head.parameters())
+    body, head, optimizer, batches = accelerator.prepare(body, head, optimizer, loader())
+    for _ in range(3):
+        for x, y in batches:
+            optimizer.zero_grad()
+            with torch.no_grad():
+                hidden = body(x)
+            accelerator.backward(F.cross_entropy(head(hidden.relu()), y))
+            optimizer.step()
+
+
+def good_cleared_after_the_step() -> None:
+    accelerator, model = Accelerator(cpu=True), network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    model, optimizer, batches = accelerator.prepare(model, optimizer, loader())
+    for _ in range(2):
+        for x, y in batches:
+            accelerator.backward(F.cross_entropy(model(x), y))
+            accelerator.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def good_head_replaced_before_the_optimizer_is_made() -> None:
+    model = network()
+    model[3] = nn.Linear(16, 2)
+    loop(lambda model, x, y: F.cross_entropy(model(x), y), model)
+
+
+def good_term_of_the_weights() -> None:
+    def step(model: Any, x: Any, y: Any) -> Any:
+        return F.cross_entropy(model(x), y) + 1e-3 * sum(p.square().sum() for p in model.parameters())
+
+    loop(step)
+
+
+def good_schedule_after_the_step() -> None:
+    accelerator, model = Accelerator(cpu=True), network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 4)
+    model, optimizer, batches, schedule = accelerator.prepare(model, optimizer, loader(), schedule)
+    for _ in range(2):
+        for x, y in batches:
+            optimizer.zero_grad()
+            accelerator.backward(F.cross_entropy(model(x), y))
+            optimizer.step()
+            schedule.step()
+
+
+def good_gan() -> None:
+    accelerator, maker = Accelerator(cpu=True), nn.Linear(2, 6)
+    judge = nn.Sequential(nn.Linear(6, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+    of_maker, of_judge = (torch.optim.Adam(net.parameters(), lr=1e-3) for net in (maker, judge))
+    maker, judge, of_maker, of_judge, batches = accelerator.prepare(
+        maker, judge, of_maker, of_judge, loader()
+    )
+    real, made = torch.ones(8, 1), torch.zeros(8, 1)
+    for x, _ in batches:
+        fake = maker(torch.randn(8, 2))
+        of_judge.zero_grad()
+        judged, of_fake = judge(x), judge(fake.detach())
+        loss = F.binary_cross_entropy_with_logits(judged, real)
+        accelerator.backward(loss + F.binary_cross_entropy_with_logits(of_fake, made))
+        of_judge.step()
+        of_maker.zero_grad()
+        accelerator.backward(F.binary_cross_entropy_with_logits(judge(fake), real))
+        of_maker.step()
+
+
+def good_loss_logged_detached() -> None:
+    losses: list[Any] = []
+
+    def step(model: Any, x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(model(x), y)
+        losses.append(loss.detach())
+        return loss
+
+    loop(step)
+
+
+def good_two_losses_in_one_pass() -> None:
+    loop(lambda model, x, y: F.cross_entropy(model(x), y) + F.cross_entropy(model(x + 0.1), y))

@@ -68,6 +68,7 @@ class _Passes:
         self.waiting: list[_Waiting] = []
         self.scaler_stepped = False
         self.evaluating = False
+        self.added: set[int] = set()  # what holds a gradient that a step has used, with new ones added to it
         self.left_out = _unregistered(trace) if alone is None else set[int]()
         for self.stretch, (repeat, events) in enumerate(timeline(trace)):
             for event in events:
@@ -81,6 +82,7 @@ class _Passes:
         ids = {number for number in event.filled if self.alone is None or number in self.alone}
         ids = ids - self.left_out or ids
         self.scaler_stepped = False
+        self.added.update(event.stale)
         if not ids:
             return
         site = event.site.user
@@ -110,12 +112,14 @@ class _Passes:
                 line.spared = line.spared or one.within(event)
                 line.others = line.others or bool(one.cleared)
         self.waiting = [one for one in self.waiting if not one.left & new]
+        self.added -= new
 
     def _update(self, event: Update, repeat: int) -> None:
         for one in self.waiting:
             if event.parameter in one.left and event.used:
                 self.lines[one.site].spared = True  # by hand, which is not seen while sampling sleeps
         self.waiting = [one for one in self.waiting if event.parameter not in one.left]
+        self.added.discard(event.parameter)
 
     def _kept(self, event: ZeroGrad) -> bool:
         """Whether what was read of the gradients that go may be what they were computed for."""
@@ -124,7 +128,8 @@ class _Passes:
     def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
         """An optimizer clears what it holds, a loop by hand one parameter at a time: a pass is for nothing when
         all that it filled has been cleared."""
-        dropped, cleared = set(event.dropped), set(event.parameters)
+        cleared = set(event.parameters)
+        dropped = {*event.dropped, *(self.added & cleared)}
         place = event.site.user
         told: set[int] = set()
         for one in self.waiting:
@@ -149,6 +154,7 @@ class _Passes:
                     line.times[place] = line.times.get(place, 0) + (0 if id(line) in told else repeat)
                     line.first.setdefault(place, self.stretch)
                     told.add(id(line))
+        self.added -= cleared
         for one in self.waiting:
             one.left -= cleared
         self.waiting = [one for one in self.waiting if one.left]

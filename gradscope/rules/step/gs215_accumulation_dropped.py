@@ -1,7 +1,7 @@
 """Backward passes are wasted: their gradients are cleared before a step uses them.
 
-Why: gradients are accumulated over several passes and used by one step. Cleared at every pass,
-only the last one counts, and the batches before it have cost their time for nothing.
+Why: gradients are accumulated over several passes and used by one step. Cleared at every pass, or just before
+the last one, only that one counts, and the batches before it have cost their time for nothing.
 
 Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
 branch.
@@ -209,6 +209,16 @@ def _times(trace: Trace, step: Site) -> int:
     )
 
 
+def _once_a_step(trace: Trace, clear: Site, step: Site) -> bool:
+    """Whether a line clears no more often than the step of a line comes."""
+    found = {clear.location(): 0, step.location(): 0}
+    for repeat, event in in_order(trace):
+        place = event.site.user.location()
+        if place in found and isinstance(event, ZeroGrad if place == clear.location() else Step):
+            found[place] += repeat
+    return found[clear.location()] <= found[step.location()]
+
+
 def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Site | None:
     """The step that a pass was made for which never reaches it: made for one optimizer only, it is
     cleared each time, and that optimizer steps with another pass over just the same parameters. A pass in
@@ -268,7 +278,9 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     return Finding(
         message=f"{clearing} clears accumulated gradients of {names} before {stepping} uses them",
         cause=clear,
-        cause_label="runs at every pass, not only after a step",
+        cause_label="runs before the last pass of a step, not after the step"
+        if _once_a_step(trace, clear, step)
+        else "runs at every pass, not only after a step",
         effect=site,
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         related=tuple((other, "and this") for other in too),

@@ -501,3 +501,90 @@ def bad_steps_that_are_given_a_closure_that_does_nothing() -> None:
         (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()  # effect: GS215
         if i % 4 == 3:
             opt.step(closure=lambda: None)
+
+
+def bad_cleared_before_the_last_pass_of_each_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for i in range(24):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        update = i % 4 == 3
+        if update:
+            opt.zero_grad()  # cause: GS215
+        loss.backward()  # effect: GS215
+        if update:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            opt.step()
+
+
+def bad_first_of_two_halves_cleared() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(6):
+        for half in range(2):
+            loss = (model(torch.randn(4, 3)) - 1).pow(2).mean() / 2
+            if half == 1:
+                model.zero_grad(set_to_none=False)  # cause: GS215
+            loss.backward()  # effect: GS215
+            if half == 1:
+                opt.step()
+
+
+def good_cleared_before_the_first_pass_of_each_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for i in range(24):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        if i % 4 == 0:
+            opt.zero_grad()
+        loss.backward()
+        if i % 4 == 3:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            opt.step()
+
+
+def good_generator_adds_to_what_the_critic_has_used() -> None:
+    """The critic clears at its own turn what the generator's passes have added to its used gradients."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g, opt_d = torch.optim.Adam(maker.parameters()), torch.optim.Adam(judge.parameters())
+    for _ in range(8):
+        opt_d.zero_grad()
+        (judge(maker(torch.randn(4, 2)).detach()).mean() - judge(torch.randn(4, 2)).mean()).backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        for _ in range(2):
+            (-judge(maker(torch.randn(4, 2))).mean() / 2).backward()
+        opt_g.step()
+
+
+def good_a_pass_for_a_look_between_steps() -> None:
+    """A pass for the gradient of an input fills the used ones of the parameters too; they are cleared afterwards."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(1, 3, requires_grad=True)
+        model(x).sum().backward()
+        assert x.grad is not None
+        opt.zero_grad()
+        model(torch.randn(8, 3) + 0.01 * x.grad.sign()).pow(2).mean().backward()
+        opt.step()

@@ -2,23 +2,28 @@
 
 Why: a softmax over a dimension makes numbers that add up to 1 along it, whatever they were computed from. Their sum
 along the same dimension says nothing any more: what is multiplied by it stays as it was, and the layers behind the
-softmax get a gradient of zero (of rounding, in practice).
+softmax get a gradient of zero (of rounding, in practice). So it is with what differs from the softmax by a constant, as
+one-hot labels less the softmax, and with what is the same number times each of its weights, as a reward for each row.
 
-Fix: sum over another dimension (what each position is given by all others), or leave the sum out.
+Fix: sum over another dimension (what each position is given by all others), or leave the sum out. A loss of what was
+chosen: the logarithm of its probability, times the reward.
 
-Measured: the sum took the softmax's own result, over the softmax's dimension, in a pass that a step used.
+Measured: the sum took the softmax's own result, or a constant and a multiple of it that is the same all along the
+softmax's dimension, and summed over that dimension, in a pass that a step used.
 Silent on: sums that something is divided by, weights that are read by something else, too, or masked before.
 """
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gradscope.analysis.ops import DIVISIONS
+from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Op, Site, Value
 from gradscope.rules import rule
+from gradscope.source import PRIMARIES
 from gradscope.store import Trace
 
 
@@ -54,24 +59,83 @@ def good() -> None:
         opt.step()
 
 
+_SAME = {"neg", "__neg__", "clone", "contiguous"} | CASTS
+
+
+@dataclass(frozen=True)
+class _Summed:
+    """A sum, the softmax behind it, and the calls between them, nearest to the sum first."""
+
+    key: Key
+    op: Op
+    softmax: Op
+    between: list[Op]
+    dim: int  # of the softmax
+    rank: int
+
+
 @rule("GS780", name="softmax-summed-away", severity="warning")
 def softmax_summed_away(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    lines: dict[tuple[str, int], tuple[Key, Op, Op, int]] = {}
-    for key, op in known.used_calls({"sum"}):
-        made = known.sources((op.graph, op.inputs[0]))[1] if op.inputs else None
-        if made is None or made.name != "softmax" or not _is_the_only_reader(known, made, op):
-            continue
-        rank = len(known.graph(op.graph).values[op.inputs[0]].shape)
-        along, over = ({d % rank for d in one.extra.get("dims", ())} for one in (made, op))
-        if rank > 1 and along and along <= over and not _divides(known, key):
-            lines.setdefault(op.site.user.location(), (key, op, made, rank))
-    for key, op, made, rank in lines.values():
-        yield _finding(trace, known, key, op, made, rank)
+    lines: dict[tuple[str, int], _Summed] = {}
+    for key, op in known.used_calls({"sum"} | MEANS):
+        found = _summed(known, key, op)
+        if found is not None and not _divides(known, key):
+            lines.setdefault(op.site.user.location(), found)
+    for found in lines.values():
+        yield _finding(trace, known, found)
 
 
-def _is_the_only_reader(known: Paths, softmax: Op, op: Op) -> bool:
-    return known.graph(softmax.graph).consumers.get(softmax.outputs[0]) == [op]
+def _summed(known: Paths, key: Key, op: Op) -> _Summed | None:
+    graph = known.graph(op.graph)
+    if not op.inputs or key[0] != op.graph:
+        return None
+    value = graph.values[op.inputs[0]]
+    shape, rank = value.shape, len(value.shape)
+    everything = not graph.values[key[1]].shape and not op.extra.get("dims")
+    over = set(range(rank)) if everything else {d % rank for d in op.extra.get("dims", ()) if rank}
+    between: list[Op] = []
+    reader = op
+    while rank > 1 and _read_by(known, value, reader):
+        made = graph.maker(value.index)
+        if made is None:
+            return None
+        if made.name in ("softmax", "log_softmax"):
+            along = {d % rank for d in made.extra.get("dims", ())}
+            exact = made.name == "softmax" or (between and between[-1].name == "exp")
+            fits = exact and len(along) == 1 and along <= over and (bool(between) or op.name == "sum")
+            dim = next(iter(along), -1)
+            if not fits or shape[dim] < 2 or not all(_keeps(graph.inputs(o), o, dim, rank) for o in between):
+                return None
+            return _Summed(key, op, made, between, dim, rank)
+        if made.name not in SUMS | SCALES | _SAME | {"exp"}:
+            return None
+        behind = [v for v in graph.inputs(made) if v.requires_grad and v.shape == shape]
+        if len(behind) != 1 or not made.nodes:
+            return None
+        between.append(made)
+        value, reader = behind[0], made
+    return None
+
+
+def _read_by(known: Paths, value: Value, reader: Op) -> bool:
+    """Whether nothing else takes a gradient from it: what was drawn from it, or counted, may have read it."""
+    readers = known.graph(reader.graph).consumers.get(value.index, ())
+    return [op for op in readers if op.nodes] == [reader]
+
+
+def _keeps(inputs: list[Value], op: Op, dim: int, rank: int) -> bool:
+    """Whether the sum stays the same number whatever the softmax gives: a constant was added to it, or all that is
+    summed was multiplied by one number."""
+    if op.name == "exp":
+        return True  # of the logarithm: it is the last, or the softmax is none
+    if len(inputs) < 2:
+        return True
+    if op.name in SUMS:
+        return sum(v.requires_grad for v in inputs) == 1
+    if op.name in DIVISIONS and not inputs[0].requires_grad:
+        return False
+    return any(len(v.shape) < rank - dim or v.shape[dim - rank] == 1 for v in inputs)
 
 
 def _divides(known: Paths, key: Key) -> bool:
@@ -81,30 +145,74 @@ def _divides(known: Paths, key: Key) -> bool:
     )
 
 
-def _finding(trace: Trace, known: Paths, key: Key, op: Op, made: Op, rank: int) -> Finding:
-    place = op.site.user
-    loss = known.loss_of(key)
-    behind = sorted(known.parameters_in(known.flow([key]).order))
+def _finding(trace: Trace, known: Paths, found: _Summed) -> Finding:
+    place, dim, rank = found.op.site.user, found.dim, found.rank
+    loss = known.loss_of(found.key)
+    behind = sorted(known.parameters_in(known.flow([(found.softmax.graph, found.softmax.outputs[0])]).order))
     names = parameter_names(trace, behind)
-    dim = next(iter(made.extra["dims"]))
-    others = [d for d in range(1, rank) if d != dim % rank]
-    edits = _over_another(trace, place, others[0]) if len(others) == 1 and dim % rank else ()
-    instead = f"over dimension {others[0]}" if len(others) == 1 and dim % rank else "over another dimension"
+    what = "the sum" if found.op.name == "sum" else "the mean"
+    softmax = located(trace, found.softmax.site.user, "the softmax")
+    if found.between:
+        message = (
+            f"{code(trace, place, what)} is the same whatever the scores are: it sums a softmax over the dimension"
+            f" ({dim}) in which its weights are 1 together"
+        )
+        label = "the weights of the softmax fall out of it"
+        seen = f"the softmax ({softmax}) goes over dimension {dim} of {rank}, and the sum takes that in; between them"
+        seen += " only constants are added, or factors that are the same along it"
+        fix, edits = _chosen(trace, known, found)
+    else:
+        message = (
+            f"{code(trace, place, what)} is 1 everywhere: it sums a softmax over the dimension ({dim}) in which its"
+            " weights are 1 together"
+        )
+        label = "sums to 1, whatever the scores are"
+        seen = f"the softmax ({softmax}) and the sum both go over dimension {dim} of {rank}"
+        others = [d for d in range(1, rank) if d != dim]
+        edits = _over_another(trace, place, others[0]) if len(others) == 1 and dim else ()
+        instead = f"over dimension {others[0]}" if len(others) == 1 and dim else "over another dimension"
+        fix = f"sum {instead} in {located(trace, place)}: what each position is given by the others; or leave it out"
     return Finding(
-        message=f"{code(trace, place, 'the sum')} is 1 everywhere: it sums a softmax over the dimension ({dim}) in"
-        " which its weights are 1 together",
+        message=message,
         cause=place,
-        cause_label="sums to 1, whatever the scores are",
+        cause_label=label,
         effect=loss.site.user if loss is not None else None,
         effect_label=f"gives {names} no gradient by it" if behind else "has no gradient from it",
-        seen=(
-            f"the softmax ({located(trace, made.site.user)}) and the sum both go over dimension {dim} of"
-            f" {rank}, in {passes(known.alike(loss)) if loss is not None else 'the passes'} of this line",
-        ),
-        fix=f"sum {instead} in {located(trace, place)}: what each position is given by the others; or leave it out",
+        seen=(f"{seen}, in {passes(known.alike(loss)) if loss is not None else 'the passes'} of this line",),
+        fix=fix,
         edits=edits,
         subjects=parameter_subjects(behind) | {("term", *place.location())},
     )
+
+
+def _chosen(trace: Trace, known: Paths, found: _Summed) -> tuple[str, Edits]:
+    """The logarithm of what was chosen, in place of one-hot choices less the softmax."""
+    where = located(trace, found.op.site.user)
+    text = (
+        f"weigh the places of the softmax before they are summed in {where}: for a choice that was made, the logarithm"
+        " of its probability, `-((chosen * probabilities).sum(dim).log() * reward)`, where `chosen` is one-hot"
+    )
+    for op in found.between:
+        if op.name not in SUBTRACTIONS or op.name.endswith(("rsub", "rsub__")) or len(op.inputs) != 2:
+            continue
+        chosen = op.inputs[0]
+        made = known.maker_behind((op.graph, chosen), CASTS)
+        here = Source(trace, op.site.user.path)
+        node = here.file.at(op.site.user)
+        if made is None or made.name != "one_hot" or known.graph(op.graph).values[chosen].requires_grad:
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            one, other = here.file.text(node.left), here.file.text(node.right)
+            dim = found.dim - found.rank if found.rank > 2 else found.dim
+            instead = f"-({one} * {other}).sum(dim={dim}, keepdim=True).log()"
+            if not isinstance(node.left, PRIMARIES) or not isinstance(node.right, PRIMARIES):
+                continue
+            before = located(trace, op.site.user, "the difference")
+            return (
+                f"take the logarithm of the probability of what was chosen in place of {before}: `{instead}`",
+                here.replace(node, instead),
+            )
+    return text, ()
 
 
 def _over_another(trace: Trace, place: Site, dim: int) -> Edits:

@@ -30,3 +30,103 @@ def good_masked_weights_summed() -> None:
         opt.zero_grad()
         (1 - chance).mean().backward()
         opt.step()
+
+
+def bad_choices_less_the_softmax() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        output = F.softmax(policy(torch.randn(8, 4)), dim=1)
+        moves = torch.multinomial(output.detach(), 1).squeeze(1)
+        reward = torch.randn(8)
+        action = F.one_hot(moves, 3).float()
+        loss = ((action - output) * reward.unsqueeze(1)).sum()  # cause: GS780
+        opt.zero_grad()
+        loss.backward()  # effect: GS780
+        opt.step()
+
+
+def bad_each_row_times_its_reward() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=-1))
+    opt = torch.optim.Adam(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        output = policy(torch.randn(8, 4)).exp()
+        reward = torch.randn(8, 1)
+        loss = -(output * reward).mean()  # cause: GS780
+        opt.zero_grad()
+        loss.backward()  # effect: GS780
+        opt.step()
+
+
+def good_choices_weigh_the_softmax() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        output = F.softmax(policy(torch.randn(8, 4)), dim=1)
+        moves = torch.multinomial(output.detach(), 1).squeeze(1)
+        reward = torch.randn(8)
+        action = F.one_hot(moves, 3).float()
+        opt.zero_grad()
+        (-(action * output).sum(dim=1).log() * reward).sum().backward()
+        opt.step()
+
+
+def good_a_reward_for_each_choice() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        output = torch.softmax(policy(torch.randn(8, 4)), dim=1)
+        worth = torch.rand(8, 3)
+        opt.zero_grad()
+        ((1 - output) * worth).sum().backward()
+        opt.step()
+
+
+def good_distance_to_the_labels() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        output = torch.softmax(model(torch.randn(8, 4)), dim=1)
+        labels = F.one_hot(torch.randint(3, (8,)), 3).float()
+        opt.zero_grad()
+        ((labels - output) ** 2).mean().backward()
+        opt.step()
+
+
+def good_complements_divided_by_their_sum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, parts = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*model.parameters(), *parts.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        output = torch.softmax(model(x), dim=1)
+        weights = (1 - output) / (1 - output).sum(dim=1, keepdim=True)
+        opt.zero_grad()
+        (weights * parts(x)).sum(dim=1).sub(1).pow(2).mean().backward()
+        opt.step()

@@ -183,6 +183,7 @@ def test_what_a_line_built_and_what_cuts_a_parameter_from_a_loss() -> None:
     assert repr(cut) == f"<op 1: detach at {__file__}:{start}>"
     assert scope.cuts(f"{__file__}:{start + 2}", "one.bias") == scope.cuts(aim, one.weight) == [cut]
     assert scope.cuts("aim", "two.weight") == scope.cuts(other, one.weight) == []
+    assert scope.cuts("kept", "one.weight") == [cut], "no pass started at that"
     assert str(scope.why(one.weight)) == str(scope.why("one.weight"))
     with pytest.raises(gradscope.GradscopeError, match="this Tensor is no leaf"):
         scope.why(aim * 2)
@@ -193,6 +194,6 @@ def test_what_a_line_built_and_what_cuts_a_parameter_from_a_loss() -> None:
     for wrong in (f"{here}:1", "aim"):
         with pytest.raises(gradscope.GradscopeError, match=r"no place|no tensor operation"):
             scope.built(wrong)
-    for loss, parameter in (("kept", "one.weight"), ("aim", "weight"), ("aim", "three.weight")):
+    for loss, parameter in (("nothing", "one.weight"), ("aim", "weight"), ("aim", "three.weight")):
         with pytest.raises(gradscope.GradscopeError):
             scope.cuts(loss, parameter)

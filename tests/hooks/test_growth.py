@@ -34,3 +34,14 @@ def test_kept_losses_are_told_before_the_end(most: int | None, told: int) -> Non
     assert [event.step for event in early] == [121] * told
     assert [f.code for f in scope.findings if f.severity != "note"] == ["GS602"] * told
     assert [str(f.since) for f in scope.findings if f.code == "GS602"] == ["since step 121"] * told
+
+
+def test_losses_that_a_later_pass_goes_through_are_not_told() -> None:
+    w = torch.ones(3, requires_grad=True)
+    with gradscope.watch() as scope:
+        losses = []
+        for _ in range(60):
+            losses.append((w * torch.randn(3)).square().sum())
+            losses[-1].backward(retain_graph=True)
+        torch.stack(losses).sum().backward()
+    assert scope.trace.of(KeepsGraph) == [] and [f for f in scope.findings if f.code == "GS602"] == []

@@ -217,13 +217,15 @@ class Growth(Hook):
         return len(self.roots) >= LONG_AGO and self.roots[-LONG_AGO][0]() is not None
 
     def _tell_early(self) -> None:
-        """Losses that are kept, for who follows a run that goes on. The end tells how many there were."""
+        """Losses that are kept, for who follows a run that goes on. The end tells how many there were. Those whose
+        graph still has what a second pass needs may be kept for one: only the end knows of them."""
         self.early -= 1
         with DisableTorchFunction():
             self._find_kept()
             if self.kept is not None:
                 self.early = 0
-            self._tell_list()
+                if not self.kept[2]:
+                    self._tell_list()
 
     def _tell_list(self) -> None:
         if self.kept is None or self.kept[3] in self.needed:

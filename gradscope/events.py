@@ -759,6 +759,17 @@ class PickedTwice(Kind):
     varied = Field(_flag)  # not all calls had as many
 
 
+class ReplacedTable(Kind):
+    """This line took more entries out of a tensor than it has, and in its next calls out of what it had given itself in
+    the call before."""
+
+    __slots__ = ()
+    of = "replaced_table"
+    taken = Field(_count)  # entries along the first axis, in the first call
+    made = Field(_count)  # those of the result
+    calls = Field(_count)  # that took out of the result of the call before
+
+
 class SameMemory(Kind):
     """What this line subtracts or compares was in all its calls the same memory on both sides."""
 

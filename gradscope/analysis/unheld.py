@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.feeds import fed, feeding
 from gradscope.analysis.loop import since_filled, taken_for_itself
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.words import dotted
 from gradscope.analysis.writes import only_bounded
 from gradscope.events import Mode, ModuleCall, Step
-from gradscope.model import Optimizer, Parameter
+from gradscope.model import Optimizer, Parameter, Site
 from gradscope.store import Trace
 
 Left = tuple[list[Parameter], list[Parameter], list[Parameter]]
@@ -115,6 +116,32 @@ def taken_over(trace: Trace, p: Parameter) -> Parameter | None:
         if other.optimizers and other.shape == p.shape and readers[other.id][1] < readers[p.id][0]:
             return other
     return None
+
+
+def made_in_forward(parameters: Iterable[Parameter], optimizer: Optimizer) -> Site | None:
+    """The line that made all of these, where it ran for the first time in a module's call after the optimizer had
+    been made: sites are numbered as they come up."""
+    places: dict[tuple[str, int], Site] = {}
+    for p in parameters:
+        if p.site is None or optimizer.site is None or p.site.id < optimizer.site.id:
+            return None
+        if not p.site.under("torch/nn/modules/module.py"):
+            return None
+        places[p.site.user.location()] = p.site.user
+    return next(iter(places.values())) if len(places) == 1 else None
+
+
+def name_where_read(trace: Trace, p: Parameter) -> str:
+    """`model.quant1.s` for the parameter that `self.s` was when it was made, by the module in whose call it is first
+    read; its name where there is none."""
+    first, _, attribute = p.name.rpartition(".")
+    for graph in trace.graphs if first == "self" else ():
+        for op in graph.ops:
+            module = trace.modules.get(op.module) if op.module is not None else None
+            if module is not None and any(graph.values[index].parameter == p.id for index in op.inputs):
+                root = trace.modules[module.root].name
+                return dotted(root, f"{module.path}.{attribute}") if root else p.name
+    return p.name
 
 
 _Operand = tuple[int, tuple[str, int], int]  # module, the user's line, and the place among the inputs

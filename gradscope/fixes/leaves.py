@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import MAKERS
@@ -149,3 +150,41 @@ def joined(trace: Trace, site: Site, graph: Graph, cut: Op, made: int) -> tuple[
         return "", ()
     new = f"torch.{function}({here.file.text(given)})"
     return new, here.replace(node, new)
+
+
+def made_in_init(trace: Trace, made: Site, shapes: set[tuple[int, ...]]) -> tuple[str, tuple[Edit, ...]]:
+    """The target of `self.s = nn.Parameter(…)` at `made` and, for a single number, the edits that make it at the end
+    of `__init__` and write the value in place here. shapes: of all that the line has made."""
+    here = Source(trace, made.path)
+    statement, call = here.file.statement(made), here.file.at(made)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call:
+        return "", ()
+    target = ast.unparse(statement.targets[0])
+    if not isinstance(call, ast.Call) or called_name(call) != "Parameter" or not target.startswith("self."):
+        return "", ()
+    holder = next((node for node in here.file.above(statement) if isinstance(node, ast.ClassDef)), None)
+    begin = next((f for f in holder.body if _is_init(f)), None) if holder is not None else None
+    one = shapes == {()} and len(call.args) == 1 and not call.keywords and "torch" in here.file.imported
+    if holder is None or begin is None or not one or _asked_about(holder, target):
+        return target, ()
+    last = begin.body[-1]
+    first = here.after(last, f"{target} = {ast.unparse(call.func)}(torch.ones(()))")
+    under = here.under(statement, "with torch.no_grad():")
+    value = here.replace(statement, f"{target}.copy_({here.file.text(call.args[0])})")
+    return target, first + under + value if first and under and not isinstance(last, ast.Return) else ()
+
+
+def _is_init(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and node.name == "__init__"
+
+
+def _asked_about(holder: ast.ClassDef, target: str) -> bool:
+    """Whether a class assigns an attribute at another place too, or asks whether it is there."""
+    nodes, name = list(ast.walk(holder)), target.removeprefix("self.")
+    named = [node for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node) == target]
+    asked = any(
+        isinstance(node, ast.Compare) and not {*map(id, ast.walk(node))}.isdisjoint(map(id, named))
+        for node in nodes
+    )
+    text = any(isinstance(node, ast.Constant) and node.value == name for node in nodes)
+    return asked or text or sum(isinstance(node.ctx, ast.Store) for node in named) != 1

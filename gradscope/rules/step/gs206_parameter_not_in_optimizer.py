@@ -4,8 +4,8 @@ Why: an optimizer changes only the parameters that it was given. The rest of the
 gets gradients at every backward and keeps its initial values.
 
 Fix: give the optimizer all parameters (`model.parameters()`), also those of layers that
-were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
-freeze it with `requires_grad_(False)`, which also saves the work.
+were added later (`optimizer.add_param_group`); make in `__init__` what the first `forward` makes; where the part is
+meant to stay as it is, freeze it with `requires_grad_(False)`, which also saves the work.
 
 A note only where a whole model works on what a trained one gives it (it may be there to judge), where the
 program puts this part alone into evaluation mode, and where it leaves these layers out by their names.
@@ -24,7 +24,16 @@ from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.unheld import left_behind, left_out, made_too_soon, nearest, put_into_eval, taken_over
+from gradscope.analysis.unheld import (
+    left_behind,
+    left_out,
+    made_in_forward,
+    made_too_soon,
+    name_where_read,
+    nearest,
+    put_into_eval,
+    taken_over,
+)
 from gradscope.analysis.words import (
     dotted,
     listed,
@@ -40,6 +49,7 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, Mode
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
+from gradscope.fixes.leaves import made_in_init
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -131,6 +141,10 @@ def _loose(trace: Trace) -> Iterator[Finding]:
         if not mine:
             continue
         optimizer, names = nearest(trace, stepped, list(mine.values())), parameter_names(trace, mine)
+        made = made_in_forward(mine.values(), optimizer)
+        if made is not None:
+            yield _made_in_forward(trace, list(mine.values()), optimizer, made, site)
+            continue
         count = max(p.passes for p in mine.values())
         yield Finding(
             message=f"{names} {'gets' if len(mine) == 1 else 'get'} gradients but no optimizer holds"
@@ -145,6 +159,38 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             subjects=parameter_subjects(mine),
             since=since_pass(trace, mine),
         )
+
+
+def _made_in_forward(
+    trace: Trace, mine: list[Parameter], optimizer: Optimizer, made: Site, backward: Site
+) -> Finding:
+    """An `nn.Parameter` that the first call of its module makes, when the optimizer has its list."""
+    names = listed([f"`{name_where_read(trace, p)}`" for p in mine[:3]])
+    names += f" and {len(mine) - 3} more" if len(mine) > 3 else ""
+    one = len(mine) == 1
+    holder, given = optimizer_name(trace, optimizer.id), user(optimizer.site)
+    target, edits = made_in_init(trace, made, {p.shape for p in mine})
+    kept = f"`{target}.copy_(…)` under `torch.no_grad()`" if target else "`.copy_(…)` under `torch.no_grad()`"
+    return Finding(
+        message=f"{names} {'gets' if one else 'get'} gradients but no optimizer holds {'it' if one else 'them'}:"
+        f" `forward` makes {'it' if one else 'them'}, after {holder} was made",
+        cause=made,
+        cause_label=f"first runs when {holder} has its parameters",
+        effect=backward,
+        effect_label="computes gradients for it that nothing uses"
+        if one
+        else "computes gradients for them that nothing uses",
+        related=((given, "was given the parameters that there were then"),) if given else (),
+        seen=(
+            f"an `nn.Parameter` that got a gradient in {plural(max(p.passes for p in mine), 'pass')} and never"
+            " changed",
+        ),
+        fix=f"make {'it' if one else 'them'} in `__init__` and write the first values in place here ({kept}, in place"
+        f" of {located(trace, made)}), or call the model once before {holder} is made ({where(optimizer.site)})",
+        edits=edits,
+        subjects=parameter_subjects(p.id for p in mine),
+        since=since_pass(trace, (p.id for p in mine)),
+    )
 
 
 def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backward: Site) -> Finding:
@@ -185,6 +231,9 @@ def _finding(
     verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
     other = _holds_the_same(trace, optimizer)
     name, place = optimizer_name(trace, optimizer.id), where(optimizer.site)
+    made = made_in_forward(left, optimizer)
+    if made is not None:
+        return _layer_made_in_forward(trace, left, optimizer, made, subject)
     return Finding(
         message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
         cause=optimizer.site.user if optimizer.site else None,
@@ -209,6 +258,32 @@ def _finding(
             )
         )
         or made_of_all(trace, optimizer, backward, left),
+        subjects=parameter_subjects(p.id for p in left),
+        since=since_pass(trace, (p.id for p in left)),
+    )
+
+
+def _layer_made_in_forward(
+    trace: Trace, left: list[Parameter], optimizer: Optimizer, made: Site, subject: str
+) -> Finding:
+    """What the first call of the model puts into it, when the optimizer has its list."""
+    holder, given = optimizer_name(trace, optimizer.id), user(optimizer.site)
+    several = " and `" in subject
+    return Finding(
+        message=f"{subject} {'get' if several else 'gets'} gradients but {'are' if several else 'is'} in no optimizer:"
+        f" `forward` makes {'them' if several else 'it'}, after {holder} was made",
+        cause=made,
+        cause_label=f"first runs when {holder} has its parameters",
+        effect=_backward(trace, left),
+        effect_label="computes gradients that nothing uses",
+        related=((given, "was given the parameters that there were then"),) if given else (),
+        seen=(
+            f"{plural(len(left), 'parameter')} that no step changed, with a gradient in"
+            f" {max(p.passes for p in left)} of the run's backward passes",
+            *_measured(trace, left),
+        ),
+        fix=f"make {'them' if several else 'it'} in `__init__`, in place of {located(trace, made)}, or call the model"
+        f" once before {holder} is made ({where(optimizer.site)})",
         subjects=parameter_subjects(p.id for p in left),
         since=since_pass(trace, (p.id for p in left)),
     )

@@ -372,3 +372,132 @@ def bad_both_optimizers_of_the_discriminator() -> None:
         opt_g.zero_grad()
         judge(fake).mean().neg().backward()  # effect: GS206
         opt_g.step()
+
+
+def bad_step_size_made_by_the_first_forward() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Quantizer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.begun = False
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if not self.begun:
+                self.size = nn.Parameter(x.detach().abs().mean())  # cause: GS206
+                self.begun = True
+            return torch.tanh(x / self.size) * self.size
+
+    model = nn.Sequential(nn.Linear(3, 4), Quantizer(), nn.Linear(4, 4), Quantizer(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def bad_gains_of_the_width_that_comes() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Gains(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_parameter("weight", None)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.weight is None:
+                self.weight = nn.Parameter(torch.ones(x.shape[-1]))  # cause: GS206
+            return x * self.weight
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), Gains(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(6):
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def bad_head_of_the_width_that_comes() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Linear(3, 4)
+            self.head: nn.Linear | None = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.relu(self.trunk(x)).flatten(1)
+            if self.head is None:
+                self.head = nn.Linear(x.shape[1], 1)  # cause: GS206
+            y: torch.Tensor = self.head(x)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_first_forward_before_the_optimizer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Gains(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_parameter("weight", None)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.weight is None:
+                self.weight = nn.Parameter(torch.ones(x.shape[-1]))
+            return x * self.weight
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), Gains(), nn.Linear(4, 1))
+    with torch.no_grad():
+        model(torch.randn(2, 3))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(6):
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_given_to_the_optimizer_once_it_is_there() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Gains(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_parameter("weight", None)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.weight is None:
+                self.weight = nn.Parameter(torch.ones(x.shape[-1]))
+            return x * self.weight
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), Gains(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 3)) - 1).pow(2).mean()
+        if step == 0:
+            opt.add_param_group({"params": [model[2].weight]})
+        loss.backward()
+        opt.step()

@@ -746,6 +746,19 @@ class ComparedLengths(Kind):
     varied = Field(_flag)  # the lengths of a call differed
 
 
+class AlikePlaces(Kind):
+    """Attention at this line was asked the same at all places of a sequence, in all its calls with gradients on that
+    were looked at."""
+
+    __slots__ = ()
+    of = "alike_places"
+    calls = Field(_count)  # that were looked at
+    lengths = Field(_ids)  # of the sequences
+    apart = Field(_known)  # the largest difference between two places
+    most = Field(_known)  # the largest number of what it was asked
+    losses = Field(_ids)  # sites that compare with a target which differs along an axis of such a length
+
+
 class PickedTwice(Kind):
     """Integers of zeros and ones, as many as there are rows, were the index of this line in all its calls."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.analysis.gradients import gradients
+from gradscope.analysis.gradients import Fill, gradients
 from gradscope.analysis.leaks import Leak, leaks, where_parted
 from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import names_of
@@ -106,6 +106,8 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
     optimizer = events[0].optimizer
     own = own_pass(trace, events[0], effect)
     clear = effect if own is None else own
+    several = _adds_up(trace, events[0])
+    when = "before the first run of" if several else "before"
     return Finding(
         message=f"{names}: the step uses old gradients added to new ones, nothing cleared them in between",
         cause=cause,
@@ -114,15 +116,15 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
         effect_label="adds to the gradients that were used already",
         related=(
             *((site, "uses the sum") for site in dict.fromkeys(uses)),
-            *([(own, "the pass of this step: adds its gradient to those")] if own is not None else ()),
+            *([(own, "the first pass of this step: adds its gradient to those")] if own is not None else ()),
         ),
         seen=tuple(measured(trace, events)),
-        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear))} once per step, before"
+        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear))} once per step, {when}"
         f" {code(trace, clear, '`backward()`')} ({where(clear)})"
         if optimizer is not None
         else f"clear the gradients after {located(trace, cause, 'the update')}: {by_hand(trace, cause)}",
         count=sum(event.count for event in events),
-        edits=zeroed(trace, cause, effect, own),
+        edits=() if several and own is not None else zeroed(trace, cause, effect, own),
         subjects=parameter_subjects(ids),
         since=_since(trace, events[0]),
     )
@@ -148,15 +150,33 @@ def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
 
 
 def own_pass(trace: Trace, use: StaleUsed, effect: Site | None) -> Site | None:
-    """The first pass of the step that used the sum, where an earlier one, made for another optimizer's
-    step, began it: cleared before that one, its gradients would still be among those used."""
-    ids = set(use.parameters)
-    passes = [
-        event.site.user
-        for event in trace.of(Backward)
-        if event.segment == use.segment and ids & set(event.filled)
-    ]
-    return passes[0] if passes and effect not in passes else None
+    """The first pass of the step that used the sum, where another one is said to have added to it: cleared before
+    an earlier one, made for another optimizer's step, its gradients would still be among those used; before a later
+    one those of the first would be lost."""
+    passes = [fill.event.site.user for fill in _own_fills(trace, use)]
+    if not passes:
+        ids = set(use.parameters)
+        events = (event for event in trace.of(Backward) if event.segment == use.segment)
+        passes = [event.site.user for event in events if ids & set(event.filled)]
+        return passes[0] if passes and effect not in passes else None
+    return passes[0] if passes[0] != effect else None
+
+
+def _own_fills(trace: Trace, use: StaleUsed) -> list[Fill]:
+    """The passes since the optimizer's last step, in order, that filled nothing but what it holds."""
+    known = trace.optimizers.get(use.optimizer) if use.optimizer is not None else None
+    held = set(known.parameters) if known is not None else set[int]()
+    turns = (turn for turn in gradients(trace).turns if turn.step.segment == use.segment)
+    turn = next((turn for turn in turns if turn.step.optimizer == use.optimizer), None)
+    return [fill for fill in turn.fills if fill.parameters <= held] if turn is not None else []
+
+
+def _adds_up(trace: Trace, use: StaleUsed) -> bool:
+    """Whether the line of the step's first pass runs several times for one step: cleared before it, all but the last
+    would be lost."""
+    fills = _own_fills(trace, use)
+    first = [fill for fill in fills if fill.line == fills[0].line]
+    return len(first) > 1 or any(fill.times > 1 for fill in first)
 
 
 def argument(trace: Trace, effect: Site | None) -> str:

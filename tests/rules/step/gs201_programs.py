@@ -341,3 +341,58 @@ def good_left_behind_and_zeroed_by_hand() -> None:
         for p in critic.parameters():
             if p.grad is not None:
                 p.grad.detach().zero_()
+
+
+def bad_critic_of_two_passes_never_cleared() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_g = torch.optim.Adam(maker.parameters(), lr=1e-3)
+    opt_d = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(6):
+        nn.functional.softplus(-critic(torch.randn(4, 3) + 1)).mean().backward()
+        fake = maker(torch.randn(4, 2))
+        nn.functional.softplus(critic(fake.detach())).mean().backward()
+        opt_d.step()  # cause: GS201
+        opt_g.zero_grad()
+        nn.functional.softplus(-critic(fake)).mean().backward()  # effect: GS201
+        opt_g.step()
+
+
+def bad_critic_of_several_small_passes_never_cleared() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_g = torch.optim.Adam(maker.parameters(), lr=1e-3)
+    opt_d = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(6):
+        for _ in range(3):
+            fake = maker(torch.randn(4, 2)).detach()
+            (critic(fake).mean() / 3 - critic(torch.randn(4, 3)).mean() / 3).backward()
+        opt_d.step()  # cause: GS201
+        opt_g.zero_grad()
+        (-critic(maker(torch.randn(4, 2))).mean()).backward()  # effect: GS201
+        opt_g.step()
+
+
+def good_critic_of_two_passes_cleared_before_the_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_g = torch.optim.Adam(maker.parameters(), lr=1e-3)
+    opt_d = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(6):
+        opt_d.zero_grad()
+        nn.functional.softplus(-critic(torch.randn(4, 3) + 1)).mean().backward()
+        fake = maker(torch.randn(4, 2))
+        nn.functional.softplus(critic(fake.detach())).mean().backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        nn.functional.softplus(-critic(fake)).mean().backward()
+        opt_g.step()

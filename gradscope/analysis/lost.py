@@ -16,7 +16,7 @@ from gradscope.analysis.numbers import back_as, entered
 from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.events import Backward, ErrorRaised, Rooted, Step
-from gradscope.model import Op, Parameter, Site
+from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
 
@@ -234,7 +234,8 @@ def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
             return _made_to_require(known, leaf, op)
         if op.name not in MAKERS:
             return None
-        return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
+        exits = [o for o in graph.ops[: op.index] if o.name in EXITS]
+        return op.site.user, exits or (_asked(known, graph, op.index) if leaf in known.roots else [])
     parameter = known.parameter_of(leaf)
     if value.origin is not None or prod(value.shape) != 1 or (parameter is not None and parameter.optimizers):
         return None
@@ -248,6 +249,19 @@ def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
     return (taken[-1].site.user, taken[-1:]) if taken else None
 
 
+def _asked(known: Paths, graph: Graph, most: int) -> list[Op]:
+    """What Python was told by a comparison of a value with a graph, `if p > 0.5:`: the operations that have no
+    gradient, one for each line."""
+    found: dict[tuple[str, int], Op] = {}
+    for op in graph.ops[:most]:
+        if op.name != "__bool__" or op.site.user.location() in found:
+            continue
+        cut = next((o for o, _ in nearest_cuts(known, (graph.id, op.inputs[0]))), None)
+        if cut is not None and cut.cut == "nondifferentiable":
+            found[op.site.user.location()] = cut
+    return list(found.values())
+
+
 def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] | None:
     """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
     graph = known.graph(leaf[0])
@@ -257,5 +271,6 @@ def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] |
     if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
         return None
     before = [o for o in graph.ops[: op.index] if o.name in EXITS]
+    before = before or (_asked(known, graph, op.index) if leaf in known.roots else [])
     set_by = op.site if op.name == "Variable" else known.required(leaf)
     return (set_by.user, before) if set_by is not None and before else None

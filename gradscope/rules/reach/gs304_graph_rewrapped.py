@@ -79,6 +79,9 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     if not told:
         for made, parameters, before, loss in numbers_put_back(known):
             told.add(made.location())
+            if before and before[0].cut == "nondifferentiable":
+                yield _counted(trace, made, before, _finding(trace, known, made, parameters, loss))
+                continue
             put_back = _finding(trace, known, made, parameters, loss)
             words = put_back.fix if put_back.edits else _of_numbers(trace, made, before, put_back.fix)
             yield replace(put_back, fix=words)
@@ -207,6 +210,25 @@ def _of_numbers(trace: Trace, made: Site, before: list[Op], otherwise: str) -> s
         f"{quoted(ast.unparse(given))} is a plain number, which left the graph in {left}: "
         f"compute the loss from the tensors themselves, without {located(trace, made)}; a count of what is right or "
         "wrong has no gradient, so train on a smooth loss (cross entropy of the scores) and keep the count to look at"
+    )
+
+
+def _counted(trace: Trace, made: Site, asked: list[Op], found: Finding) -> Finding:
+    """The same where Python has counted what comparisons told it, and no value of a tensor was taken at all."""
+    first = asked[0].site.user
+    return replace(
+        found,
+        message=found.message.replace(
+            "was rewrapped into a new tensor", "is a new tensor, made of plain numbers"
+        ),
+        cause_label="a new leaf: a number, no history",
+        related=((first, "tells Python which it is: no gradient goes through a comparison"),),
+        why=f"{located(trace, first)} gives True or False, and what is counted by it is a number without a graph;"
+        " `requires_grad` makes a leaf of it, behind which there is nothing",
+        fix=f"compute the loss from the values that are compared in {located(trace, first)}, and leave out "
+        f"{located(trace, made)}: a count is the same for small changes, so train on something smooth (their distance"
+        " from the targets, or a cross entropy), and keep the count to look at",
+        edits=(),
     )
 
 

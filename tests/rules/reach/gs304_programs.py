@@ -425,3 +425,69 @@ def bad_losses_in_a_new_tensor() -> None:
         loss = (both / weights**2).sum() + weights.prod().log()
         loss.backward()  # effect: GS304
         opt.step()
+
+
+def bad_count_of_comparisons() -> None:  # fix: by hand
+    import math
+
+    import torch
+    from torch import nn
+
+    def counted(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        count = 0
+        for p, y in zip(outputs, labels, strict=True):
+            if (p > 0.5) == (y > 0.5):
+                count += 1
+            else:
+                count += 2
+        return torch.tensor(math.log10(count), requires_grad=True)  # cause: GS304
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss = counted(model(x)[:, 0], (x[:, 0] > 0).float())
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_hits_made_to_require_a_gradient() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(6, 4), torch.randint(0, 3, (6,))
+        wrong = 0
+        for row, label in zip(model(x), y, strict=True):
+            if row.argmax() != label:
+                wrong += 1
+        loss = torch.tensor(wrong / 6).requires_grad_()  # cause: GS304
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def good_comparisons_are_counted_beside() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        labels = (x[:, 0] > 0).float()
+        outputs = model(x)[:, 0]
+        weight = 1.0
+        for p, y in zip(outputs, labels, strict=True):
+            if (p > 0.5) != (y > 0.5):
+                weight += 0.1
+        loss = torch.tensor(weight) * nn.functional.binary_cross_entropy(outputs, labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

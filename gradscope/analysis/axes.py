@@ -370,8 +370,10 @@ def _moved(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> 
 
 def _indexed(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
     entries = op.extra.get("at", "t")
-    if entries.strip(":") == "t" and entries[0] == "t" and drawn(axes.known, op):
-        return (axes.shuffled(shape[0], op), *inputs[0][1:])
+    if entries[0] == "t" and set(entries[1:]) <= {":", "i"} and len(entries) <= len(inputs[0]):
+        rows = _rows(axes, op, inputs)
+        kept = [own for entry, own in zip(entries, inputs[0], strict=False) if entry == ":"]
+        return (rows, *kept, *inputs[0][len(entries) :]) if rows is not None else None
     if "t" in entries or entries.count(".") > 1:
         return None
     taken = len(entries) - entries.count("n") - entries.count(".")
@@ -390,6 +392,14 @@ def _indexed(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -
     return tuple(
         a if size_of(a) == n else axes.part(a, n) for a, n in zip(found, shape, strict=True) if a is not None
     )
+
+
+def _rows(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]]) -> Axis | None:
+    """The samples that a row of numbers takes out of a table, where their order means nothing."""
+    if drawn(axes.known, op):
+        return axes.shuffled(axes.known.graph(op.graph).values[op.inputs[1]].shape[0], op)
+    rows = inputs[1][0] if [len(own) for own in inputs[1:]] == [1] else ()
+    return rows if rows and axes.drawn(rows) is not None else None
 
 
 def _without(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:

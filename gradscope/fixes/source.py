@@ -75,6 +75,15 @@ class Source:
         """A statement of one line as it stands there; "" for a longer one."""
         return self.file.text(statement) if statement.lineno == statement.end_lineno else ""
 
+    def method(self, holder: ast.ClassDef, head: str, *body: str) -> Edits:
+        """Puts a method behind the others of a class; `head` is its name with its arguments."""
+        last = holder.body[-1]
+        indent = self._indent(last)
+        _, _, line, _ = self.file.span(last)
+        end = len(self.file.lines[line - 1]) + 1
+        text = f"\n\n{indent}def {head}:" + "".join(f"\n{indent}{self._unit()}{row}" for row in body)
+        return (Edit(self.path, line, end, line, end, text),)
+
     def remove(self, statement: ast.stmt | None) -> Edits:
         """Takes a statement out; `pass` stays where it was the only one of its block."""
         if statement is None or not self._alone(statement):

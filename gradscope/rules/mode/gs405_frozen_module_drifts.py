@@ -20,9 +20,9 @@ from gradscope.analysis.networks import updates_nobody_calls
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.stops import frozen_for_good
 from gradscope.analysis.words import located, numbers, source
-from gradscope.events import Drift, Mode
-from gradscope.fixes.calls import beside, line_after
-from gradscope.fixes.source import Source
+from gradscope.events import Backward, Drift, Mode
+from gradscope.fixes.calls import beside, in_method, line_after
+from gradscope.fixes.source import Source, is_name
 from gradscope.model import Edit, Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -92,7 +92,18 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
     switched = _switched(trace, events[0])
     trained = any(p.passes or p.steps for p in trace.parameters if p.module in {e.module for e in events})
-    if {e.module for e in events} <= known.members(part.id):
+    held = _held_by_another(trace, known, events[0])
+    related: tuple[tuple[Site, str], ...] = ()
+    if held is not None:
+        name, holder, put, edits = held
+        related = ((put, "puts it into training mode with all the rest"),)
+        message = f"`{name}` is frozen, but its running statistics move: {layers} ran in training mode"
+        fix = (
+            f"override `train` in `{holder}`, which puts all its parts into training mode: call"
+            f" `super().train(mode)`, then `{name}.eval()`, and return `self`; frozen parameters are not enough"
+        )
+        seen += _dropouts(trace, known, events[0])
+    elif {e.module for e in events} <= known.members(part.id):
         name = _name(trace, part, events[0])
         fix, edits = _back_in_eval(trace, site, switched, name, trained)
         message = f"{name} is frozen, but its running statistics move: {layers} ran in training mode"
@@ -103,12 +114,50 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
         message=message,
         cause=site,
         cause_label="called in training mode",
+        related=related,
         seen=(*seen, f"{at_least(trace, times, 'call')} in training mode from this line"),
         fix=fix,
         count=times,
         edits=edits,
         subjects=frozenset({("call", site.location())}),
     )
+
+
+def _held_by_another(
+    trace: Trace, known: Calls, event: Drift
+) -> tuple[str, str, Site, tuple[Edit, ...]] | None:
+    """`self.teacher`, the class whose method calls it so, the line that put all of it into training mode, and the
+    edits that have that class keep it in evaluation mode: where a `train()` of such a module came last, whose other
+    parts are trained. The layers were first called as a part of another model, so that no tree of modules shows them
+    there."""
+    here, site = Source(trace, event.site.user.path), event.site.user
+    call, statement = here.file.at(site), here.file.statement(site)
+    target = call.func if isinstance(call, ast.Call) else None
+    if statement is None or not isinstance(target, ast.Attribute) or not is_name(target.value):
+        return None
+    holder = next((node for node in here.file.above(statement) if isinstance(node, ast.ClassDef)), None)
+    switched = [mode for mode in trace.of(Mode) if mode.training and mode.segment <= event.segment]
+    module = trace.modules[switched[-1].module] if switched else None
+    if holder is None or module is None or module.cls != holder.name or not in_method(trace, site):
+        return None
+    if module.root == trace.modules[event.called].root or ast.unparse(target.value) != "self":
+        return None
+    ids = {p.id for p in trace.parameters if p.module in known.members(event.called)}
+    later = any(ids & set(e.filled) for e in trace.of(Backward) if e.segment >= switched[-1].segment)
+    own = any(isinstance(node, ast.FunctionDef) and node.name == "train" for node in holder.body)
+    if later or own:
+        return None
+    name = ast.unparse(target)
+    rest = ("super().train(mode)", f"{name}.eval()", "return self")
+    return name, holder.name, switched[-1].site.user, here.method(holder, "train(self, mode=True)", *rest)
+
+
+def _dropouts(trace: Trace, known: Calls, event: Drift) -> list[str]:
+    """What else training mode did in these calls."""
+    resting = {id for call in known.all for id in call.event.eval_layers if call.event.module == event.called}
+    ids = [id for id in known.members(event.called) if trace.modules[id].cls.startswith("Dropout")]
+    ids = [id for id in ids if id not in resting]
+    return [f"in the same calls in training mode: {known.layers(ids)}"] if ids else []
 
 
 def _back_in_eval(

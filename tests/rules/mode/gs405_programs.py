@@ -122,3 +122,91 @@ def good_momentum_encoder() -> None:
         with torch.no_grad():
             for s, f in zip(slow.parameters(), online.parameters(), strict=True):
                 s.mul_(0.9).add_(f, alpha=0.1)
+
+
+def bad_teacher_trained_by_itself_put_in_training_mode_with_the_student() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Distilled(nn.Module):
+        def __init__(self, student: nn.Module, teacher: nn.Module) -> None:
+            super().__init__()
+            self.student, self.teacher = student, teacher.requires_grad_(False)
+
+        def loss(self, x: torch.Tensor) -> torch.Tensor:
+            goal = self.teacher(x)  # cause: GS405
+            return nn.functional.mse_loss(self.student(x), goal)
+
+    teacher = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        nn.functional.cross_entropy(teacher(torch.randn(8, 4) + 1), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+    teacher.eval()
+    model = Distilled(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)), teacher)
+    opt = torch.optim.SGD(model.student.parameters(), lr=0.1)
+    model.train()
+    for _ in range(6):
+        opt.zero_grad()
+        model.loss(torch.randn(8, 4) + 1).backward()
+        opt.step()
+
+
+def good_holder_keeps_its_teacher_in_evaluation_mode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Distilled(nn.Module):
+        def __init__(self, student: nn.Module, teacher: nn.Module) -> None:
+            super().__init__()
+            self.student, self.teacher = student, teacher.requires_grad_(False)
+
+        def loss(self, x: torch.Tensor) -> torch.Tensor:
+            goal = self.teacher(x)
+            return nn.functional.mse_loss(self.student(x), goal)
+
+        def train(self, mode: bool = True) -> "Distilled":
+            super().train(mode)
+            self.teacher.eval()
+            return self
+
+    teacher = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        nn.functional.cross_entropy(teacher(torch.randn(8, 4) + 1), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+    teacher.eval()
+    model = Distilled(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)), teacher)
+    opt = torch.optim.SGD(model.student.parameters(), lr=0.1)
+    model.train()
+    for _ in range(6):
+        opt.zero_grad()
+        model.loss(torch.randn(8, 4) + 1).backward()
+        opt.step()
+
+
+def good_teacher_beside_the_module_that_is_put_in_training_mode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        nn.functional.cross_entropy(teacher(torch.randn(8, 4) + 1), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+    teacher.eval().requires_grad_(False)
+    student = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).train()
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 4) + 1
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x), teacher(x)).backward()
+        opt.step()

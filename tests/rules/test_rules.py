@@ -226,3 +226,11 @@ def test_a_divisor_that_is_zero_is_kept_away_from_it_before_all_its_quotients() 
     error = next(f for f in findings(program) if f.code == "GS701")
     assert "`(mean + 0.5) / spread`" in error.fix and "`(mean - 0.5) / spread`" in error.fix
     assert "before the first" in error.fix and "spread / 2" not in error.fix
+
+
+def test_an_evaluation_that_cuts_channels_apart_too_is_told_with_the_training() -> None:
+    from rules.numbers import gs736_programs
+
+    (found,) = (one for one in findings(gs736_programs.bad_evaluated_by_the_same_view) if one.code == "GS736")
+    assert len({edit.line for edit in found.edits}) == 2
+    assert [place.label for place in found.locations].count("cuts them so too") == 1

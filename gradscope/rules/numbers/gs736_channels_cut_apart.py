@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Straddle, axes
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -29,6 +29,7 @@ KINDS = ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg_pool")
 FIRST = {f"{kind}{rank}d" for kind in KINDS for rank in (1, 2, 3)}  # layers whose features lie along axis 1
 LAST = {"linear", "layer_norm"}  # along the last one
 CLASSES = {"cross_entropy", "nll_loss", "nll_loss_nd"}
+LARGEST = {"argmax", "max", "topk"}
 NORMALISING = {"softmax", "log_softmax"}
 
 
@@ -142,6 +143,50 @@ def _taken(known: Paths, found: Axes, view: Op, straddle: Straddle) -> Op | None
     return None
 
 
+def _elsewhere(trace: Trace, straddle: Straddle, layer: Op) -> list[Site]:
+    """Other lines that cut what this layer made in the same way, perhaps without gradients, and look for the largest of
+    the same axis: an evaluation."""
+    op, found = straddle.op, dict[tuple[str, int], Site]()
+    shape = trace.graph(op.graph).values[op.outputs[0]].shape
+    for graph in trace.graphs:
+        for other in graph.ops:
+            place = other.site.user
+            alike = other.name == op.name and other.inputs and other.outputs
+            if not alike or place.location() == op.site.user.location() or place.location() in found:
+                continue
+            taken, given = graph.values[other.inputs[0]].shape, graph.values[other.outputs[0]].shape
+            if taken[1:] != straddle.shape[1:] or given[1:] != shape[1:] or len(given) != len(shape):
+                continue
+            if _comes_from(graph, other.inputs[0], layer) and _looked_along(
+                graph, other.outputs[0], straddle.given
+            ):
+                found[place.location()] = place
+    return list(found.values())
+
+
+def _comes_from(graph: Graph, value: int, layer: Op) -> bool:
+    """Whether a value is what the layer made, with its axes as they were."""
+    for _ in range(64):
+        op = graph.maker(value)
+        if op is None or not op.inputs:
+            return False
+        alone = layer.module is None
+        same = op.site.user.location() == layer.site.user.location() if alone else op.module == layer.module
+        if op.name == layer.name and same:
+            return True
+        if op.name not in POINTWISE or op.name in VIEWS:
+            return False
+        value = op.inputs[0]
+    return False
+
+
+def _looked_along(graph: Graph, value: int, axis: int) -> bool:
+    rank = len(graph.values[value].shape)
+    ops = graph.consumers.get(value, ())
+    dims = [op.extra.get("dims") or [] for op in ops if op.name in LARGEST]
+    return any(len(found) == 1 and int(found[0]) % rank == axis for found in dims)
+
+
 def _features(op: Op, rank: int) -> int | None:
     """The axis that a call takes for features or classes."""
     if op.name in FIRST or op.name in CLASSES:
@@ -166,6 +211,8 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, layer: Op, taker: O
     order = (0, *rest, straddle.taken) if straddle.taken == 1 else (0, straddle.taken, *rest)
     move = "transpose(1, 2)" if len(taken) == 3 else f"permute{order}"
     new = f"{move}.reshape"
+    others = _elsewhere(trace, straddle, layer)
+    places = [op.site.user, *others]
     return Finding(
         message=f"{code(trace, op.site.user, f'`{op.name}`')} does not move the {size} features of {what}: it cuts the"
         f" elements anew, and each row of {size} holds places of a few features",
@@ -173,12 +220,16 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, layer: Op, taker: O
         cause_label=f"{taken} becomes {given}",
         effect=taker.site.user,
         effect_label=f"takes axis {straddle.given} for the {size} features",
-        related=((layer.site.user, f"makes {size} features along axis {straddle.taken}"),),
+        related=(
+            (layer.site.user, f"makes {size} features along axis {straddle.taken}"),
+            *((place, "cuts them so too") for place in others),
+        ),
         seen=(
             f"`{layer.name}` gave {taken} with its {size} features along axis {straddle.taken}; after the view"
             f" `{taker.name}` takes axis {straddle.given} of {given} for features, which is {size} long, too, and runs"
             " over parts of the other axes",
         ),
-        fix=f"move the axis first: `.{new}(…)` in {located(trace, op.site.user, f'`{op.name}`')}",
-        edits=renamed(trace, op.site.user, op.name, new),
+        fix=f"move the axis first: `.{new}(…)` in"
+        f" {listed([located(trace, place, f'`{op.name}`') for place in places])}",
+        edits=tuple(edit for place in places for edit in renamed(trace, place, op.name, new)),
     )

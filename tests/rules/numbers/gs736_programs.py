@@ -189,3 +189,43 @@ def good_image_from_a_vector() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
         opt.step()
+
+
+def bad_evaluated_by_the_same_view() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Conv1d(3, 4, 1)
+    opt = torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(3):
+        x, part = torch.randn(8, 3, 16), torch.randint(0, 4, (8, 16))
+        scores = torch.log_softmax(body(x), dim=1)
+        rows = scores.contiguous().view(-1, 4)  # cause: GS736
+        opt.zero_grad()
+        nn.functional.nll_loss(rows, part.view(-1)).backward()  # effect: GS736
+        opt.step()
+    with torch.no_grad():
+        scores = torch.log_softmax(body(torch.randn(6, 3, 16)), dim=1)
+        best = scores.contiguous().view(-1, 4).argmax(1)
+    assert best.shape == (96,)
+
+
+def good_both_moved_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Conv1d(3, 4, 1)
+    opt = torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(3):
+        x, part = torch.randn(8, 3, 16), torch.randint(0, 4, (8, 16))
+        scores = torch.log_softmax(body(x), dim=1)
+        rows = scores.transpose(1, 2).reshape(-1, 4)
+        opt.zero_grad()
+        nn.functional.nll_loss(rows, part.view(-1)).backward()
+        opt.step()
+    with torch.no_grad():
+        scores = torch.log_softmax(body(torch.randn(6, 3, 16)), dim=1)
+        best = scores.transpose(1, 2).reshape(-1, 4).argmax(1)
+    assert best.shape == (96,)

@@ -234,3 +234,10 @@ def test_an_evaluation_that_cuts_channels_apart_too_is_told_with_the_training() 
     (found,) = (one for one in findings(gs736_programs.bad_evaluated_by_the_same_view) if one.code == "GS736")
     assert len({edit.line for edit in found.edits}) == 2
     assert [place.label for place in found.locations].count("cuts them so too") == 1
+
+
+def test_the_mean_is_told_in_place_of_a_quantile_without_a_gradient() -> None:
+    from rules.reach import gs305_programs
+
+    (found,) = findings(gs305_programs.bad_median_of_the_weights_in_the_loss)
+    assert "`(weights * places).sum(-1) / weights.sum(-1)`" in found.fix

@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeGuard
 
+from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ZERO_GRADIENT
@@ -375,6 +376,29 @@ def _of_two_chances(trace: Trace, op: Op) -> int | None:
     return axis
 
 
+def _weighted_mean(trace: Trace, op: Op) -> str | None:
+    """`(weights * places).sum(-1) / weights.sum(-1)` where an index into the running sum of weights picks one of places
+    without a graph, which lie along the weights' last axis."""
+    graph = trace.graph(op.graph)
+    summed = graph.maker(op.inputs[0]) if op.inputs else None
+    if summed is None or summed.name != "cumsum" or not summed.inputs:
+        return None
+    weights = graph.values[summed.inputs[0]]
+    todo, seen = list(op.outputs), set(op.outputs)
+    for value in todo:  # grows while it is walked
+        for reader in graph.consumers.get(value, ()):
+            if reader.name in ("gather", "take_along_dim") and reader.inputs[-1] == value:
+                places = graph.values[reader.inputs[0]]
+                names = [names_of(trace).name(graph, one.index) for one in (weights, places)]
+                if places.shape == weights.shape and not places.requires_grad and all(names):
+                    return f"`({names[0]} * {names[1]}).sum(-1) / {names[0]}.sum(-1)`"
+            elif reader.name in POINTWISE:
+                new = [output for output in reader.outputs if output not in seen]
+                seen.update(new)
+                todo += new
+    return None
+
+
 def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)
@@ -398,4 +422,10 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
         return f"call {own} in place of {place}: it sends gradients back to the ranks{kept if 'gather' in name else ''}"
     if name in ("normal", "normal_"):
         return f"draw so that the gradient gets through: `mean + std * torch.randn_like(mean)` in place of {place}"
+    mean = _weighted_mean(trace, op) if name == "searchsorted" else None
+    if mean is not None:
+        return (
+            f"take the mean in place of the quantile that {place} looks up: {mean} has a gradient"
+            " to the weights"
+        )
     return f"put the loss on what goes into {place}, or write a straight-through estimator on purpose"

@@ -421,3 +421,41 @@ def bad_compared_and_printed() -> None:  # fix: by hand
         opt.step()
         weight.grad = None
         print(edge[0].item(), edge[1].item())
+
+
+def bad_median_of_the_weights_in_the_loss() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    field = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(field.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        places = torch.linspace(1, 4, 12).repeat(8, 1)
+        density, color = field(places.unsqueeze(-1)).unbind(-1)
+        weights = torch.softmax(density, dim=-1)
+        running = torch.cumsum(weights, dim=-1)
+        index = torch.searchsorted(running, torch.full((8, 1), 0.5)).clamp(max=11)  # cause: GS305
+        depth = torch.gather(places, 1, index).squeeze(1)
+        loss = ((weights * color).sum(-1) - 0.5).pow(2).mean() + 0.1 * (depth - 2).abs().mean()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_mean_of_the_weights_in_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    field = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(field.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        places = torch.linspace(1, 4, 12).repeat(8, 1)
+        density, color = field(places.unsqueeze(-1)).unbind(-1)
+        weights = torch.softmax(density, dim=-1)
+        depth = (weights * places).sum(-1) / weights.sum(-1)
+        loss = ((weights * color).sum(-1) - 0.5).pow(2).mean() + 0.1 * (depth - 2).abs().mean()
+        loss.backward()
+        opt.step()

@@ -6,7 +6,16 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CASTS,
+    JOINING,
+    MULTIPLICATIONS,
+    PASSING,
+    SCALES,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
 from gradscope.model import Op, Site
@@ -17,6 +26,8 @@ RISING = {
     "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
 }  # fmt: skip
 NEGATIONS = {"neg", "__neg__"}
+SQUARES = {"pow", "__pow__", "square"}
+MOST = 2000  # values of a loss that are looked at for divergences
 DEEP = 30  # ops that are followed from a loss
 
 
@@ -51,6 +62,101 @@ def sole_part(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Part
             turned = op
         key, sign = tracked[0], sign * ways[0]
     return None
+
+
+@dataclass
+class Divergence:
+    """A divergence, which is never below 0, in a loss: the last call that makes it, and whether the loss rises (1) or
+    falls (-1) with it. `turned` is the first call that turns it round, `form` what it is of."""
+
+    op: Op
+    sign: int
+    turned: Op | None
+    form: str
+
+
+def divergences(known: Paths, event: Backward) -> list[Divergence]:
+    """The divergences among the terms that a pass begins with: of probabilities from a constant (`q * (q.log() - g)`,
+    `q * (k * q).log()`), and of a normal distribution from the standard one (`1 + v - m**2 - v.exp()`)."""
+    if event.call != "backward" or len(event.roots) != 1 or event.sense != 1 or event.weights:
+        return []
+    found: list[Divergence] = []
+    exponentials: dict[Key, Divergence] = {}
+    squares: set[int] = set()  # with which signs
+    plain: dict[Key, int] = {}
+    todo: list[tuple[Key, int, Op | None]] = [((event.graph, event.roots[0]), 1, None)]
+    seen = {todo[0][0]}
+    for key, sign, turned in todo:  # grows while it is walked
+        sources, op = known.sources(key)
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        plain[known.made(key)] = sign
+        if (
+            op is not None
+            and op.name in MULTIPLICATIONS
+            and len(tracked) == 2
+            and _from_constant(known, tracked)
+        ):
+            found.append(Divergence(op, sign, turned, "probabilities from a constant distribution"))
+        elif op is not None and op.name == "exp" and tracked:
+            form = "a normal distribution from the standard one"
+            exponentials[known.made(tracked[0])] = Divergence(op, sign, turned, form)
+        elif op is not None and (
+            op.name in SQUARES
+            or (op.name in MULTIPLICATIONS and len(op.inputs) == 2 and len(set(op.inputs)) == 1)
+        ):
+            squares.add(sign)
+        elif tracked and len(seen) < MOST:
+            ways = [1] * len(tracked) if op is None else senses(known.trace, op, tracked)
+            for source, way in zip(tracked, ways or (), strict=False):
+                if source not in seen:
+                    seen.add(source)
+                    todo.append((source, sign * way, op if way < 0 and turned is None else turned))
+    return found + [
+        one for key, one in exponentials.items() if one.sign in squares and plain.get(key) == -one.sign
+    ]
+
+
+def _from_constant(known: Paths, factors: list[Key]) -> bool:
+    """Whether one of both is a softmax, and the other the logarithm of that, less a constant."""
+    for one, other in (factors, factors[::-1]):
+        q = known.maker_behind(one, PASSING)
+        if q is None or q.name != "softmax":
+            continue
+        shifted = logged = False  # on the way back from the product
+        for _ in range(DEEP):
+            op = known.maker(other)
+            sources = [s for s in known.sources(other)[0] if known.graph(s[0]).values[s[1]].requires_grad]
+            if op is q:
+                return shifted
+            if op is None or len(sources) != 1:
+                break
+            if op.name == "log_softmax":
+                return shifted and sources[0] == known.made((q.graph, q.inputs[0]))
+            first = op.inputs[0] == sources[0][1]
+            if op.name in SUBTRACTIONS and (not first or op.name in ("rsub", "__rsub__")):
+                break
+            if op.name in SUMS:
+                shifted |= not logged  # what is added before the logarithm keeps that finite
+            elif op.name in SCALES:
+                shifted |= logged and _by_a_constant(known.trace, op)
+            elif op.name == "log":
+                logged = True
+            elif op.name not in PASSING | CASTS:
+                break
+            other = sources[0]
+    return False
+
+
+def _by_a_constant(trace: Trace, op: Op) -> bool:
+    """Whether probabilities are multiplied with the number of classes, or divided by those of a prior: not with what
+    is next to 1, `q * (1 - eps)`."""
+    node = trace.source_file(op.site.user.path).at(op.site.user)
+    if not isinstance(node, ast.BinOp):
+        return False
+    factor = plain_factor(trace, op)
+    if factor is not None:
+        return factor >= 2
+    return all(isinstance(side, ast.Name | ast.Attribute | ast.Subscript) for side in (node.left, node.right))
 
 
 def site_in(part: Part, event: Backward) -> Site:

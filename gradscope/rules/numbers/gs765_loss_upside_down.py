@@ -1,15 +1,16 @@
-"""The whole loss has the wrong sign: the steps make the network worse.
+"""The loss, or a divergence in it, has the wrong sign: the steps make the network worse.
 
 Why: an optimizer makes the loss smaller. A cross entropy with a minus before it, a log-probability of the right class
 (or a log-likelihood as a CRF gives it) without one, or an overlap (Dice, IoU) that is to be large is made smaller all
-the same: the numbers fall, often below zero without end, and the network learns to be wrong.
+the same: the numbers fall, often below zero without end, and the network learns to be wrong. A divergence is never
+below 0; with a minus before it the loss rewards a posterior that is far from its prior.
 
 Fix: `-log_probability.mean()`, `1 - dice`, and no minus before what `nn.functional` gives.
 
 Measured: the way from the loss to what it is made of, of which nothing else is a part, and which parameters the step
-changes. Silent on: terms beside others, scores that another network is to be misled by (all parameters that the loss
-comes from are stepped with it), weights and advantages that may be negative, optimizers with `maximize=True`, losses
-that another line trains the same parameters for.
+changes. Silent on: other terms beside others, scores that another network is to be misled by (all parameters that the
+loss comes from are stepped with it), weights and advantages that may be negative, optimizers with `maximize=True`,
+losses that another line trains the same parameters for.
 """
 
 import ast
@@ -19,7 +20,7 @@ from gradscope.analysis.gradients import Trained, Turn, gradients, trained_alone
 from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS, PASSING, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.schedules import goes_down
-from gradscope.analysis.senses import DEEP, NEGATIONS, Part, site_in, sole_part
+from gradscope.analysis.senses import DEEP, NEGATIONS, Divergence, Part, divergences, site_in, sole_part
 from gradscope.analysis.words import code, located, numbers, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -77,8 +78,14 @@ def loss_upside_down(trace: Trace) -> Iterator[Finding]:
             continue
         part = _part(known, event)
         wrong = _wrong(known, part, _losses(trace, event)) if part is not None else ""
-        if part is not None and wrong and _steps_all(known, event, one.turns[0]):
+        if not _steps_all(known, event, one.turns[0]):
+            continue
+        if part is not None and wrong:
             yield _finding(trace, event, part, wrong)
+            continue
+        for term in divergences(known, event):
+            if term.sign < 0:
+                yield _of_divergence(trace, event, term)
 
 
 def _alone(trace: Trace, one: Trained) -> bool:
@@ -210,6 +217,34 @@ def _finding(trace: Trace, event: Backward, part: Part, wrong: str) -> Finding:
             f"the loss is made of {code(trace, own, f'`{part.op.name}`')} alone and"
             f" {'falls' if part.sign < 0 else 'rises'} with it"
             + (f"; it went from {numbers(losses[0])} to {numbers(losses[-1])}" if losses else ""),
+        ),
+        fix=fix,
+        edits=edits,
+        count=event.count,
+        subjects=parameter_subjects(event.filled),
+    )
+
+
+def _of_divergence(trace: Trace, event: Backward, term: Divergence) -> Finding:
+    own = term.op.site.user
+    cause = term.turned.site.user if term.turned is not None else own
+    here = Source(trace, cause.path)
+    node = here.file.at(cause)
+    fix = f"turn the sign of the divergence in {located(trace, cause)}"
+    edits: Edits = ()
+    if isinstance(node, ast.UnaryOp) and term.turned is not None and term.turned.name in NEGATIONS:
+        fix = f"leave the minus of {located(trace, cause)} out"
+        edits = here.replace(node, here.file.text(node.operand))
+    return Finding(
+        message=f"the loss falls with the divergence of {term.form}, which is to be small: every step makes it larger",
+        cause=cause,
+        cause_label="turns the divergence round",
+        effect=event.site.user,
+        effect_label="goes down this loss",
+        related=((own, "part of the divergence"),) if own.location() != cause.location() else (),
+        seen=(
+            f"the divergence of {term.form} is never below 0, and the loss falls with it: its part"
+            f" {code(trace, own, f'`{term.op.name}`')} goes into the loss that way round",
         ),
         fix=fix,
         edits=edits,

@@ -232,3 +232,116 @@ def good_energy_of_what_is_drawn() -> None:
         loss = (model(drawn)[:, 0] - torch.logsumexp(model(seen), dim=1)).mean() - 1
         loss.backward()
         opt.step()
+
+
+def bad_divergence_of_codes_is_made_larger() -> None:
+    import math
+
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    data = torch.rand(64, 6).round()
+    encoder, decoder = nn.Linear(6, 12), nn.Linear(12, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for rows in torch.arange(64).split(16):
+        logits = encoder(data[rows]).view(-1, 3, 4)
+        q = torch.softmax(logits, dim=-1)
+        codes = F.gumbel_softmax(logits, tau=1.0).flatten(1)
+        kld = -torch.sum(q * (torch.log(q + 1e-20) - math.log(0.25)), dim=(1, 2)).mean()  # cause: GS765
+        loss = F.binary_cross_entropy_with_logits(decoder(codes), data[rows]) + kld
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def bad_normal_divergence_without_its_minus() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(64, 6)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for rows in torch.arange(64).split(16):
+        mean, variance = encoder(data[rows]).chunk(2, dim=1)
+        sample = mean + torch.randn_like(mean) * torch.exp(0.5 * variance)
+        near = nn.functional.mse_loss(decoder(sample), data[rows])
+        kld = 0.5 * torch.mean(1 + variance - mean.pow(2) - variance.exp())  # cause: GS765
+        opt.zero_grad()
+        (near + kld).backward()  # effect: GS765
+        opt.step()
+
+
+def good_normal_divergence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(64, 6)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for rows in torch.arange(64).split(16):
+        mean, variance = encoder(data[rows]).chunk(2, dim=1)
+        sample = mean + torch.randn_like(mean) * torch.exp(0.5 * variance)
+        near = -nn.functional.mse_loss(decoder(sample), data[rows])
+        bound = near + 0.5 * torch.mean(1 + variance - mean.pow(2) - variance.exp())
+        opt.zero_grad()
+        (-bound).backward()
+        opt.step()
+
+
+def good_codes_are_made_certain() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        q = model(x).softmax(1)
+        certain = -(q * torch.log(q + 1e-8)).sum(1).mean()
+        loss = nn.functional.cross_entropy(model(x), y) + 0.1 * certain
+        loss.backward()
+        opt.step()
+
+
+def good_divergence_from_a_constant() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        q = model(x).softmax(1)
+        loss = nn.functional.cross_entropy(model(x), y) + 0.1 * (q * torch.log(q * 3 + 1e-8)).sum(1).mean()
+        loss.backward()
+        opt.step()
+
+
+def good_entropy_as_a_share_of_the_largest() -> None:
+    import math
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        q = model(x).softmax(1)
+        certain = -(q * (torch.log(q * (1 - 1e-6) + 1e-8) / math.log(3))).sum(1).mean()
+        loss = nn.functional.cross_entropy(model(x), y) + 0.1 * certain
+        loss.backward()
+        opt.step()

@@ -343,6 +343,8 @@ class Rates(Kind):
     raised = Field(_count)  # turns that made the rate at least twice as large
     passes = Field(_count)  # over data loaders, in each of which it made several turns
     began = Field(_count)  # the first turn that changed the rates
+    low = Field(_number)  # the smallest rate that a turn came to
+    lowest = Field(_count)  # the first turn that came to it
 
 
 class Plateau(Kind):

@@ -182,7 +182,7 @@ class Schedulers(Hook):
                     "scheduler": number, "optimizer": turns.optimizer, "turns": turns.count, "high": turns.high,
                     "last": turns.last, "fell": turns.fell, "moved": turns.moved, "own": turns.own,
                     "settings": turns.settings, "raised": turns.raised, "passes": turns.passes,
-                    "began": turns.began,
+                    "began": turns.began, "low": turns.low, "lowest": turns.lowest,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
             if turns.given and turns.high > 0:
@@ -222,6 +222,8 @@ class Turns:
     last: float = 0.0
     fell: int = 0  # the turn from which on the rate was next to nothing
     began: int = 0  # the first turn that changed it
+    low: float = math.inf  # the smallest one
+    lowest: int = 0  # the turn that came to it
     moved: int = 0  # the last one
     own: float = 1.0  # how many times as large its own turns have made the rate
     raised: int = 0  # turns that made it at least twice as large
@@ -242,6 +244,8 @@ class Turns:
         if before and after:
             self.last = max(after)
             self.high = max(self.high, self.last, *before)
+            if self.last < self.low:
+                self.low, self.lowest = self.last, self.count
             self.moved = self.count if after != before else self.moved
             self.began = self.began or self.moved
             self.raised += self.last >= 2 * max(before)

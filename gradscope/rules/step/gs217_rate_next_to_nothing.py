@@ -6,8 +6,10 @@ time. One that is made for batches and stepped once per epoch never leaves its f
 
 Fix: call `scheduler.step()` once per what its settings count.
 
+The same of a cosine that is stepped on behind its end: it has no end, and brings the rate up again.
+
 A note where warm restarts come several times in each pass over a data loader, and it was gone through as many times as
-one period has turns: the period may have been counted in epochs.
+one period has turns: the period may have been counted in epochs. A note, too, where a cosine is on its second way up.
 Silent on: schedules that come down at the end of the run, as they are meant to; that were told where to end;
 that are stepped as often as their settings say; runs that an exception ended.
 """
@@ -23,6 +25,7 @@ from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Loader, Rates, SchedulerMade, Step
 from gradscope.fixes.calls import behind_their_loop
+from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -30,6 +33,7 @@ from gradscope.store import Trace
 MANY = 6  # turns of a schedule that tell its rhythm
 AGAIN = 3  # times that a cosine goes through its length
 RESTARTS = 3  # in each pass over a data loader
+RISEN = 0.05  # of what a rate had come down by, at the end of the run
 
 
 def bad() -> None:
@@ -85,6 +89,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         if maker is None or optimizer is None or not optimizer.steps or not settled(trace):
             continue
         wrong = _nothing(trace, event, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
+        wrong = wrong or _risen(trace, event, maker)
         wrong = wrong or _seldom(trace, event, optimizer.steps) or _restarts(trace, event, maker)
         if wrong is not None:
             yield Finding(
@@ -184,6 +189,48 @@ def _again(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wron
         fix,
         edits,
     )
+
+
+def _risen(trace: Trace, event: Rates, made: SchedulerMade) -> _Wrong | None:
+    """A cosine that has come down and was stepped on: at the end of the run the rate is up again."""
+    length, turns = event.settings.get("T_max", 0), event.turns
+    high, low, last = event.high, event.low, event.last
+    if made.cls != "CosineAnnealingLR" or not 0 < length < turns or turns < MANY or event.lowest != length:
+        return None
+    if high is None or low is None or last is None or low > high / 2 or last - low < RISEN * (high - low):
+        return None
+    new, edits = _as_long(trace, made, turns)
+    return _Wrong(
+        f"{_name(trace, event)} is stepped on behind its end: the learning rate comes up again before the run is over",
+        f"made for {length:g} steps of its own",
+        f"the learning rate of {optimizer_name(trace, event.optimizer)} went from {high:.3g} to {low:.3g} in"
+        f" {counted(event.lowest, 'step')} of the schedule, and up to {last:.3g} in the {turns - event.lowest:,} after",
+        f"let it come to its end with the run: {new}, as often as {located(trace, event.site.user, 'its step')}"
+        " runs; a warm-up before it takes a `LinearLR` of its own, both in a `SequentialLR`",
+        edits,
+        why="`CosineAnnealingLR` has no end: from `T_max` on it goes back up as it came down, and what was learned at"
+        " small rates is shaken up once more.",
+        severity="" if turns <= 2 * length else "note",
+    )
+
+
+def _as_long(trace: Trace, made: SchedulerMade, turns: int) -> tuple[str, tuple[Edit, ...]]:
+    """`T_max` as many as the turns were: where it is a part of another number, that number."""
+    site = made.site.user
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    given = (
+        [word.value for word in call.keywords if word.arg == "T_max"] if isinstance(call, ast.Call) else []
+    )
+    given += call.args[1:2] if isinstance(call, ast.Call) else []
+    plain = f"`T_max={turns}`"
+    if len(given) != 1:
+        return plain, ()
+    (length,) = given
+    if isinstance(length, ast.BinOp) and isinstance(length.op, (ast.Sub, ast.Div, ast.FloorDiv)):
+        whole = here.file.text(length.left)
+        return f"{plain}, or `{whole}` in place of `{here.file.text(length)}`", here.replace(length, whole)
+    return plain, here.replace(length, str(turns)) if isinstance(length, ast.Constant) else ()
 
 
 def _restarts(trace: Trace, event: Rates, made: SchedulerMade) -> _Wrong | None:

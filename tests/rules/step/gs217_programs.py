@@ -93,6 +93,71 @@ def good_cosine_over_the_whole_run() -> None:
             scheduler.step()
 
 
+def bad_cosine_shorter_by_the_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    def schedule(
+        opt: torch.optim.Optimizer, warm_up: int, total: int
+    ) -> torch.optim.lr_scheduler.LRScheduler:
+        return torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=total - warm_up)  # cause: GS217
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.AdamW(model.parameters(), lr=0.1)
+    scheduler = schedule(opt, 4, 12)
+    for _ in range(12):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()  # effect: GS217
+
+
+def bad_cosine_of_half_the_epochs() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 6, eta_min=0.01)  # cause: GS217
+    for _ in range(10):
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+        scheduler.step()  # effect: GS217
+
+
+def good_cosine_after_a_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedules = torch.optim.lr_scheduler
+    warm_up = schedules.LinearLR(opt, 0.1, total_iters=4)
+    cosine = schedules.CosineAnnealingLR(opt, T_max=8)
+    scheduler = schedules.SequentialLR(opt, [warm_up, cosine], milestones=[4])
+    for _ in range(12):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()
+
+
+def good_cosine_one_turn_too_many() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=12)
+    for _ in range(13):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()
+
+
 def bad_rate_written_at_every_step() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -93,6 +93,10 @@ def _pairs(raw: Any) -> tuple[tuple[int, float], ...]:
     return tuple((int(step), float(number)) for step, number in raw or ())
 
 
+def _rows(raw: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in raw or ())
+
+
 def _sizes(raw: Any) -> tuple[tuple[int, int], ...]:
     return tuple((int(one), int(other)) for one, other in raw or ())
 
@@ -1111,6 +1115,15 @@ class LoadOverwritten(Kind):
     of = "load_overwritten"
     parameters = Field(_ids)
     load = Field(_id)  # site of the `load_state_dict`
+
+
+class LoadedSum(Kind):
+    """States that were loaded were a sum of the module's own parameters before and of other models. The event's site is
+    the load."""
+
+    __slots__ = ()
+    of = "loaded_sum"
+    sums = Field(_rows)  # (step, factor of its own, factors of the others together, how many others)
 
 
 class Padding(Kind):

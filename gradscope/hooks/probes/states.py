@@ -53,6 +53,9 @@ class States(Hook):
             if wanted and self.recorder.mine():
                 try:
                     self._keep(state, sys._getframe(1))
+                    with aside():
+                        for follow in self.recorder.signals.state_made:
+                            follow(module)
                 except BaseException as error:
                     self.recorder.fault("noting a state", error)
             return state

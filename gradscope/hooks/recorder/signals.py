@@ -56,6 +56,7 @@ class Signals:
         self.optimizer_made: Signal[Any, int] = Signal()  # optimizer, its number
         self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many
         self.before_load: Signal[Any] = Signal()  # of a state into a module
+        self.state_made: Signal[Any] = Signal()  # module whose `state_dict()` was asked for
         self.after_load: Signal[Any, int] = Signal()  # module, site
         self.data_set: Signal[Any, Any, int] = Signal()  # `t.data = …`: tensor, its new data, site
         # -- ops

@@ -144,15 +144,16 @@ def readable(t: Any, most: int) -> bool:
     return can_be_asked(t, most) and t.is_cpu
 
 
-def few_of(t: Any) -> Any:
+def few_of(t: Any, most: int = 0) -> Any:
     """Copies of some elements of a tensor, from all over it (the first row of an embedding may be the padding's, which
-    never moves); None where they can't be read."""
+    never moves), `most` of them; None where they can't be read."""
     if t is None or not readable(t, sys.maxsize):
         return None
-    apart = max(1, t.numel() // FEW)
+    most = most or FEW
+    apart = max(1, t.numel() // most)
     apart += apart > 1 and not apart % 2  # seldom a divisor of the width: else all are of one column
     return (
-        t.detach().flatten()[::apart][:FEW].clone()
+        t.detach().flatten()[::apart][:most].clone()
     )  # no `with`: Ctrl-C before its end would leave its mode on
 
 

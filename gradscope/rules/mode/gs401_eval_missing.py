@@ -10,6 +10,8 @@ Fix: call `model.eval()` before evaluating and `model.train()` before training g
 Where a decoder that trains on another network's results is given something else, it draws samples: a warning, and a
 note where gradients are on.
 
+A note, too, where the same input is evaluated in evaluation mode before the next step: both are compared.
+
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
 (Monte Carlo dropout); results that a training loss uses; generators that draw samples;
 shape probes and forwards that only refresh running statistics.
@@ -19,9 +21,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.intent import milder, says_dropped
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
@@ -31,6 +35,8 @@ from gradscope.model import Finding, Site, place_of
 from gradscope.rules import rule
 from gradscope.source import LOOPS, SourceFile
 from gradscope.store import Trace
+
+BOTH = "the same input was evaluated in evaluation mode, too, with no step between: the two may be compared on purpose"
 
 
 def bad_validation_in_training_mode() -> None:
@@ -83,6 +89,8 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         severity = severity_of(known, call)
         if severity is None:
             continue
+        both = severity != "note" and in_both_modes(known, call)
+        severity = "note" if both else severity
         if bare_layer(known, call):
             region = known.region(call.event)
             group = (call.event.module, region.id if region is not None else None)
@@ -90,6 +98,8 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
                 continue  # another layer of the same evaluation
             told.add(group)
         found = _finding(trace, known, call, severity)
+        if both:
+            found = replace(found, seen=(*found.seen, BOTH))
         yield milder(found, says_dropped(trace, call.entry)) if severity == "warning" else found
 
 
@@ -174,6 +184,35 @@ def severity_of(known: Calls, call: Call) -> str | None:
     if draws or (samples and call.event.grad):
         return "note"
     return "warning" if by_turns or samples else "error"
+
+
+def in_both_modes(known: Calls, call: Call) -> bool:
+    """Whether each evaluation from this line is made once more in evaluation mode, of the same input, before a step:
+    the two modes are compared. One that trains on behind it was not switched."""
+    given = _given(known, call.event)
+    again, open_ = False, False
+    for _, event in in_order(known.trace):
+        if isinstance(event, Step) and open_:
+            return False
+        if (
+            not isinstance(event, ModuleCall)
+            or event.graph < 0
+            or known.called(event) != known.called(call.event)
+        ):
+            continue
+        if event.training:
+            open_ = open_ or (
+                event.site.user.location() == call.event.site.user.location() and not event.grad
+            )
+        elif open_ and not event.train_layers and given and _given(known, event) == given:
+            again, open_ = True, False
+    return again and not open_
+
+
+def _given(known: Calls, event: ModuleCall) -> set[tuple[int, int]]:
+    """What a call was given, as it was made."""
+    size = len(known.paths.graph(event.graph).values)
+    return {known.paths.made((event.graph, i)) for i in event.inputs if i < size}
 
 
 def bare_layer(known: Calls, call: Call) -> bool:

@@ -314,3 +314,45 @@ def bad_decoder_that_is_evaluated() -> None:
     with torch.no_grad():  # effect: GS401
         x = torch.randn(16, 6)
         print(nn.functional.mse_loss(decoder(encoder(x)), x).item())  # cause: GS401
+
+
+def good_both_modes_compared() -> None:
+    import torch
+    from torch import nn
+
+    def error(model: nn.Module, x: torch.Tensor) -> float:
+        with torch.no_grad():
+            return float(model(x).pow(2).mean())
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(16, 4)).pow(2).mean().backward()
+        opt.step()
+    held_out = torch.randn(32, 4)
+    by_batch = error(model, held_out)
+    model.eval()
+    print(by_batch, error(model, held_out))
+
+
+def bad_validated_in_training_mode_until_the_end() -> None:
+    import torch
+    from torch import nn
+
+    def error(model: nn.Module, x: torch.Tensor) -> float:
+        with torch.no_grad():  # effect: GS401
+            return float(model(x).pow(2).mean())  # cause: GS401
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    held_out = torch.randn(32, 4)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(16, 4)).pow(2).mean().backward()
+        opt.step()
+        print(error(model, held_out))
+    model.eval()
+    print(error(model, held_out))

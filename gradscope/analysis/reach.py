@@ -284,6 +284,14 @@ class Paths:
         found = [one for name in names for one in self._used_calls.get(name, ())]
         return [(key, op) for _, key, op in sorted(found, key=itemgetter(0))]
 
+    def readers(self, key: Key) -> list[Op | None]:
+        """The calls on the way to a loss that read a value; None for another graph that goes on with it."""
+        found: dict[int, Op | None] = {}
+        for result, op in self.used.feeds.get(key, ()):
+            here = op is not None and result[0] == key[0]
+            found[op.index if here and op is not None else -1] = op if here else None
+        return list(found.values())
+
     @cached_property
     def feeding(self) -> dict[int, list[Key]]:
         """Parameter id → its values among those that a loss was computed from."""

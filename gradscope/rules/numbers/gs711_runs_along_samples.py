@@ -110,7 +110,7 @@ def _pick(known: Paths, found: Axes, run: Run) -> Pick | None:
             continue
         if (graph.id, value) in known.roots:
             return None
-        for op in _readers(known, graph, value):
+        for op in known.readers((graph.id, value)):
             if op is None:
                 return None
             if _is_pick(found, graph, op, value, run):
@@ -123,14 +123,6 @@ def _pick(known: Paths, found: Axes, run: Run) -> Pick | None:
             seen.update(given)
     loss = _loss(known, found, graph, picks[0].outputs, run) if len(picks) == 1 else None
     return Pick(picks[0], loss) if loss is not None else None
-
-
-def _readers(known: Paths, graph: Graph, value: int) -> list[Op | None]:
-    """The calls that a loss depends on that read a value; None for another graph that goes on with it."""
-    found: dict[int, Op | None] = {}
-    for key, op in known.used.feeds.get((graph.id, value), ()):
-        found[op.index if op is not None and key[0] == graph.id else -1] = op if key[0] == graph.id else None
-    return list(found.values())
 
 
 def _is_pick(found: Axes, graph: Graph, op: Op, value: int, run: Run) -> bool:
@@ -154,7 +146,7 @@ def _loss(known: Paths, found: Axes, graph: Graph, values: Iterable[int], run: R
     todo = list(values)
     seen = set(todo)
     for value in todo:  # grows while it is walked
-        for op in _readers(known, graph, value):
+        for op in known.readers((graph.id, value)):
             if op is None:
                 continue
             if op.name in LOSSES and len(op.inputs) > 1 and op.inputs[0] == value:

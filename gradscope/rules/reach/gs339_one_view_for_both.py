@@ -120,7 +120,7 @@ def one_view_for_both(trace: Trace) -> Iterator[Finding]:
 
 
 def _same(known: Paths, graph: Graph, whole: int) -> _Same | None:
-    readers = _readers(known, graph, whole)
+    readers = known.readers((graph.id, whole))
     if None in readers or (graph.id, whole) in known.roots:
         return None
     cuts = sorted((op for op in readers if op is not None), key=lambda op: op.index)
@@ -148,7 +148,7 @@ def _taken_twice(known: Paths, graph: Graph, whole: int, cut: Op) -> _Same | Non
     if len(used) != 1 or len(cut.outputs) < 2:
         return None
     part = used[0]
-    readers = [op for op in _readers(known, graph, part) if op is not None and op.outputs]
+    readers = [op for op in known.readers((graph.id, part)) if op is not None and op.outputs]
     for place, one in enumerate(readers):
         if one.name in JOINING and one.inputs.count(part) > 1:
             return _Same(whole, part, (cut,), one)
@@ -163,14 +163,6 @@ def _taken_twice(known: Paths, graph: Graph, whole: int, cut: Op) -> _Same | Non
     return None
 
 
-def _readers(known: Paths, graph: Graph, value: int) -> list[Op | None]:
-    """The calls on the way to a loss that read a value; None for another graph that goes on with it."""
-    found: dict[int, Op | None] = {}
-    for key, op in known.used.feeds.get((graph.id, value), ()):
-        found[op.index if op is not None and key[0] == graph.id else -1] = op if key[0] == graph.id else None
-    return list(found.values())
-
-
 def _ways(known: Paths, graph: Graph, start: list[int]) -> dict[int, tuple[str, ...]]:
     """What is made of a value alone, by the operators that made it; those that only turn it are left out."""
     found: dict[int, tuple[str, ...]] = dict.fromkeys(start, ())
@@ -178,7 +170,7 @@ def _ways(known: Paths, graph: Graph, start: list[int]) -> dict[int, tuple[str, 
     for value in todo:  # grows while it is walked
         if len(found[value]) >= FAR:
             continue
-        for op in _readers(known, graph, value):
+        for op in known.readers((graph.id, value)):
             if op is None or len(set(op.inputs)) != 1 or not op.outputs or op.outputs[0] in found:
                 continue
             found[op.outputs[0]] = found[value] if op.name in TURNING else (*found[value], op.name)
@@ -194,7 +186,7 @@ def _meeting(
         op
         for value in one
         if value not in other
-        for op in _readers(known, graph, value)
+        for op in known.readers((graph.id, value))
         if op is not None
         and op.name in MEETING
         and any(i in other and i not in one and other[i] == one[value] for i in op.inputs)

@@ -14,9 +14,8 @@ def bad_negatives_summed_before() -> None:
         positive = (v * context(near)).sum(dim=1)
         negative = torch.bmm(context(far), v.unsqueeze(2)).squeeze(2)
         summed = negative.sum(dim=1)  # cause: GS256
-        loss = -(
-            nn.functional.logsigmoid(positive) + nn.functional.logsigmoid(-summed)
-        ).mean()  # effect: GS256
+        both = nn.functional.logsigmoid(positive) + nn.functional.logsigmoid(-summed)  # effect: GS256
+        loss = -both.mean()
         opt.zero_grad()
         loss.backward()
         opt.step()

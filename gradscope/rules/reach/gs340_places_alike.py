@@ -49,7 +49,7 @@ THROUGH = (
 TELLS_APART = RECURRENT | RECURRENT_CELLS | (LAYERS - {"linear"}) | {"cumsum", "multinomial"}
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

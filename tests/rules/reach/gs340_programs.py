@@ -1,7 +1,7 @@
 """More programs of GS340: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_one_vector_repeated() -> None:  # fix: by hand
+def bad_one_vector_repeated() -> None:
     import torch
     from torch import nn
 
@@ -30,7 +30,7 @@ def bad_one_vector_repeated() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_the_same_token_everywhere() -> None:  # fix: by hand
+def bad_the_same_token_everywhere() -> None:
     import torch
     from torch import nn
 

@@ -16,19 +16,11 @@ EXAMPLES = sorted((ROOT / "examples").glob("ddp*.py"))
 MARK = re.compile(r"# (cause|effect): (GS\d{3})")
 
 
-ORDINARY = [("ddp_unused", False)]  # their ranks import torch anew, each
-
-
-@pytest.mark.slow
+@pytest.mark.nightly  # their ranks import torch anew, each
 @pytest.mark.parametrize(
     ("name", "fixed"),
     [
-        pytest.param(
-            path.stem,
-            fixed,
-            id=f"{path.stem}-{'fixed' if fixed else 'wrong'}",
-            marks=() if (path.stem, fixed) in ORDINARY else pytest.mark.nightly,
-        )
+        pytest.param(path.stem, fixed, id=f"{path.stem}-{'fixed' if fixed else 'wrong'}")
         for path in EXAMPLES
         for fixed in (False, True)
     ],

@@ -115,6 +115,7 @@ def test_a_thread_whose_loss_breaks_is_told_first() -> None:
         for turn in range(300):
             gate.wait()
             (weight * (float("nan") if k == 2 and turn == 5 else 1.0)).sum().backward()
+        gate.wait()  # one that ended before the last pass of another would leave the watch to that
 
     def program() -> None:
         threads = [threading.Thread(target=work, args=(k,), name=f"worker `{k}`\x1b") for k in range(3)]

@@ -195,6 +195,22 @@ class SourceFile:
         """The function that a node stands in."""
         return next((above for above in self.above(node) if isinstance(above, FUNCTIONS)), None)
 
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class that a node stands in."""
+        return next((above for above in self.above(node) if isinstance(above, ast.ClassDef)), None)
+
+    def written_between(self, site: Site, one: ast.expr, other: ast.expr) -> bool:
+        """Whether the function around `site` gives a name or an attribute that an expression reads another value
+        between two places of that expression."""
+        read = names_in(one) | {n.attr for n in ast.walk(one) if isinstance(n, ast.Attribute)}
+        low, high = sorted((one.lineno, other.lineno))
+        return any(
+            own_name(node) in read
+            and isinstance(getattr(node, "ctx", None), ast.Store)
+            and low <= getattr(node, "lineno", 0) <= high
+            for node in ast.walk(self.scope(site))
+        )
+
     def scope_of(self, node: ast.AST) -> ast.AST | None:
         """The function or lambda that a node stands in; the file where there is none."""
         return next((above for above in self.above(node) if isinstance(above, SCOPES)), self.tree)

@@ -185,7 +185,7 @@ class Axes(Pieces):
         """The axes of a value, as many as it has dimensions."""
         found = self._of.get(key)
         if found is None:
-            value = self.known.graph(key[0]).values[key[1]]
+            value = self.known.value(key)
             origin = self.known.made(key) if value.op is None and value.parameter is None else key
             found = self._of.get(origin) if origin != key else None
             if found is None or not _fits(found, value.shape):

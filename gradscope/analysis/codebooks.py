@@ -113,7 +113,7 @@ def _way(known: Paths, op: Op) -> list[Op]:
         onward = {
             target: by
             for target, by in known.used.feeds.get(key, ())
-            if by is not None and known.graph(target[0]).values[target[1]].requires_grad
+            if by is not None and known.value(target).requires_grad
         }
         if len(onward) != 1:
             return found

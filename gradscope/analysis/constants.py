@@ -185,7 +185,7 @@ def is_cut(known: Paths, root: Key) -> bool:
 
 def _ends(known: Paths, op: Op, key: Key, tracked: list[Key]) -> bool:
     """Whether the way back ends at this op, although something before it requires a gradient."""
-    return bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
+    return bool(tracked) and not known.value(key).requires_grad
 
 
 def _added_back(known: Paths, output: Key, before: list[Key]) -> bool:
@@ -221,7 +221,7 @@ def _carried_on(trace: Trace) -> set[Key]:
 
 def _learned(known: Paths, key: Key) -> bool:
     """Whether a single number is itself a part of what some pass goes through."""
-    value = known.graph(key[0]).values[key[1]]
+    value = known.value(key)
     return not value.shape and value.node is not None and (key[0], value.node) in known.reached.nodes
 
 
@@ -254,7 +254,7 @@ def _by(known: Paths, cut: Op, kind: str) -> Site:
 
 
 def _added(known: Paths, part: Key) -> Site:
-    value = known.graph(part[0]).values[part[1]]
+    value = known.value(part)
     return value.site.entry if value.site is not None else known.graph(part[0]).ops[value.op or 0].site.user
 
 

@@ -286,7 +286,7 @@ def cut_kind(trace: Trace, known: Paths, op: Op, output: Key) -> str:
 
 def _whole(known: Paths, output: Key) -> bool:
     """Whether the result holds integers or booleans (the indices of `max(dim)`)."""
-    return known.graph(output[0]).values[output[1]].dtype.startswith(("int", "uint", "bool"))
+    return known.value(output).dtype.startswith(("int", "uint", "bool"))
 
 
 def _left_torch(
@@ -471,7 +471,7 @@ def _further_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
         current = todo.popleft()
         if not all(_about_data(known, event) for event in known.roots.get(current, ())):
             return None
-        tracked = known.graph(current[0]).values[current[1]].requires_grad
+        tracked = known.value(current).requires_grad
         for target, op in known.used.feeds.get(current, ()):
             if op is not None and tracked and _loses(known, op, target):
                 first = first or (op, target)
@@ -483,7 +483,7 @@ def _further_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
 
 def _loses(known: Paths, op: Op, target: Key) -> bool:
     """Whether no gradient comes back through `op` from its result."""
-    value = known.graph(target[0]).values[target[1]]
+    value = known.value(target)
     return not value.requires_grad or (target[1] not in op.written and value.is_leaf)
 
 
@@ -491,7 +491,7 @@ def _first_cuts(known: Paths, key: Key) -> list[tuple[Op, Key]]:
     """The first ops on the ways from a parameter's value to a loss that pass no gradient, nearest first, but those
     that give indices last: where numbers go the other way, as those of `topk`, it is there that they are lost. Rather
     one whose result was made to require a gradient again: a `detach()` alone may be meant."""
-    if not known.graph(key[0]).values[key[1]].requires_grad:
+    if not known.value(key).requires_grad:
         return []
     seen = {key}
     todo = deque(seen)
@@ -500,7 +500,7 @@ def _first_cuts(known: Paths, key: Key) -> list[tuple[Op, Key]]:
         current = todo.popleft()
         for target, op in known.used.feeds.get(current, ()):
             if op is not None and _loses(known, op, target):
-                if known.graph(target[0]).values[target[1]].requires_grad and target in known.roots:
+                if known.value(target).requires_grad and target in known.roots:
                     return [(op, target)]
                 found.append((op, target))
             elif target not in seen:
@@ -527,7 +527,7 @@ def nearest(known: Paths, root: Key, ends: Callable[[Op, Key, list[Key]], bool])
     while todo:
         key = todo.popleft()
         sources, op = known.sources(key)
-        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        tracked = [s for s in sources if known.value(s).requires_grad]
         if op is not None and ends(op, key, tracked):
             yield op, key
             continue

@@ -355,10 +355,11 @@ def _join_values(
             flow.maker.append(ops.get(value.op) if value.op is not None else None)
             flow.value_node.append(None)
         elif flow.graph_of[at] is not graph:
-            if (
-                value.kind == "buffer" and flow.maker[at] is None
-            ):  # what made it is left out: it is what it is here
-                flow.values[at], flow.graph_of[at] = value, graph
+            if value.kind == "buffer" and flow.maker[at] is None:
+                flow.values[at], flow.graph_of[at] = (
+                    value,
+                    graph,
+                )  # what made it is left out: it is what it is here
             flow.taken_over.setdefault(at, []).append((graph.id, value.index))
         id = later.get((graph.id, value.index), value.parameter) if later else value.parameter
         if id is not None:

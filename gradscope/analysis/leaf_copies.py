@@ -43,7 +43,7 @@ def leaf_copies(trace: Trace, known: Paths) -> list[LeafCopy]:
 
 def _copy(known: Paths, event: Backward, value: int, filled: set[int]) -> LeafCopy | None:
     key = known.made((event.graph, value))
-    maker = known.graph(key[0]).values[key[1]].op
+    maker = known.value(key).op
     op = known.graph(key[0]).ops[maker] if maker is not None else None
     if op is None or op.name not in CASTS or len(op.inputs) != 1:
         return None

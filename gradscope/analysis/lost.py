@@ -138,7 +138,7 @@ def refused(trace: Trace) -> Iterator[tuple[ErrorRaised, Key]]:
 def behind(known: Paths, output: Key) -> frozenset[int]:
     """The parameters that lie behind a cut which gave `output`."""
     sources, _ = known.sources(output)
-    return known.reach(s for s in sources if known.graph(s[0]).values[s[1]].requires_grad).parameters
+    return known.reach(s for s in sources if known.value(s).requires_grad).parameters
 
 
 def _add_refused(trace: Trace, known: Paths, silent: dict[int, Parameter], ends: dict[int, End]) -> None:
@@ -182,7 +182,7 @@ def _leaf_behind(known: Paths, output: Key) -> Site | None:
             made = known.required(key) if key in known.roots else None
             return graph.ops[value.op].site if value.op is not None else made
         for target, _ in known.used.feeds.get(key, ()):
-            following = known.graph(target[0]).values[target[1]]
+            following = known.value(target)
             if target not in seen and following.is_leaf:
                 seen.add(target)
                 todo.append(target)

@@ -19,7 +19,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.words import plural
 from gradscope.events import Backward, RequiresGrad, Rooted, Step, Update
-from gradscope.model import Graph, Op, Parameter, Site
+from gradscope.model import Graph, Op, Parameter, Site, Value
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -118,6 +118,10 @@ class Paths:
             found = self._graphs[id] = self._load(id)
         return found
 
+    def value(self, key: Key) -> Value:
+        """The value with this key."""
+        return self.graph(key[0]).values[key[1]]
+
     def alike(self, loss: Rooted) -> int:
         """How many passes this one stands for: those from its line that filled the same gradients, also while
         sampling slept."""
@@ -165,7 +169,7 @@ class Paths:
     def made(self, key: Key) -> Key:
         """Where a value that was carried along from earlier graphs was made."""
         seen = {key}
-        while (origin := self.graph(key[0]).values[key[1]].origin) is not None and origin not in seen:
+        while (origin := self.value(key).origin) is not None and origin not in seen:
             if origin[1] >= len(self.graph(origin[0]).values):
                 break
             seen.add(origin)
@@ -204,10 +208,10 @@ class Paths:
         seen, todo = {key}, deque([key])
         while todo:
             at = todo.popleft()
-            if (at[0], self.graph(at[0]).values[at[1]].node) in nodes:
+            if (at[0], self.value(at).node) in nodes:
                 return at
             for source in self.sources(at)[0]:
-                if source not in seen and self.graph(source[0]).values[source[1]].requires_grad:
+                if source not in seen and self.value(source).requires_grad:
                     seen.add(source)
                     todo.append(source)
         return None
@@ -297,7 +301,7 @@ class Paths:
         """Parameter id → its values among those that a loss was computed from."""
         found: dict[int, list[Key]] = {}
         for key in self.used.order:
-            if self.graph(key[0]).values[key[1]].is_leaf:
+            if self.value(key).is_leaf:
                 parameter = self.parameter_of(key)
                 if parameter is not None:
                     found.setdefault(parameter.id, []).append(key)

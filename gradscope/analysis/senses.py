@@ -44,12 +44,12 @@ class Part:
 def sole_part(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Part | None:
     """The one call that a pass begins behind, past all that only turns, shifts and averages it, and for which `ends`
     does not hold; None where several are added up."""
-    if event.call != "backward" or len(event.roots) != 1 or event.sense != 1 or event.weights:
+    if not _is_plain(event):
         return None
     key, sign, turned = (event.graph, event.roots[0]), 1, None
     for _ in range(DEEP):
         sources, op = known.sources(key)
-        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        tracked = [s for s in sources if known.value(s).requires_grad]
         if op is None:
             if len(tracked) != 1:
                 return None
@@ -62,6 +62,11 @@ def sole_part(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Part
             turned = op
         key, sign = tracked[0], sign * ways[0]
     return None
+
+
+def _is_plain(event: Backward) -> bool:
+    """Whether a pass goes down one loss, with no weights of its own."""
+    return event.call == "backward" and len(event.roots) == 1 and event.sense == 1 and not event.weights
 
 
 @dataclass
@@ -78,7 +83,7 @@ class Divergence:
 def divergences(known: Paths, event: Backward) -> list[Divergence]:
     """The divergences among the terms that a pass begins with: of probabilities from a constant (`q * (q.log() - g)`,
     `q * (k * q).log()`), and of a normal distribution from the standard one (`1 + v - m**2 - v.exp()`)."""
-    if event.call != "backward" or len(event.roots) != 1 or event.sense != 1 or event.weights:
+    if not _is_plain(event):
         return []
     found: list[Divergence] = []
     exponentials: dict[Key, Divergence] = {}
@@ -88,7 +93,7 @@ def divergences(known: Paths, event: Backward) -> list[Divergence]:
     seen = {todo[0][0]}
     for key, sign, turned in todo:  # grows while it is walked
         sources, op = known.sources(key)
-        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        tracked = [s for s in sources if known.value(s).requires_grad]
         plain[known.made(key)] = sign
         if (
             op is not None
@@ -125,7 +130,7 @@ def _from_constant(known: Paths, factors: list[Key]) -> bool:
         shifted = logged = False  # on the way back from the product
         for _ in range(DEEP):
             op = known.maker(other)
-            sources = [s for s in known.sources(other)[0] if known.graph(s[0]).values[s[1]].requires_grad]
+            sources = [s for s in known.sources(other)[0] if known.value(s).requires_grad]
             if op is q:
                 return shifted
             if op is None or len(sources) != 1:

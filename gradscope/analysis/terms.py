@@ -80,7 +80,7 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
         if len(parts) < 2 or any(_cut_on_purpose(known, part) for part in parts):
             continue
         trained = known.reach([root], ZERO_GRADIENT).parameters
-        without = [part for part in parts if not known.graph(part[0]).values[part[1]].requires_grad]
+        without = [part for part in parts if not known.value(part).requires_grad]
         for part in parts:
             if part not in without and part[0] not in flat:
                 continue
@@ -107,7 +107,7 @@ def wrapped_terms(known: Paths) -> Iterator[Wrapped]:
 def _of_a_loss(known: Paths, found: Wrapped) -> bool:
     """Whether its numbers are a share of a single number that is itself trained: a level that a loss is kept at."""
     flow = known.flow([*found.before]).order
-    values = ((key[0], known.graph(key[0]).values[key[1]]) for key in flow)
+    values = ((key[0], known.value(key)) for key in flow)
     return any(
         value.shape in ((), (1,)) and value.node is not None and (graph, value.node) in known.reached.nodes
         for graph, value in values
@@ -161,7 +161,7 @@ def _cut_on_purpose(known: Paths, part: Key) -> bool:
 def _dead(
     known: Paths, part: Key, loss: Backward, trained: frozenset[int], cut: str, beside: list[Key]
 ) -> DeadTerm | None:
-    value = known.graph(part[0]).values[part[1]]
+    value = known.value(part)
     flat = value.requires_grad and not value.is_leaf
     if value.is_leaf and value.requires_grad:
         return None
@@ -193,7 +193,7 @@ def _blocks(known: Paths, part: Key) -> Iterator[tuple[Op, Key]]:
     """Where the gradient of `part` ends although what comes before requires one, nearest first."""
 
     def ends(op: Op, key: Key, tracked: list[Key]) -> bool:
-        lost = bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
+        lost = bool(tracked) and not known.value(key).requires_grad
         if lost and op.cut is None and all(known.required(source) is not None for source in tracked):
             return False  # it was computed before these were asked for a gradient
         return lost or _rounds(known, key, op)

@@ -41,7 +41,7 @@ class Trail(Axes):
         self.sources, self.samples, self.batches = known.sources, known.samples, dict(known.batches)
         self.known, self.around = known.known, known
         self.straddles, self.merged, self.handed, self.runs, self.ops = {}, {}, {}, [], []
-        value = self.known.graph(key[0]).values[key[1]]
+        value = self.known.value(key)
         own = self._fresh(value)
         self._of = {key: own}
         self.numbers = {axis[0].source: place for place, axis in enumerate(own) if axis}

@@ -266,9 +266,8 @@ def _of_parts(trace: Trace, key: str) -> Iterator[tuple[str, ast.Call]]:
     """The calls of a `Part.forward` by the module that holds it, which is called from outside, and of which no
     argument that it hands on was left out in any of its calls that ran."""
     for path, call in _parts(trace).get(key.removesuffix(".forward"), []):
-        above = list(trace.source_file(path).above(call))
-        function = next((node for node in above if isinstance(node, FUNCTIONS)), None)
-        owner = next((node for node in above if isinstance(node, ast.ClassDef)), None)
+        file = trace.source_file(path)
+        function, owner = file.function_of(call), file.class_of(call)
         if function is None or owner is None or function.name != "forward":
             continue
         places = _arguments(function, owner)

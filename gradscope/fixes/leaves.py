@@ -162,7 +162,7 @@ def made_in_init(trace: Trace, made: Site, shapes: set[tuple[int, ...]]) -> tupl
     target = ast.unparse(statement.targets[0])
     if not isinstance(call, ast.Call) or called_name(call) != "Parameter" or not target.startswith("self."):
         return "", ()
-    holder = next((node for node in here.file.above(statement) if isinstance(node, ast.ClassDef)), None)
+    holder = here.file.class_of(statement)
     begin = next((f for f in holder.body if _is_init(f)), None) if holder is not None else None
     one = shapes == {()} and len(call.args) == 1 and not call.keywords and "torch" in here.file.imported
     if holder is None or begin is None or not one or _asked_about(holder, target):

@@ -11,14 +11,10 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.losses import OF_ALL, SUBTRACTIONS
 from gradscope.hooks.recorder.values import can_be_asked
 
 ATTENTION = ("multi_head_attention_forward",)
-LOSSES = (
-    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-)  # fmt: skip
-SUBTRACTIONS = ("sub", "__sub__", "rsub", "__rsub__", "subtract")
 FEWEST = 3  # places
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 LOOKED_AT = 3  # calls of a loss
@@ -36,7 +32,7 @@ class AlikePlaces(Hook):
         self.targets: dict[int, int] = {}  # site of a loss → calls looked at
         self.differ: dict[int, set[int]] = {}  # site of a loss → lengths along which its target differed
         self.recorder.functions.follow(ATTENTION, self._asked)
-        self.recorder.functions.follow(LOSSES, self._compared)
+        self.recorder.functions.follow(OF_ALL, self._compared)
         self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
         self.recorder.signals.before_end.connect(self._tell)
 

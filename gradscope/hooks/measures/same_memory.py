@@ -9,10 +9,8 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.losses import OF_NUMBERS, SUBTRACTIONS
 from gradscope.hooks.recorder.values import measurable
-
-SUBTRACTIONS = ("sub", "__sub__", "rsub", "__rsub__", "subtract")
-COMPARISONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
 class SameMemory(Hook):
@@ -23,7 +21,7 @@ class SameMemory(Hook):
         self.seen: dict[int, dict[str, Any]] = {}  # site → what is told of it
         self.sites: dict[Any, set[int]] = {}  # place → its sites among these
         self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
-        self.recorder.functions.follow(COMPARISONS, self._compared)
+        self.recorder.functions.follow(OF_NUMBERS, self._compared)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

@@ -17,14 +17,13 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.losses import OF_CLASSES, OF_NUMBERS
+from gradscope.hooks.recorder.losses import OF_ALL
 from gradscope.hooks.recorder.parts import keeps_tensors
 from gradscope.hooks.recorder.values import measurable, readable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
 MOST_LOSSES = 1000  # between two of these numbers
-LOSSES = (*OF_CLASSES, *OF_NUMBERS, "binary_cross_entropy", "binary_cross_entropy_with_logits")
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
 
@@ -39,7 +38,7 @@ class Schedulers(Hook):
         self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
         self.losses: dict[bool, list[Loss]] = {}  # with and without a graph, since the last number was given
         self.waits = False  # a schedule that is given numbers was made
-        self.recorder.functions.follow(LOSSES, self._loss)
+        self.recorder.functions.follow(OF_ALL, self._loss)
         self.passes = 0  # over data loaders
         self.recorder.signals.loader_iterated.connect(self._loader_iterated)
         self.recorder.signals.before_end.connect(self._tell)

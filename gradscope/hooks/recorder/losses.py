@@ -1,4 +1,6 @@
-"""Names of loss functions that more than one hook follows."""
+"""Names of loss functions that more than one hook follows, and of the subtractions that losses begin with."""
 
 OF_CLASSES = ("cross_entropy", "nll_loss")
 OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
+OF_ALL = (*OF_CLASSES, *OF_NUMBERS, "binary_cross_entropy", "binary_cross_entropy_with_logits")
+SUBTRACTIONS = ("sub", "__sub__", "rsub", "__rsub__", "subtract")

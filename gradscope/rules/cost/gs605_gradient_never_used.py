@@ -194,7 +194,7 @@ def _origin(trace: Trace, key: Key) -> Key:
     known = paths(trace)
     for _ in range(12):
         key = key[0], memory_root(known.graph(key[0]), key[1])
-        origin = known.graph(key[0]).values[key[1]].origin
+        origin = known.value(key).origin
         if origin is None or origin[1] >= len(known.graph(origin[0]).values):
             break
         key = origin

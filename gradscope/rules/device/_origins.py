@@ -13,7 +13,7 @@ MAX_HOPS = 10_000
 
 def belongs(known: Paths, key: Key) -> bool:
     """Whether the value is a module's: one of its parameters or buffers."""
-    if known.graph(key[0]).values[key[1]].kind in ("parameter", "buffer"):
+    if known.value(key).kind in ("parameter", "buffer"):
         return True
     parameter = known.parameter_of(key)
     return parameter is not None and parameter.registered
@@ -21,7 +21,7 @@ def belongs(known: Paths, key: Key) -> bool:
 
 def value_name(trace: Trace, known: Paths, key: Key) -> str:
     """How a sentence names a value: "`fc.weight`", "a buffer of `bn`", "`x`", "a tensor"."""
-    value = known.graph(key[0]).values[key[1]]
+    value = known.value(key)
     parameter = known.parameter_of(key)
     if parameter is not None and parameter.name:
         return parameter_names(trace, [parameter.id])
@@ -39,7 +39,7 @@ def shape_words(value: Value) -> str:
 def became(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
     """The user's line from which on a value has its dtype, and how: by a conversion, or where the
     first tensor of that dtype was made. (None, …) for what belongs to a module."""
-    value = known.graph(key[0]).values[key[1]]
+    value = known.value(key)
     dtype = value.dtype
     for _ in range(MAX_HOPS):
         graph = known.graph(key[0])

@@ -124,7 +124,7 @@ def _parameter(value: Value) -> bool:
 
 def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
     """Where a value got to its device: the move, or where the first tensor on it was made."""
-    value = known.graph(key[0]).values[key[1]]
+    value = known.value(key)
     last = value
     for _ in range(10_000):
         graph = known.graph(key[0])
@@ -151,7 +151,7 @@ def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
 
 def _built(trace: Trace, known: Paths, key: Key) -> Site | None:
     """The user's line that made a parameter or buffer; for one of a model, where the model was made."""
-    value = known.graph(key[0]).values[key[1]]
+    value = known.value(key)
     if value.site is None or (value.op is None and value.origin is None):
         return None
     parameter = known.parameter_of(key)

@@ -135,7 +135,7 @@ def _held_by_another(
     target = call.func if isinstance(call, ast.Call) else None
     if statement is None or not isinstance(target, ast.Attribute) or not is_name(target.value):
         return None
-    holder = next((node for node in here.file.above(statement) if isinstance(node, ast.ClassDef)), None)
+    holder = here.file.class_of(statement)
     switched = [mode for mode in trace.of(Mode) if mode.training and mode.segment <= event.segment]
     module = trace.modules[switched[-1].module] if switched else None
     if holder is None or module is None or module.cls != holder.name or not in_method(trace, site):

@@ -104,7 +104,7 @@ def _lost(known: Paths, op: Op) -> _Lost | None:
         for cut in cuts:
             inner = known.parameters_in((cut.graph, i) for i in cut.inputs)
             for given in ((cut.graph, i) for i in cut.inputs):
-                if known.parameter_of(given) is not None or not _trained(known, given):
+                if known.parameter_of(given) is not None or not known.value(given).requires_grad:
                     continue
                 lost = frozenset(
                     id
@@ -119,10 +119,6 @@ def _lost(known: Paths, op: Op) -> _Lost | None:
 def _ends_a_graph(known: Paths) -> Callable[[Op, Key, list[Key]], bool]:
     """Whether a call was given something with a graph and ended it: parameters that it takes are none of that."""
     return lambda op, _, tracked: any(known.parameter_of(key) is None for key in tracked)
-
-
-def _trained(known: Paths, key: Key) -> bool:
-    return known.graph(key[0]).values[key[1]].requires_grad
 
 
 def _finding(trace: Trace, known: Paths, lost: _Lost) -> Finding:

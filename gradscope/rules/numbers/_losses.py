@@ -114,7 +114,7 @@ def of_zeros_and_ones(trace: Trace, known: Paths, names: set[str]) -> Iterator[t
 
 
 def shape_of(known: Paths, key: Key) -> tuple[int, ...]:
-    return known.graph(key[0]).values[key[1]].shape
+    return known.value(key).shape
 
 
 def loss_values(trace: Trace, known: Paths, key: Key) -> list[float]:

@@ -63,7 +63,7 @@ def is_mask(known: Paths, key: Key) -> bool:
         flow = list(known.flow([key]).order)
         return any(known.graph(g).values[v].dtype in WHOLE for g, v in flow)
     for own, op in made:
-        if op.name not in COMPARISONS and known.graph(own[0]).values[own[1]].dtype not in WHOLE:
+        if op.name not in COMPARISONS and known.value(own).dtype not in WHOLE:
             return False
         given = [maker.name for value in op.inputs for _, maker in makers(known, (op.graph, value))]
         if not CHANCES.isdisjoint(given) or op.name in CHANCES:
@@ -84,7 +84,7 @@ def masked_again(known: Paths, key: Key, mask: Key) -> bool:
                 made = {(o.graph, o.index) for _, o in makers(known, other)} or {known.made(other)}
                 if own & made:
                     return True
-                if known.graph(other[0]).values[other[1]].requires_grad:
+                if known.value(other).requires_grad:
                     continue
             if op.name in AFTER:
                 todo += [v for v in (*op.outputs, *op.written) if v not in seen]

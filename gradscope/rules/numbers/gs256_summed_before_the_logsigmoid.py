@@ -36,6 +36,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
 OF_ONE = {"log_sigmoid", "logsigmoid", "softplus"}
@@ -119,7 +120,7 @@ def _given(known: Paths, op: Op) -> Key | None:
 def _of_the_batch(known: Paths, op: Op) -> _Early | None:
     """Where one number of all rows of a batch is what the sigmoid is taken of."""
     given = _given(known, op)
-    if given is None or prod(_shape(known, given)) != 1:
+    if given is None or prod(shape_of(known, given)) != 1:
         return None
     sums: dict[tuple[int, int], tuple[Op, Key]] = {}
     todo, pairs = [given], False
@@ -128,8 +129,8 @@ def _of_the_batch(known: Paths, op: Op) -> _Early | None:
             break
         key = todo.pop()
         sources, maker = known.sources(key)
-        trained = [one for one in sources if _trained(known, one)]
-        if maker is None or not trained or prod(_shape(known, key)) != 1:
+        trained = [one for one in sources if known.value(one).requires_grad]
+        if maker is None or not trained or prod(shape_of(known, key)) != 1:
             return None
         if maker.name in REDUCING:
             sums[maker.graph, maker.index] = maker, trained[0]
@@ -138,7 +139,7 @@ def _of_the_batch(known: Paths, op: Op) -> _Early | None:
             todo += trained
         else:
             return None
-    several = [_shape(known, key) for _, key in sums.values()]
+    several = [shape_of(known, key) for _, key in sums.values()]
     if (
         todo
         or not several
@@ -160,7 +161,7 @@ def _of_pairs(known: Paths, key: Key) -> bool:
         if not todo:
             break
         sources, maker = known.sources(todo.pop())
-        trained = [one for one in sources if _trained(known, one)]
+        trained = [one for one in sources if known.value(one).requires_grad]
         if maker is None:
             continue
         if len(trained) > 1 and maker.name in SUBTRACTIONS:
@@ -205,7 +206,7 @@ def _scores(known: Paths, op: Op) -> _Scores | None:
     sums: list[tuple[Op, int]] = []
     for _ in range(DEEP):
         sources, maker = known.sources(key) if key is not None else ([], None)
-        trained = [one for one in sources if _trained(known, one)]
+        trained = [one for one in sources if known.value(one).requires_grad]
         if maker is None or not maker.outputs:
             return None
         if len(trained) == 2 and maker.name in PRODUCTS:
@@ -216,7 +217,7 @@ def _scores(known: Paths, op: Op) -> _Scores | None:
             return None
         key = trained[0]
         if maker.name in REDUCING:
-            before, after = prod(_shape(known, key)), prod(_shape(known, (maker.graph, maker.outputs[0])))
+            before, after = prod(shape_of(known, key)), prod(shape_of(known, (maker.graph, maker.outputs[0])))
             if not maker.extra.get("dims") or after == 1:
                 return None  # a sum over the batch
             sums += [(maker, before // after)] if before != after else []
@@ -225,7 +226,7 @@ def _scores(known: Paths, op: Op) -> _Scores | None:
 
 def _pointwise(known: Paths, product: Op, sums: list[tuple[Op, int]]) -> _Scores | None:
     """The same of a product whose first sum is that of a dot product."""
-    rank = len(_shape(known, (product.graph, product.outputs[0])))
+    rank = len(shape_of(known, (product.graph, product.outputs[0])))
     dims = [d % rank for d in sums[0][0].extra["dims"] if -rank <= d < rank] if sums else []
     if dims != [rank - 1]:
         return None
@@ -235,14 +236,6 @@ def _pointwise(known: Paths, product: Op, sums: list[tuple[Op, int]]) -> _Scores
 def _in_one_loss(known: Paths, op: Op, other: Op) -> bool:
     loss = known.loss_of((op.graph, op.outputs[0]))
     return loss is not None and loss is known.loss_of((other.graph, other.outputs[0]))
-
-
-def _shape(known: Paths, key: Key) -> tuple[int, ...]:
-    return known.graph(key[0]).values[key[1]].shape
-
-
-def _trained(known: Paths, key: Key) -> bool:
-    return known.graph(key[0]).values[key[1]].requires_grad
 
 
 def _finding(trace: Trace, known: Paths, early: _Early) -> Finding:
@@ -271,8 +264,8 @@ def _finding(trace: Trace, known: Paths, early: _Early) -> Finding:
 
 def _seen(trace: Trace, known: Paths, early: _Early) -> str:
     summed = code(trace, early.sums[0].site.user, "the sum")
-    shape = _shape(known, (early.sums[0].graph, early.sums[0].inputs[0]))
-    made = _shape(known, (early.sums[0].graph, early.sums[0].outputs[0]))
+    shape = shape_of(known, (early.sums[0].graph, early.sums[0].inputs[0]))
+    made = shape_of(known, (early.sums[0].graph, early.sums[0].outputs[0]))
     if early.beside is None:
         return (
             f"{summed} made one number of {shape}, whose {early.many} rows are samples drawn in a random order: what"
@@ -287,7 +280,7 @@ def _seen(trace: Trace, known: Paths, early: _Early) -> str:
 
 def _fixed(trace: Trace, known: Paths, early: _Early) -> str:
     effect = located(trace, early.op.site.user)
-    rank = len(_shape(known, (early.sums[0].graph, early.sums[0].inputs[0])))
+    rank = len(shape_of(known, (early.sums[0].graph, early.sums[0].inputs[0])))
     if early.beside is None:
         names = " and ".join(code(trace, one.site.user, f"`{one.name}`") for one in early.sums)
         one = f"leave {names} out" if rank == 1 else f"let {names} go over one sample only (`dim=1`)"
@@ -305,7 +298,7 @@ def _edits(trace: Trace, known: Paths, early: _Early) -> Edits:
         return _moved_behind(trace, here, call, early)
     edits: Edits = ()
     for one in early.sums:
-        rank = len(_shape(known, (one.graph, one.inputs[0])))
+        rank = len(shape_of(known, (one.graph, one.inputs[0])))
         taken = _call_of(trace, here, one)
         if taken is None or taken[0].keywords or taken[2]:
             return ()

@@ -195,7 +195,7 @@ def _reduced(known: Paths, key: Key) -> bool:
         for reader, op in known.used.feeds.get(current, ()):
             if op is None or far > NEAR:
                 continue
-            if op.name in REDUCTIONS and not known.graph(reader[0]).values[reader[1]].shape:
+            if op.name in REDUCTIONS and not known.value(reader).shape:
                 return True
             if op.name in POINTWISE and reader not in seen:
                 seen.add(reader)

@@ -127,7 +127,7 @@ def _of_columns(known: Paths, key: Key) -> Op | None:
     for target, op in known.used.feeds.get(key, ()):
         if op is None or not op.outputs:
             return None
-        shape = known.graph(target[0]).values[target[1]].shape
+        shape = known.value(target).shape
         rank = len(graph.values[key[1]].shape)
         picked = op.name in ("__getitem__", "select", "split", "chunk", "unbind", "narrow") and (
             len(shape) < rank or shape[-1] < width

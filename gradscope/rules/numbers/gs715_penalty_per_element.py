@@ -106,7 +106,7 @@ def _outputs(known: Paths, key: Key) -> int:
     while True:
         sources, op = known.sources(key)
         if op is None or op.name not in REDUCTIONS | FORMS or len(sources) != 1:
-            return prod(known.graph(key[0]).values[key[1]].shape)
+            return prod(known.value(key).shape)
         key = sources[0]
 
 

@@ -127,7 +127,7 @@ def _by_hand(known: Paths) -> Iterator[tuple[Key, Key, Op]]:
     """What may be log-probabilities with what chooses among them, in a loss that adds up what was chosen."""
     for key, op in known.used_calls(BY_HAND):
         sources = [(op.graph, value) for value in op.inputs]
-        trained = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        trained = [s for s in sources if known.value(s).requires_grad]
         labels = [s for s in sources if s not in trained]
         if len(trained) == 1 and len(labels) == 1 and (op.name == "kl_div" or _added_up(known, key)):
             yield trained[0], labels[0], op
@@ -147,7 +147,7 @@ def _added_up(known: Paths, key: Key) -> bool:
 def _chosen(known: Paths, found: Axes, own: tuple[Axis, ...], labels: Key, loss: Op) -> Axis | None:
     """The axis along which the labels choose: that of the classes of one-hot labels or of probabilities, or the one
     that `gather` takes a single place of."""
-    shape = known.graph(labels[0]).values[labels[1]].shape
+    shape = known.value(labels).shape
     if loss.name == "gather":
         dims = loss.extra.get("dims", [])
         fits = len(dims) == 1 and len(shape) == len(own) and -len(own) <= dims[0] < len(own)

@@ -72,7 +72,7 @@ def loss_arguments_swapped(trace: Trace) -> Iterator[Finding]:
 
 def _trains(known: Paths, key: Key) -> bool:
     """Whether a parameter takes part in it, cut off or not."""
-    return known.graph(key[0]).values[key[1]].requires_grad or any(
+    return known.value(key).requires_grad or any(
         known.parameter_of(other) is not None for other in known.flow([key]).order
     )
 

@@ -83,7 +83,7 @@ def _width(graph: Graph, op: Op, outputs: int) -> int:
 
 def _broadcasting(known: Paths, key: Key, width: int) -> Op | None:
     """The first reader in which the derivatives, perhaps scaled, meet so many numbers for each row."""
-    shape = known.graph(key[0]).values[key[1]].shape
+    shape = known.value(key).shape
     todo, seen = [key], {key}
     for current in todo:  # grows while it is walked
         graph = known.graph(current[0])
@@ -93,7 +93,7 @@ def _broadcasting(known: Paths, key: Key, width: int) -> Op | None:
             others = [graph.values[i].shape for i in op.inputs if i != current[1]]
             if op.name in MEETING and (*shape[:-1], width) in others:
                 return op
-            alone = op.name in ALONE and known.graph(target[0]).values[target[1]].shape == shape
+            alone = op.name in ALONE and known.value(target).shape == shape
             if alone and target not in seen:
                 seen.add(target)
                 todo.append(target)

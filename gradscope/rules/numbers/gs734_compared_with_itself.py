@@ -26,7 +26,7 @@ from gradscope.events import Twins
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile, names_in, own_name
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
@@ -177,7 +177,7 @@ def _written_twice(trace: Trace, graph: Graph, first: int, second: int) -> bool:
         return False
     if (one.calls, one.given) != (other.calls, other.given):
         return False
-    return not _changes_between(trace.source_file(one.site.path), one, other)
+    return not trace.source_file(one.site.path).written_between(one.site, one.node, other.node)
 
 
 def _above(site: Site) -> object:
@@ -210,18 +210,6 @@ def _made(trace: Trace, graph: Graph, value: int) -> _Made | None:
 
 def _in(outer: Site, inner: Site) -> bool:
     return outer.function == inner.function and _above(outer) == _above(inner) and holds(outer, inner)
-
-
-def _changes_between(file: SourceFile, one: _Made, other: _Made) -> bool:
-    """Whether a name or an attribute that the expression reads is written between its two places."""
-    low, high = sorted((one.node.lineno, other.node.lineno))
-    read = names_in(one.node)
-    read |= {n.attr for n in ast.walk(one.node) if isinstance(n, ast.Attribute)}
-    for node in ast.walk(file.scope(one.site)):
-        if own_name(node) in read and isinstance(getattr(node, "ctx", None), ast.Store):
-            if low <= getattr(node, "lineno", 0) <= high:
-                return True
-    return False
 
 
 def _finding(trace: Trace, known: Paths, op: Op, count: int) -> Finding:

@@ -99,7 +99,7 @@ def _total(known: Paths, op: Op) -> _Total | None:
         if found is None:
             return None
         made, summed = found
-        before = known.graph(summed[0]).values[summed[1]]
+        before = known.value(summed)
         if many.shape[0] != before.shape[0] or many.shape[0] < 2 or before.kind == "parameter":
             return None
         if axes(known.trace).given(axes(known.trace).of(summed)[0]):
@@ -166,7 +166,7 @@ def _reduced(known: Paths, key: Key) -> bool:
         for reader, op in known.used.feeds.get(current, ()):
             if op is None or op.name not in _ALONG or far > _FAR:
                 continue
-            if not known.graph(reader[0]).values[reader[1]].shape:
+            if not known.value(reader).shape:
                 return True
             if reader not in seen:
                 seen.add(reader)

@@ -107,7 +107,7 @@ def _masked(known: Paths, key: Key) -> Masked | None:
             return None
         if op.name in MULTIPLICATIONS and len(op.inputs) == 2:
             pair = [(op.graph, value) for value in op.inputs]
-            trained = [k for k in pair if known.graph(k[0]).values[k[1]].requires_grad]
+            trained = [k for k in pair if known.value(k).requires_grad]
             masks = [k for k in pair if k not in trained]
             return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
         if op.name in FILLS and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):

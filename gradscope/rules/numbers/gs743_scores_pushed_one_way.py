@@ -184,7 +184,7 @@ def _ways(
             yield Score(call, sign, frozenset(before), at, label, event), key
             continue
         sources, op = paths.sources(key)
-        sources = [source for source in sources if paths.graph(source[0]).values[source[1]].requires_grad]
+        sources = [source for source in sources if paths.value(source).requires_grad]
         signs = None if op is None or number > DEEP else _signs(known, op, sources)
         if op is None and sources:
             todo += [(source, sign, at, label) for source in sources]

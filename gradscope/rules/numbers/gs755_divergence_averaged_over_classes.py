@@ -79,7 +79,7 @@ def divergence_averaged_over_classes(trace: Trace) -> Iterator[Finding]:
         event = measured.get((op.site.user.span(), op.name))
         if event is None or op.site.user.location() in told or op.extra.get("reduction") != "mean":
             continue
-        shape = known.graph(key[0]).values[key[1]].shape
+        shape = known.value(key).shape
         samples = _samples(event, shape)
         if samples:
             told.add(op.site.user.location())

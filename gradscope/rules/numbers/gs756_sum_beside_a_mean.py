@@ -117,11 +117,11 @@ def _sum(known: Paths, key: Key) -> _Term | None:
 def _is_of_data(known: Paths, key: Key) -> bool:
     """Whether its rows are samples: data with as many rows goes into it, and no parameter of its shape, as into a
     penalty on weights."""
-    shape = known.graph(key[0]).values[key[1]].shape
+    shape = known.value(key).shape
     of_data, todo, seen = False, [key], {key}
     while todo:
         current = todo.pop()
-        value = known.graph(current[0]).values[current[1]]
+        value = known.value(current)
         if value.shape == shape and known.parameter_of(current) is not None:
             return False
         of_data |= not value.requires_grad and value.shape[:1] == shape[:1]

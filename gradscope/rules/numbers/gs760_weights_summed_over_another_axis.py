@@ -150,7 +150,7 @@ def _of_a_product(known: Paths, op: Op) -> bool:
 
 def _learned(known: Paths, key: Key) -> bool:
     """Whether what the weights weigh has a gradient: labels and constants have none."""
-    return known.graph(key[0]).values[key[1]].requires_grad
+    return known.value(key).requires_grad
 
 
 def _projected(known: Paths, key: Key) -> bool:

@@ -135,7 +135,7 @@ def _others(
         if mean.graph not in first or mean.site.user.location() in done:
             continue
         done.add(mean.site.user.location())  # what one call of a line shows, the others do
-        if shape_of(known, key) or not known.graph(given[0]).values[given[1]].requires_grad:
+        if shape_of(known, key) or not known.value(given).requires_grad:
             continue
         event, op = first[mean.graph]
         form, graph = tuple(event.shape), known.graph(mean.graph)

@@ -192,7 +192,7 @@ def _summed(known: Paths, key: Key) -> Op | None:
     """What is summed in a value, behind factors and constants that are added."""
     for _ in range(DEEP):
         sources, op = known.sources(key)
-        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        tracked = [s for s in sources if known.value(s).requires_grad]
         if len(tracked) != 1:
             return None
         key = tracked[0]

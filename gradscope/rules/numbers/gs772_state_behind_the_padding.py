@@ -87,7 +87,7 @@ def state_behind_the_padding(trace: Trace) -> Iterator[Finding]:
 def _padded(known: Paths, op: Op, tails: dict[int, Tails]) -> Tails | None:
     """The tokens that a layer reads, where they are padded and the layer goes through all their places."""
     key = (op.graph, op.inputs[0])
-    shape = known.graph(key[0]).values[key[1]].shape
+    shape = known.value(key).shape
     for _ in range(DEEP):
         maker = known.maker(key)
         if maker is None or not maker.inputs or maker.name == "_pack_padded_sequence":

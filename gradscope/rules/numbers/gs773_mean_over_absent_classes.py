@@ -91,9 +91,7 @@ def _product(known: Paths, key: Key, shape: tuple[int, ...]) -> Op | None:
         ):
             return op
         tracked = [
-            side
-            for side in sides
-            if known.graph(side[0]).values[side[1]].requires_grad and shape_of(known, side) == shape
+            side for side in sides if known.value(side).requires_grad and shape_of(known, side) == shape
         ]
         if len(tracked) != 1:
             return None

@@ -106,7 +106,7 @@ def _filled(known: Paths, key: Key) -> Filled | None:
         if op.name in FILLS and len(given) >= 2:
             return Filled(op, given[1], given[0], given[2] if len(given) > 2 else None)
         if op.name == "where" and 2 <= len(given) <= 3:
-            trained = [one for one in given[1:] if known.graph(one[0]).values[one[1]].requires_grad]
+            trained = [one for one in given[1:] if known.value(one).requires_grad]
             others = [one for one in given[1:] if one not in trained]
             return Filled(op, given[0], trained[0], next(iter(others), None)) if len(trained) == 1 else None
         if op.name == "__setitem__" and 2 <= len(given) <= 3:

@@ -111,7 +111,7 @@ def _learns_otherwise(known: Paths, losses: list[Op], masks: set[tuple[int, int]
             return True
         for target, op in known.used.feeds.get(key, ()):
             through = op is not None and (op.graph, op.index) in masks
-            if through or target in seen or not known.graph(target[0]).values[target[1]].requires_grad:
+            if through or target in seen or not known.value(target).requires_grad:
                 continue
             seen.add(target)
             todo.append(target)

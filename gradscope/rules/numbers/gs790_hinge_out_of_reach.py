@@ -88,7 +88,7 @@ def _squashed(known: Paths, key: Key) -> Op | None:
             return op
         if op is not None and op.name not in BEFORE:
             return None
-        trained = [one for one in sources if known.graph(one[0]).values[one[1]].requires_grad]
+        trained = [one for one in sources if known.value(one).requires_grad]
         if len(trained) != 1:
             return None
         key = trained[0]

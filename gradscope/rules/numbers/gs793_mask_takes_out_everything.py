@@ -118,7 +118,7 @@ def _before(known: Paths, softmax: Op) -> Iterator[Op]:
         if op is None or op.name not in BETWEEN:
             return
         yield op
-        key = next((one for one in sources if known.graph(one[0]).values[one[1]].requires_grad), None)
+        key = next((one for one in sources if known.value(one).requires_grad), None)
 
 
 def _finding(trace: Trace, known: Paths, op: Op, softmax: Op, event: WholeMask) -> Finding:

@@ -197,7 +197,7 @@ def _size(trace: Trace, site: Site, node: ast.expr, most: int) -> tuple[Site, as
     )
     if node.id not in names:
         return _size(trace, site, given[0], most - 1) if len(given) == 1 else None
-    caller = next((s for s in _above(site) if s.kind == "user"), None)
+    caller = next((s for s in site.stack[-2::-1] if s.kind == "user"), None)
     call = trace.source_file(caller.path).at(caller) if caller is not None else None
     if given or caller is None or not isinstance(call, ast.Call):
         return None
@@ -205,13 +205,6 @@ def _size(trace: Trace, site: Site, node: ast.expr, most: int) -> tuple[Site, as
     handed = [word.value for word in call.keywords if word.arg == node.id]
     handed += call.args[own.index(node.id) : own.index(node.id) + 1] if node.id in own else []
     return _size(trace, caller, handed[0], most - 1) if len(handed) == 1 else None
-
-
-def _above(site: Site) -> Iterator[Site]:
-    above = site.parent
-    while above is not None:
-        yield above
-        above = above.parent
 
 
 def _axis(node: ast.expr) -> ast.Constant | None:

@@ -105,7 +105,7 @@ def _weighing(trace: Trace, known: Paths, softmax: Op, scale: Op) -> Op | None:
     the scale."""
     key = (softmax.graph, softmax.outputs[0]) if softmax.name == "softmax" and softmax.outputs else None
     dims = softmax.extra.get("dims", [])
-    rank = len(known.graph(key[0]).values[key[1]].shape) if key is not None else 0
+    rank = len(known.value(key).shape) if key is not None else 0
     if key is None or len(dims) != 1 or not -rank <= dims[0] < rank:
         return None
     followed = trail(trace, key)

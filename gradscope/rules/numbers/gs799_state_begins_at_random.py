@@ -137,7 +137,7 @@ def _begin(known: Paths, op: Op) -> _Begin | None:
 
 
 def _is_float(known: Paths, key: Key) -> bool:
-    return "float" in known.graph(key[0]).values[key[1]].dtype
+    return "float" in known.value(key).dtype
 
 
 def _near(draw: Site, call: Site) -> bool:

@@ -92,7 +92,7 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
     froze = _freeze(trace, known, frozen)
     cause, label = froze, "made not to require a gradient here"
     if cause is None:
-        value = known.graph(root[0]).values[root[1]]
+        value = known.value(root)
         cause, label = user(value.site) or effect, "made here"
     what = (
         f"everything it was computed from is frozen ({parameter_names(trace, [p.id for p in frozen])})"
@@ -273,7 +273,7 @@ def _numbers(
 ) -> Finding:
     """The value went out of torch as numbers and came back as a new tensor."""
     given, cut, back = found
-    value = known.graph(back[0]).values[back[1]]
+    value = known.value(back)
     made = user(value.site)
     ids = known.reach((back[0], i) for i in cut.inputs).parameters
     seen = [_facts(known, name, root)]
@@ -399,7 +399,7 @@ def _stacked(here: Source, given: ast.expr, torch: str) -> str:
 
 
 def _facts(known: Paths, name: str, root: Key) -> str:
-    value = known.graph(root[0]).values[root[1]]
+    value = known.value(root)
     shape = f"shape {'×'.join(map(str, value.shape))}" if value.shape else "a scalar"
     return f"{name}: {value.dtype}, {shape}, `requires_grad` is False"
 
@@ -427,7 +427,7 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
     way = " ← ".join(steps)
     if way:
         return f"going back from the loss: {way}"
-    made = known.graph(root[0]).values[root[1]].op
+    made = known.value(root).op
     return (
         "the value is a leaf that does not require a gradient"
         if made is None

@@ -56,7 +56,7 @@ def non_leaf_grad_read(trace: Trace) -> Iterator[Finding]:
 
 
 def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:
-    value = known.graph(key[0]).values[key[1]]
+    value = known.value(key)
     made = value.site.user if value.site is not None else None
     name = owner(source(trace, event.site.user), "grad")
     subject = f"`{name}`" if name else "this tensor"

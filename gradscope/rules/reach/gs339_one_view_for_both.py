@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import prod
 from typing import NamedTuple
 
 from gradscope.analysis.ops import (
@@ -27,9 +28,9 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import SourceFile, names_in, own_name
+from gradscope.source import own_name
 from gradscope.store import Trace
 
 ENOUGH = 3  # passes
@@ -129,7 +130,7 @@ def _same(known: Paths, graph: Graph, whole: int) -> _Same | None:
     if len(cuts) < 2 or any(op.name != "__getitem__" or len(op.inputs) != 1 for op in cuts):
         return None
     shapes = {graph.values[op.outputs[0]].shape for op in cuts}
-    if len(shapes) != 1 or _size(shapes.pop()) >= _size(graph.values[whole].shape):
+    if len(shapes) != 1 or prod(shapes.pop()) >= prod(graph.values[whole].shape):
         return None
     if not all(_by_the_same_text(known.trace, cuts[0], other) for other in cuts[1:]):
         return None
@@ -205,25 +206,7 @@ def _by_the_same_text(trace: Trace, one: Op, other: Op) -> bool:
     first, second = file.at(here), file.at(there)
     if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
         return False
-    return ast.dump(first) == ast.dump(second) and not _bound_between(file, here, first, second)
-
-
-def _bound_between(file: SourceFile, site: Site, first: ast.Subscript, second: ast.Subscript) -> bool:
-    read = names_in(first) | {n.attr for n in ast.walk(first) if isinstance(n, ast.Attribute)}
-    low, high = sorted((first.lineno, second.lineno))
-    return any(
-        own_name(node) in read
-        and isinstance(getattr(node, "ctx", None), ast.Store)
-        and low <= getattr(node, "lineno", 0) <= high
-        for node in ast.walk(file.scope(site))
-    )
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for one in shape:
-        size *= one
-    return size
+    return ast.dump(first) == ast.dump(second) and not file.written_between(here, first, second)
 
 
 def _finding(trace: Trace, graph: Graph, same: _Same, count: int) -> Finding:
@@ -232,7 +215,7 @@ def _finding(trace: Trace, graph: Graph, same: _Same, count: int) -> Finding:
     part = code(trace, cause, "a part")
     twice = len(same.cuts) > 1
     how, edits = _the_other(trace, graph, same) if twice else _the_other_part(trace, same)
-    rest = 1 - _size(shape) / _size(whole)
+    rest = 1 - prod(shape) / prod(whole)
     does = (
         "puts one part of a batch beside"
         if same.meets.name in JOINING

@@ -24,7 +24,7 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, holds, parameter_subjects, plural, where
 from gradscope.events import ErrorRaised, GradRead, Rooted, Step, Unregistered
 from gradscope.fixes.leaves import asked_last, changed_here, inside_out, leaf_fix
-from gradscope.model import Finding, Site, Value
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -79,17 +79,13 @@ def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
             yield _copied(trace, known, copy)
 
 
-def _value(known: Paths, key: Key) -> Value:
-    return known.graph(key[0]).values[key[1]]
-
-
 def _leaf_behind(known: Paths, key: Key) -> Key | None:
     """The leaf that a value was computed from, within one statement."""
-    if key[0] < 0 or key[1] >= len(known.graph(key[0]).values) or _value(known, key).is_leaf:
+    if key[0] < 0 or key[1] >= len(known.graph(key[0]).values) or known.value(key).is_leaf:
         return None
     line = None
     for _ in range(12):
-        value = _value(known, key)
+        value = known.value(key)
         if value.is_leaf:
             return key if value.requires_grad else None
         here = value.site.user.location() if value.op is not None and value.site is not None else line
@@ -97,8 +93,8 @@ def _leaf_behind(known: Paths, key: Key) -> Key | None:
             return None
         line = here
         sources, _ = known.sources(key)
-        trained = [s for s in sources if _value(known, s).requires_grad]
-        leaves = [s for s in trained if _value(known, s).is_leaf]
+        trained = [s for s in sources if known.value(s).requires_grad]
+        leaves = [s for s in trained if known.value(s).is_leaf]
         if not trained or len(leaves) > 1:
             return None
         key = (leaves or trained)[0]
@@ -107,28 +103,28 @@ def _leaf_behind(known: Paths, key: Key) -> Key | None:
 
 def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
     """Whether the tensor stands for its leaf: it took its name, or the leaf never had one."""
-    value, source_value = _value(known, key), _value(known, leaf)
+    value, source_value = known.value(key), known.value(leaf)
     if value.site is None or source_value.site is None:
         return False
     names = names_of(trace)
     name = names.name(known.graph(key[0]), key[1])
     if name and name == names.name(known.graph(leaf[0]), leaf[1]):
         return True
-    made, first = (_value(known, known.made(one)).site for one in (key, leaf))
+    made, first = (known.value(known.made(one)).site for one in (key, leaf))
     return made is not None and first is not None and holds(made.user, first.user)
 
 
 def _read_here(trace: Trace, known: Paths, leaf: Key, read: Site) -> bool:
     """Whether the line that finds None has read the leaf's own gradient before: what it made of the
     leaf then (`[p - lr * p.grad for p in params]`) has taken its place."""
-    number = _value(known, leaf).parameter
+    number = known.value(leaf).parameter
     own = trace.parameter(number) if number is not None else None
     return own is not None and any((path, line) == read.location() for path, line, _ in own.read_at)
 
 
 def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, label: str) -> Finding:
     origin = known.made(key)
-    value = _value(known, origin)
+    value = known.value(origin)
     made = value.site.user if value.site is not None else effect
     name = _name(trace, known, key)
     node = known.graph(origin[0]).nodes[value.node].name if value.node is not None else ""
@@ -185,7 +181,7 @@ def _rebound(trace: Trace, known: Paths, event: Rooted) -> Iterator[Finding]:
     names = names_of(trace)
     roots = [(event.graph, i) for i in event.roots]
     for key, readers in known.flow(roots).feeds.items():
-        leaf = _value(known, key)
+        leaf = known.value(key)
         name = names.name(known.graph(key[0]), key[1]) if leaf.is_leaf and leaf.requires_grad else None
         for made, op in readers:
             if (

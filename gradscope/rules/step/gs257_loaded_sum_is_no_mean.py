@@ -22,7 +22,7 @@ from gradscope.events import LoadedSum
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import FUNCTIONS, called_name, names_in
 from gradscope.store import Trace
 
 OFF = 0.05  # what the weights differ from 1
@@ -146,7 +146,7 @@ def _added(trace: Trace, load: Site) -> Site | None:
     for node in ast.walk(around) if around is not None else ():
         if isinstance(node, ast.Assign) and any(names_in(target) & given for target in node.targets):
             makes.append(node)
-    called = {_name(node.func) for one in makes for node in ast.walk(one) if isinstance(node, ast.Call)}
+    called = {called_name(node) for one in makes for node in ast.walk(one) if isinstance(node, ast.Call)}
     within: list[ast.AST] = [node for _, node in file.of(ast.FunctionDef) if node.name in called] or (
         [around] if around is not None else []
     )
@@ -154,10 +154,6 @@ def _added(trace: Trace, load: Site) -> Site | None:
         node for one in within for node in ast.walk(one) if isinstance(node, ast.stmt) and _adds_to_item(node)
     ]
     return site_of(load.path, load.function, found[0]) if len(found) == 1 else None
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _adds_to_item(node: ast.stmt) -> bool:

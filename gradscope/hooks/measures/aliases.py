@@ -1,5 +1,5 @@
-"""Watches writes that autograd's version counter does not see: through `.data`, or
-through memory that numpy (or another library) shares.
+"""Watches writes that autograd's version counter does not see: through `.data`, by a
+call between ranks, or through memory that numpy (or another library) shares.
 
 Nothing is copied until a write could matter: the memory was read by an op whose
 graph is still waiting for its backward. Then the old bytes are kept, and at the
@@ -60,6 +60,7 @@ class Aliases(Hook):
         recorder.functions.special[torch._C.TensorBase.untyped_storage] = self._storage("untyped_storage")
         recorder.functions.special[torch.Tensor.storage] = self._storage("storage")
         self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))
+        recorder.signals.before_reduced.connect(self._before_reduced)
         recorder.signals.before_pass.connect(self._before_pass)
         recorder.signals.after_pass.connect(self._after_pass)
 
@@ -124,6 +125,14 @@ class Aliases(Hook):
                     "op": len(recorder.segment.ops), "proof": kept,
                 },
             )  # fmt: skip
+
+    def _before_reduced(self, name: str, tensors: list[Any], frame: Any) -> None:
+        recorder = self.recorder
+        with aside():
+            for t in tensors:
+                entry = recorder.live.find(t)
+                if entry is not None and self._waiting(entry.root):
+                    self._keep(t, recorder.sites.current(frame), name, entry.index)
 
     def _waiting(self, root: int) -> bool:
         """Whether an op of a graph that has not been backwarded used this memory."""

@@ -1,5 +1,5 @@
 """Notes calls between ranks that are given a tensor with a graph (`dist.all_gather(parts, x)`): what they write to
-holds its numbers, and autograd knows nothing of that."""
+holds its numbers, and autograd knows nothing of that. Tells before those that its version check does not see."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ _CALLS: dict[str, tuple[_Place, _Place]] = {
     "reduce_scatter": ((("input_list",), 1), (("output",), 0)),
     "reduce_scatter_single": ((("input",), 1), (("output",), 0)),
     "reduce_scatter_tensor": ((("input",), 1), (("output",), 0)),
+    "broadcast": ((("tensor",), 0), (("tensor",), 0)),
     "all_to_all": ((("input_tensor_list",), 1), (("output_tensor_list",), 0)),
     "all_to_all_single": ((("input",), 1), (("output",), 0)),
 }
+# These leave the version of what they write to as it is (torch 2.2 to 2.13).
+UNCOUNTED = {"all_reduce", "reduce", "broadcast", "all_to_all_single"}
 
 
 class Collectives(Hook):
@@ -48,6 +51,8 @@ class Collectives(Hook):
         def collective(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():  # what is compiled has calls of its own for it
                 return real(*args, **kwargs)
+            if name in UNCOUNTED and recorder.segment.looked and recorder.mine():
+                self._tell_before(name, _at(writes, args, kwargs))
             first = private.sequence_number()
             result = real(*args, **kwargs)
             if recorder.segment.looked and recorder.mine():
@@ -64,6 +69,15 @@ class Collectives(Hook):
             return result
 
         return collective
+
+    def _tell_before(self, name: str, written: Any) -> None:
+        try:
+            filled: list[Any] = []
+            find_tensors([written], filled)
+            for follow in self.recorder.signals.before_reduced:
+                follow(name, filled, sys._getframe(2))
+        except BaseException as error:
+            self.recorder.fault(f"watching {name}", error)
 
     def _note(self, name: str, read: Any, written: Any, first: int) -> None:
         given: list[Any] = []

@@ -70,6 +70,9 @@ class Signals:
         self.function_applied: Signal[...] = (
             Signal()
         )  # class, arguments, result, frame of an autograd.Function
+        self.before_reduced: Signal[str, list[Any], Any] = (
+            Signal()
+        )  # a call between ranks that writes unseen by autograd's version check: name, tensors, frame
         # -- the watch
         self.thread_changed: Signal[[]] = Signal()  # another thread is watched from now on
         self.asleep: Signal[[]] = Signal()  # sampling looks at no op from now on

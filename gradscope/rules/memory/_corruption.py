@@ -15,6 +15,7 @@ GRADCHECK = "torch/autograd/gradcheck.py"
 SHARING = {"__dlpack__": "DLPack", "from_numpy": "`torch.from_numpy`"}
 
 
+BETWEEN_RANKS = {"all_reduce", "reduce", "broadcast", "all_to_all_single"}  # calls that no version counts
 OTHER_LIBRARIES = {"numpy", "from_numpy", "__dlpack__", "storage", "untyped_storage"}  # GS103's
 
 
@@ -39,7 +40,8 @@ def corruption(
     event, read = events[0], events[0].read
     cause, effect = user(write), user(trace.site(event.backward) or event.site)
     memory = _memory(trace, event, write)
-    name = owner(source(trace, cause), attribute) or _name(trace, memory)
+    behind = attribute not in BETWEEN_RANKS and owner(source(trace, cause), attribute)
+    name = behind or _name(trace, memory)
     right: dict[str, object] = event.right
     wrong = {leaf: values for leaf, values in event.wrong.items() if values != right.get(leaf)}
     saved = {
@@ -52,6 +54,10 @@ def corruption(
         seen = [f"saved as {numbers(event.saved)}, read by backward as {numbers(read)}"]
     subject = f"`{name}`" if name else "a tensor that backward needs"
     leaves = named(wrong) or "the leaves below it"
+    if attribute in BETWEEN_RANKS:
+        hidden = f"`dist.{attribute}` writes to {subject} and leaves its version counter as it is"
+    else:
+        hidden = f"{SHARING.get(attribute, f'`.{attribute}`')} shares memory with {subject} but not its version counter"
     return Finding(
         message=f"{subject} was overwritten behind autograd's back: the gradient of {leaves} is wrong",
         cause=cause,
@@ -60,8 +66,7 @@ def corruption(
         effect_label=f"read {numbers(read)}" if read is not None else "read the new values",
         related=tuple(reversed(saved.items())),
         seen=tuple(seen),
-        why=f"{SHARING.get(attribute, f'`.{attribute}`')} shares memory with {subject} but not its version"
-        " counter, so autograd does not see the write: backward used the new values where it needs the saved ones",
+        why=f"{hidden}, so autograd does not see the write: backward used the new values where it needs the saved ones",
         fix=fix.format(name=name or "x"),
         count=_passes(events),
         subjects=frozenset({("memory", *memory)} if memory is not None else ()),

@@ -1,11 +1,12 @@
-"""Saved values were overwritten through `.data`: backward computes a wrong gradient, silently.
+"""Saved values were overwritten through `.data`, or by a call between ranks: backward is wrong, silently.
 
 Why: `.data` gives a tensor that shares the memory but not the version counter. Autograd
 saved that memory for backward and cannot see that it was written, so it uses the new
-values where the old ones belong.
+values where the old ones belong. `dist.all_reduce(x)` and `dist.broadcast(x)` write to `x` in the same way.
 
 Fix: give the call that saved it a copy (`f(x.clone())`), or make a new tensor; and go through `x.detach()`:
-then autograd notices such a write and stops instead of computing a wrong gradient.
+then autograd notices such a write and stops instead of computing a wrong gradient. Give a call between ranks a copy
+(`x.detach().clone()`).
 
 Silent on: parameter updates through `.data` after backward; writes before anything was
 saved; memory that backward does not read again.
@@ -15,9 +16,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.words import owner, source
+from gradscope.events import Corrupted
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
+from gradscope.rules.memory._corruption import (
+    BETWEEN_RANKS,
+    OTHER_LIBRARIES,
+    copied_for_backward,
+    corruption,
+    corruptions,
+)
 from gradscope.store import Trace
 
 
@@ -45,7 +53,9 @@ def good_clone() -> None:
 @rule("GS101", name="data-write-corrupts-gradient", severity="error", over=("GS102",))
 def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
     for events in corruptions(trace):
-        if events[0].through not in OTHER_LIBRARIES:
+        if events[0].through in BETWEEN_RANKS:
+            yield _reduced(trace, events)
+        elif events[0].through not in OTHER_LIBRARIES:
             write = trace.site(events[0].write)
             label = "written through `.data`, which hides the write from autograd's version check"
             found = corruption(trace, events, write, "data", label, "")
@@ -53,3 +63,15 @@ def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             fix = fix or "make a new tensor in place of the write, or write after the backward"
             detach = "`.detach()` in place of `.data` lets torch stop such a backward"
             yield replace(found, fix=f"{fix}; {detach}", edits=edits)
+
+
+def _reduced(trace: Trace, events: list[Corrupted]) -> Finding:
+    call = str(events[0].through)
+    label = f"`dist.{call}` writes to its argument, which autograd's version check does not see"
+    found = corruption(trace, events, trace.site(events[0].write), call, label, "")
+    fix, _ = copied_for_backward(trace, events, "")
+    return replace(
+        found,
+        fix=f"give `dist.{call}` a copy (`.detach().clone()`) where its result is only shown; "
+        + (f"else {fix[:1].lower()}{fix[1:]}" if fix else "else call it before what saves these values"),
+    )

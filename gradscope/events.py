@@ -1243,6 +1243,19 @@ class Unsynced(Kind):
     wrapper = Field(_count)
 
 
+class Unreduced(Kind):
+    """At steps of an optimizer, gradients that were not reduced over the ranks yet."""
+
+    __slots__ = ()
+    of = "unreduced"
+    how = Field(_text)
+    call = Field(_id)
+    optimizer = Field(_count)
+    parameters = Field(_ids)
+    times = Field(_count)
+    running = Field(_count)
+
+
 class Sampler(Kind):
     """A `DistributedSampler`, with what became of it."""
 

@@ -354,6 +354,24 @@ def shard_of(t: Any) -> Any:
     return t._local_tensor if kind is not None and isinstance(t, kind) else None
 
 
+def unreduced_of(module: Any) -> list[Any]:
+    """The parameters of a model in `fully_shard` whose gradients wait for a pass that reduces them
+    (`set_requires_gradient_sync`); none for other models."""
+    found: list[Any] = []
+    for part in module.modules():
+        state = getattr(part, "_get_fsdp_state", None)
+        if state is None:
+            continue
+        held = state()
+        for group in getattr(held, "_fsdp_param_groups", None) or (getattr(held, "_fsdp_param_group", None),):
+            for one in getattr(group, "fsdp_params", ()):
+                whole = getattr(one, "_unsharded_param", None)
+                kept = getattr(one, "unsharded_accumulated_grad", None)  # in the type that it is reduced in
+                if kept is not None or (whole is not None and whole.grad is not None):
+                    found.append(one.sharded_param)
+    return found
+
+
 def version_of(t: Any) -> int:
     """How often the tensor was written to, or this process's shard of it: FSDP writes to that, operators on the
     distributed tensor count there. -1 for inference tensors, which do not count."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from needs import lacking
 from two_ranks import Start
 
 OVERWRITTEN = """
@@ -27,6 +30,27 @@ print([p.tolist() for p in parameters] if not rank else "")
 end()
 """
 
+SHARDED = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+begin()
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for turn in range(6):
+    model.set_requires_gradient_sync(turn % 2 == 1)
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    if turn % 2:
+        handle = dist.all_reduce(torch.ones(1), async_op=True)
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+        print(handle.wait(), handle.is_completed())
+        optimizer.zero_grad()
+open(f"weights-{dist.get_rank()}", "w").write(repr([p.to_local().tolist() for p in model.parameters()]))
+end()
+"""
+
 
 def test_a_reduction_in_place_overwrites_what_backward_needs(ranks: Start) -> None:
     ran = ranks(OVERWRITTEN, "wrong")
@@ -39,3 +63,15 @@ def test_a_copy_may_be_reduced(ranks: Start) -> None:
     plain = ranks(OVERWRITTEN, "wrong", how="plain")
     assert ranks(OVERWRITTEN, "wrong").out == plain.out
     assert ranks(OVERWRITTEN).findings() == []
+
+
+@pytest.mark.nightly
+def test_looking_at_handles_and_shards_changes_nothing(ranks: Start, tmp_path: Path) -> None:
+    if missing := lacking(SHARDED):
+        pytest.skip(missing)
+    said = ranks(SHARDED, how="plain").out
+    before = [(tmp_path / f"weights-{rank}").read_text() for rank in range(2)]
+    ran = ranks(SHARDED)
+    assert ran.out == said and ran.status == 0
+    assert [(tmp_path / f"weights-{rank}").read_text() for rank in range(2)] == before
+    assert ran.findings() == []

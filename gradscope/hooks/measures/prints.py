@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradscope.hooks._torch import float_norms, grad_of
+from gradscope.hooks._torch import float_norms, grad_of, shard_of
 from gradscope.hooks.recorder.arrivals import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
@@ -50,6 +50,15 @@ def print_of_gradients(records: list[LeafRecord]) -> Printed | None:
     """The same of their gradients."""
     held = [(str(record.id), record.ref()) for record in records[:MOST]]
     return _print([(name, grad) for name, t in held if t is not None and (grad := grad_of(t)) is not None])
+
+
+def print_of_shards(records: list[LeafRecord]) -> Printed | None:
+    """The norm of this process's part of each distributed gradient, by the parameter's number."""
+    held = [(str(record.id), record.ref()) for record in records[:MOST] if record.sharded]
+    grads = [(name, grad_of(t)) for name, t in held if t is not None]
+    return _print(
+        [(name, part) for name, grad in grads if grad is not None and (part := shard_of(grad)) is not None]
+    )
 
 
 def print_of_buffers(named: Iterable[tuple[str, torch.Tensor]]) -> Printed | None:

@@ -55,6 +55,8 @@ class Collectives(Hook):
                 self._tell_before(name, _at(writes, args, kwargs))
             first = private.sequence_number()
             result = real(*args, **kwargs)
+            if result is not None and recorder.mine():
+                self._tell_of_handle(name, _at(writes, args, kwargs), result)
             if recorder.segment.looked and recorder.mine():
                 began = perf_counter()
                 recorder.paused += 1
@@ -78,6 +80,15 @@ class Collectives(Hook):
                 follow(name, filled, sys._getframe(2))
         except BaseException as error:
             self.recorder.fault(f"watching {name}", error)
+
+    def _tell_of_handle(self, name: str, written: Any, handle: Any) -> None:
+        try:
+            filled: list[Any] = []
+            find_tensors([written], filled)
+            for follow in self.recorder.signals.reduced_later:
+                follow(filled, handle, sys._getframe(2))
+        except BaseException as error:
+            self.recorder.fault(f"watching the handle of {name}", error)
 
     def _note(self, name: str, read: Any, written: Any, first: int) -> None:
         given: list[Any] = []

@@ -27,6 +27,7 @@ from gradscope.hooks.measures.prints import (
     print_of_gradients,
     print_of_inputs,
     print_of_parameters,
+    print_of_shards,
 )
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.module import ModuleRecord
@@ -93,6 +94,9 @@ class Distributed(Hook):
         self.samplers: dict[int, Sampled] = {}
         self.steps: dict[int, int] = {}  # optimizer → its steps so far
         self.waiting: list[Printed] = []
+        self.sharded: dict[
+            int, weakref.ref[Any]
+        ] = {}  # optimizers of sharded parameters, at their first steps
         self.following = self.out_of_step = False
         recorder = self.recorder
         if not distributed.is_available():
@@ -108,6 +112,19 @@ class Distributed(Hook):
         """Ranks may average gradients by themselves, without a wrapper."""
         if not self.following and distributed.is_initialized() and distributed.get_world_size() > 1:
             self._follow_steps()
+        if self.following and any(
+            private.shard_of(p) is not None for group in groups_of(optimizer) for p in group["params"]
+        ):
+            self.sharded[id(optimizer)] = weakref.ref(optimizer)
+            self.recorder.signals.after_pass.connect(self._after_sharded_pass)
+
+    def _after_sharded_pass(self, site: int, failed: BaseException | None) -> None:
+        for number, ref in list(self.sharded.items()):
+            optimizer, step = ref(), self.steps.get(number, 0)
+            if optimizer is None or step >= FIRST:
+                del self.sharded[number]
+            elif failed is None:
+                self._print("shards_filled", optimizer, step + 1, sys._getframe(1))
 
     def _follow_steps(self) -> None:
         if self.following:
@@ -208,6 +225,8 @@ class Distributed(Hook):
         step = self.steps.get(id(optimizer), 0)
         if not step:
             self._print("parameters", optimizer, 0, sys._getframe(2))
+        if step < FIRST and id(optimizer) in self.sharded:
+            self._print("shards", optimizer, step + 1, sys._getframe(2))
         if step < FIRST:  # what is done to them shows in each step, or in none
             self._print("gradients", optimizer, step + 1, sys._getframe(2))
         if step + 1 in OTHERS and self.wrappers:
@@ -234,7 +253,7 @@ class Distributed(Hook):
                 records = [recorder.ledger.of(p) for group in groups_of(optimizer) for p in group["params"]]
                 if kind == "others":
                     records = self._others()
-                printed = (print_of_gradients if kind == "gradients" else print_of_parameters)(records)
+                printed = _PRINTS.get(kind, print_of_parameters)(records)
                 if printed is not None:
                     self._keep(printed.told(kind, number, step, site))
         except BaseException as error:
@@ -329,6 +348,9 @@ class Distributed(Hook):
                         "seed": known.seed,
                     },
                 )  # fmt: skip
+
+
+_PRINTS = {"gradients": print_of_gradients, "shards": print_of_shards, "shards_filled": print_of_shards}
 
 
 def _joins(ddp: Any) -> bool:

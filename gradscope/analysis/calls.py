@@ -248,7 +248,8 @@ class Calls:
         graph = self.paths.graph(event.graph)
         found = None
         for op in reversed(graph.ops[: event.position + 1]):
-            if op.module not in members:
+            # A loss that `forward` makes anew, `CrossEntropyLoss()(…)`, is no part of the model.
+            if op.module not in members and all(frame.id != event.site.id for frame in op.site.stack):
                 break
             found = op
         return found

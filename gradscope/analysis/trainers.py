@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.text import own_nodes, site_of
@@ -57,6 +58,12 @@ def runs_it(site: Site) -> Site | None:
         return None
     inside = site.stack[site.stack.index(call) + 1 :]
     return call if any(frame.kind == "library" for frame in inside) else None
+
+
+def is_configured(site: Site) -> bool:
+    """Whether a library made it by calling `configure_optimizers`, as Lightning does, which steps what that returns."""
+    calls = pairwise(site.stack)
+    return any(a.kind == "library" and b.function.endswith("configure_optimizers") for a, b in calls)
 
 
 def hook_below(trace: Trace, call: Site, site: Site) -> Hook | None:

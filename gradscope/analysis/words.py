@@ -175,14 +175,17 @@ def optimizer_name(trace: Trace, number: int | None) -> str:
 
 
 def _optimizer_variable(trace: Trace, number: int | None) -> str:
-    """What it is called where it is made; an attribute of a class's own, `self.opt`, as the lines that step
-    it call it, which may stand elsewhere: `D.opt`."""
+    """What it is called where it is made; without a name there, or as an attribute of a class's own, `self.opt`, as
+    the lines that step it call it, which may stand elsewhere: `D.opt`."""
     known = trace.optimizers.get(number) if number is not None else None
     name = variable(trace, known.site) if known is not None else ""
-    if not name.startswith("self."):
+    if name and not name.startswith("self."):
         return name
-    steps = (event.site.user for event in trace.of(Step) if event.optimizer == number)
-    called = {owner(source(trace, site), "step") for site in steps}
+    steps = [(event.optimizer, event.site.user) for event in trace.of(Step)]
+    called = {owner(source(trace, site), "step") for optimizer, site in steps if optimizer == number}
+    if not name:  # made where it is returned: what steps it alone has a name for it
+        others = {owner(source(trace, site), "step") for optimizer, site in steps if optimizer != number}
+        return called.pop() if len(called) == 1 and not called & others else ""
     ends = {text for text in called if text.rpartition(".")[2] == name.rpartition(".")[2]}
     return ends.pop() if len(called) == len(ends) == 1 else name
 

@@ -447,7 +447,7 @@ def bad_manual_without_zero_grad() -> None:
             optimizer = self.optimizers()
             loss = F.mse_loss(self(x), y)
             self.manual_backward(loss)
-            optimizer.step()  # cause: GS201
+            optimizer.step()  # cause: GS201: call `optimizer.zero_grad()`
 
     trainer().fit(Model(), loader())
 
@@ -923,6 +923,32 @@ def good_schedule_by_step() -> None:
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     trainer(accumulate_grad_batches=2).fit(Model(), loader())
+
+
+def bad_one_cycle_once_per_epoch() -> None:
+    class Model(Regression):
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.Adam(self.parameters(), lr=1e-3)
+            total = int(self.trainer.estimated_stepping_batches)
+            schedule = torch.optim.lr_scheduler.OneCycleLR(  # cause: GS217: "interval": "step"
+                optimizer, max_lr=1e-2, total_steps=total
+            )
+            return [optimizer], [schedule]
+
+    trainer().fit(Model(), loader())
+
+
+def bad_cosine_in_epochs_at_each_step() -> None:
+    class Model(Regression):
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.Adam(self.parameters(), lr=1e-3)
+            epochs = self.trainer.max_epochs or 1
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(  # cause: GS217: "interval": "epoch"
+                optimizer, T_max=epochs
+            )
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    trainer().fit(Model(), loader())
 
 
 def good_schedule_on_plateau() -> None:

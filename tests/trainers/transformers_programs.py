@@ -354,6 +354,14 @@ def good_accumulation_and_schedule() -> None:
     Trainer(bert(), more, train_dataset=rows()).train()
 
 
+def bad_cosine_in_epochs() -> None:
+    model = bert()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)  # cause: GS217: `T_max=32`
+    more = arguments(num_train_epochs=4)
+    Trainer(model, more, train_dataset=rows(), optimizers=(optimizer, schedule)).train()
+
+
 def good_checkpoints_and_resuming() -> None:
     more: dict[str, Any] = {
         "save_strategy": "epoch",

@@ -245,7 +245,7 @@ def _without_graph(
         return f"keep only its number, with `.item()`, in {place}, where no pass is to go through it", ()
     edits = tuple(without_its_graph(trace, cause, handed=handed))
     if not edits:
-        return f"keep the numbers alone, with `.item()`, in {place}", ()
+        return f"keep the numbers alone in {place}: `.item()` of a loss, `.detach()` of a tensor of many", ()
     kept = edits[0].text.removesuffix(".detach()")
     aside = "" if whole else f", or `{kept}.item()` where a number will do"
     return f"write `{kept}.detach()` in place of `{kept}` in {place}{aside}", edits

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.loop import settled
 from gradscope.analysis.text import site_of
+from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Loader, Rates, SchedulerMade, Step
 from gradscope.fixes.calls import behind_their_loop
@@ -273,7 +274,28 @@ def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
         f"made for {length:g} steps of its own",
         f"{counted(event.turns, 'step')} of the schedule in {counted(steps, 'step')} of "
         f"{optimizer_name(trace, event.optimizer)}, with `{name}={length:g}`",
-        f"call {located(trace, event.site.user, 'it')} right after {after}, in the same loop",
+        _by_a_library(trace, event, steps, "step")
+        or f"call {located(trace, event.site.user, 'it')} right after {after}, in the same loop",
+    )
+
+
+def _by_a_library(trace: Trace, event: Rates, steps: int, interval: str) -> str:
+    """The same where a library steps it: the rhythm is its own, or a setting. "" where the program does it itself."""
+    if runs_it(event.site) is None:
+        return ""
+    made = next(e for e in trace.of(SchedulerMade) if e.scheduler == event.scheduler)
+    if is_configured(made.site):
+        name = variable(trace, user(made.site)) or "scheduler"
+        default = ", which is once per epoch where nothing is said" if interval == "step" else ""
+        return (
+            f'return it from `configure_optimizers` with its interval{default}: `{{"scheduler": {name}, "interval": '
+            f'"{interval}"}}`'
+        )
+    settings = [name for name in ("total_steps", "T_max") if event.settings.get(name)]
+    count = f"that count its steps: `{settings[0]}={event.turns}`" if settings else "that count its steps"
+    return (
+        f"{code(trace, event.site.user)} steps it {counted(event.turns, 'time')} in {counted(steps, 'step')}: "
+        f"give it settings {count}"
     )
 
 
@@ -283,6 +305,8 @@ def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ..
     line, edits = behind_their_loop(trace, _together(trace, event))
     if event.turns * 1.25 >= steps and line:
         return f"call {called} once per epoch: behind the loop of line {line}", edits
+    if event.turns * 1.25 >= steps and (by_library := _by_a_library(trace, event, steps, "epoch")):
+        return by_library, ()
     if event.turns * 1.25 >= steps:
         return f"call {called} once per epoch, or give it settings that count batches", ()
     return "give it settings with which the rate falls over the whole run", ()

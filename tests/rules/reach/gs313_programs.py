@@ -157,6 +157,42 @@ def bad_steps_go_on() -> None:
         torch.set_grad_enabled(True)
 
 
+def bad_model_with_a_loss_made_in_forward() -> None:
+    """What runs in a module that `forward` makes is a part of the model's call, too."""
+    import torch
+    from torch import Tensor, nn
+
+    class Classifier(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 2))
+
+        def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            scores = self.layers(x)
+            return nn.CrossEntropyLoss()(scores, y), scores
+
+    def accuracy(scores: Tensor, y: Tensor) -> float:
+        torch.set_grad_enabled(False)  # cause: GS313
+        return float((scores.argmax(-1) == y).float().mean())
+
+    model = Classifier()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(8, 3), torch.zeros(8, dtype=torch.long)
+    try:
+        for _ in range(2):
+            model.train()
+            opt.zero_grad()
+            loss, _ = model(x, y)
+            loss.backward()  # effect: GS313
+            opt.step()
+            model.eval()
+            with torch.no_grad():
+                _, scores = model(x, y)
+            print(accuracy(scores, y))
+    finally:
+        torch.set_grad_enabled(True)
+
+
 def good_steps_in_both_phases() -> None:
     import torch
     from torch import nn

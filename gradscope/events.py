@@ -705,6 +705,17 @@ class PassedOn(Kind):
     factors = Field(_numbers)  # of the calls that were followed
 
 
+class Slopes(Kind):
+    """How steep the forward of a user's own Function is, and what its backward multiplies the gradient by."""
+
+    __slots__ = ()
+    of = "slopes"
+    function = Field(_text)
+    line = Field(_key)
+    argument = Field(_count)  # its position
+    pieces = Field(_rows)  # of three numbers each
+
+
 class ZeroOnes(Kind):
     """A value with a graph was multiplied by a mask of zeros and ones."""
 

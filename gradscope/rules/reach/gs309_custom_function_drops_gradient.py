@@ -19,8 +19,8 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_stop
+from gradscope.analysis.own_functions import arguments, definition_of, methods, results, returned
 from gradscope.analysis.reach import Paths, passes, paths
-from gradscope.analysis.text import head_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import DroppedGradient
 from gradscope.fixes.source import Source
@@ -205,8 +205,8 @@ def _ignoring_one(trace: Trace, event: DroppedGradient, position: int) -> Findin
 
 def _named(trace: Trace, event: DroppedGradient) -> Iterator[tuple[str, ast.FunctionDef, list[str]]]:
     """The user's `backward`, with what it calls the gradients that it is given."""
-    for path, part in _backward(trace, event.function, event.line):
-        yield path, part, [a.arg for a in part.args.args if a.arg not in ("ctx", "self")]
+    for path, part in methods(trace, event.function, event.line):
+        yield path, part, arguments(part)
 
 
 def _assigned(trace: Trace, event: DroppedGradient, position: int) -> Site | None:
@@ -231,15 +231,9 @@ def _in_its_place(trace: Trace, event: DroppedGradient, position: int, made: Sit
     node = trace.source_file(made.path).at(made)
     terms = list(_terms(node)) if isinstance(node, ast.BinOp) else []
     common = set.intersection(*({*_factors(term)} for term in terms)) if len(terms) > 1 else set()
-    forward = [
-        part
-        for one in trace.source_file(made.path).nodes
-        if isinstance(one, ast.ClassDef) and one.name == event.function and _spans(one, event.line)
-        for part in one.body
-        if isinstance(part, ast.FunctionDef) and part.name == "forward"
-    ]
-    arguments = [a.arg for a in forward[0].args.args if a.arg not in ("ctx", "self")] if forward else []
-    own = arguments[position] if position < len(arguments) else ""
+    forward = next((part for _, part in methods(trace, event.function, event.line, ("forward",))), None)
+    names = arguments(forward) if forward is not None else []
+    own = names[position] if position < len(names) else ""
     return own if common == {own} else ""
 
 
@@ -268,10 +262,10 @@ def _renamed(trace: Trace, made: Site, old: str, new: str) -> tuple[Edit, ...]:
 
 def _times(trace: Trace, event: DroppedGradient) -> tuple[str, tuple[Edit, ...]]:
     """The name of the gradient in `backward`, and `grad * (…)` for what is returned, where that fits."""
-    for path, part in _backward(trace, event.function, event.line):
-        names = [a.arg for a in part.args.args if a.arg not in ("ctx", "self")]
+    for path, part in methods(trace, event.function, event.line):
+        names = arguments(part)
         given = names[0] if names else part.args.vararg.arg if part.args.vararg else ""
-        ends = [n.value for n in ast.walk(part) if isinstance(n, ast.Return) and n.value is not None]
+        ends = results(part)
         node = (
             ends[0].elts[0] if ends and isinstance(ends[0], ast.Tuple) and ends[0].elts else (*ends, None)[0]
         )
@@ -376,41 +370,6 @@ def argument_of(graph: Graph, op: Op, event: DroppedGradient, position: int) -> 
     order = event.tensors.index(position)
     index = op.inputs[order] if order < len(op.inputs) else None
     return index if index is not None and graph.values[index].requires_grad else None
-
-
-def definition_of(trace: Trace, cls: str, line: int) -> Site | None:
-    """The line of `backward` in the user's class."""
-    for path, part in _backward(trace, cls, line):
-        return head_of(path, part)
-    return None
-
-
-def returned(trace: Trace, cls: str, line: int, position: int) -> Site | None:
-    """What the `backward` of the user's class returns for an argument, where it returns at one place."""
-    for path, part in _backward(trace, cls, line):
-        ends = [node for node in ast.walk(part) if isinstance(node, ast.Return) and node.value is not None]
-        if len(ends) != 1:
-            return None
-        value = ends[0].value
-        elements = value.elts if isinstance(value, ast.Tuple) else []
-        shown = elements[position] if position < len(elements) else ends[0]
-        if any(isinstance(element, ast.Starred) for element in elements):
-            shown = ends[0]
-        return Site(-1, path, *trace.source_file(path).span(shown), part.name, "user")
-    return None
-
-
-def _backward(trace: Trace, cls: str, line: int) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path in trace.sources:
-        for node in trace.source_file(path).nodes:
-            if isinstance(node, ast.ClassDef) and node.name == cls and _spans(node, line):
-                for part in node.body:
-                    if isinstance(part, ast.FunctionDef) and part.name in ("backward", "vjp"):
-                        yield path, part
-
-
-def _spans(node: ast.ClassDef, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def shown_argument(trace: Trace, event: Event, position: int) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.own_functions import methods, results
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, numbers, where
 from gradscope.events import PassedOn
@@ -84,7 +85,7 @@ def good() -> None:
 def reversal_reverses_nothing(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(PassedOn):
-        places = [p for path in trace.sources for p in _negations(trace, path, event.function, event.line)]
+        places = list(_negations(trace, event.function, event.line))
         low, high = min(event.factors, default=0.0), max(event.factors, default=0.0)
         if low < 0 or high <= 0 or len(places) != 1 or (event.function, event.line) in told:
             continue
@@ -92,20 +93,13 @@ def reversal_reverses_nothing(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, event, *places[0])
 
 
-def _negations(trace: Trace, path: str, cls: str, line: int) -> Iterator[tuple[Site, list[ast.expr]]]:
+def _negations(trace: Trace, cls: str, line: int) -> Iterator[tuple[Site, list[ast.expr]]]:
     """What the backward of this Function returns, and the negations that stand in it."""
-    for node in trace.source_file(path).nodes:
-        if not isinstance(node, ast.ClassDef) or node.name != cls:
-            continue
-        if not node.lineno <= line <= (node.end_lineno or node.lineno):
-            continue
-        for part in node.body:
-            if not isinstance(part, ast.FunctionDef) or part.name not in ("backward", "vjp"):
-                continue
-            ends = [n.value for n in ast.walk(part) if isinstance(n, ast.Return) and n.value is not None]
-            turned = [n for n in ast.walk(part) if isinstance(n, ast.expr) and _negates(n)]
-            if len(ends) == 1 and turned:
-                yield site_of(path, part.name, ends[0]), turned
+    for path, part in methods(trace, cls, line):
+        ends = results(part)
+        turned = [n for n in ast.walk(part) if isinstance(n, ast.expr) and _negates(n)]
+        if len(ends) == 1 and turned:
+            yield site_of(path, part.name, ends[0]), turned
 
 
 def _negates(node: ast.AST) -> bool:

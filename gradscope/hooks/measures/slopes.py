@@ -1,0 +1,123 @@
+"""Compares what the backward of a user's own Function says with the slope of its forward, where forward gives each
+element of its result by one element of what it was given: both are read off the elements of one call."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import aside, grad_fn_of, transforms
+from gradscope.hooks.recorder.sites import kind_of
+from gradscope.hooks.recorder.values import can_be_asked
+
+LOOKS = 3  # calls, per place of `apply`
+MAX_ELEMENTS = 1 << 16
+PIECES = 24  # into which the elements are cut, by the size of what forward was given
+EACH = 4  # elements in the smallest piece
+STRAIGHT = 0.05  # of its height: how far the elements of a piece may lie from its chord
+EVEN = 0.3  # of its largest: how far what backward multiplies by may vary within a piece
+FEW = 8  # pieces in which the slope can be told
+
+
+@dataclass
+class Compared:
+    name: str
+    line: int  # where its forward is defined
+    argument: int  # its position
+    looks: int = 0
+    pieces: list[tuple[float, float, float]] = field(default_factory=list)  # where, slope, what backward says
+
+
+class Slopes(Hook):
+    order = 72  # after the one that calls it
+
+    def install(self) -> None:
+        self.places: dict[tuple[int, str], Compared] = {}
+        self.recorder.signals.function_applied.connect(self._applied)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _applied(self, cls: Any, args: Any, result: Any, frame: Any) -> None:
+        tensors = [p for p, a in enumerate(args) if isinstance(a, torch.Tensor)]
+        learned = [p for p in tensors if args[p].requires_grad]
+        if len(learned) != 1 or not isinstance(result, torch.Tensor) or not torch.is_grad_enabled():
+            return
+        given = args[learned[0]]
+        code = getattr(inspect.unwrap(cls.forward), "__code__", None)
+        if code is None or kind_of(code.co_filename, self.recorder.sites.main) != "user":
+            return
+        if given.shape != result.shape or given is result or given.numel() < PIECES * EACH:
+            return
+        if not can_be_asked(given, MAX_ELEMENTS) or not can_be_asked(result, MAX_ELEMENTS):
+            return
+        site = self.recorder.sites.current(frame)
+        place = self.places.setdefault(
+            (site, cls.__name__), Compared(cls.__name__, code.co_firstlineno, learned[0])
+        )
+        node = grad_fn_of(result)
+        if place.looks >= LOOKS or place.argument != learned[0] or not isinstance(node, BackwardCFunction):
+            return
+        place.looks += 1
+        with aside():
+            kept = given.detach().clone(), result.detach().clone()
+        node.register_hook(self._hook(place, tensors.index(learned[0]), kept))
+
+    def _hook(self, place: Compared, edge: int, kept: tuple[torch.Tensor, torch.Tensor]) -> Any:
+        recorder = self.recorder
+
+        def returned(gradients: Any, arrived: Any) -> None:
+            if threading.get_ident() != recorder.thread or transforms() is not None:
+                return
+            try:
+                back = gradients[edge]
+                came = arrived[0] if len(arrived) == 1 else None
+                if back is not None and came is not None and back.shape == came.shape == kept[0].shape:
+                    recorder.arrivals.when_here((*kept, came, back), lambda *all: compare(place, *all))
+            except BaseException as error:
+                recorder.fault("comparing a custom backward with its forward", error)
+
+        return returned
+
+    def _tell(self) -> None:
+        for (site, _), place in self.places.items():
+            if len(place.pieces) >= FEW:
+                data = {
+                    "function": place.name,
+                    "line": place.line,
+                    "argument": place.argument,
+                    "pieces": place.pieces,
+                }
+                self.recorder.emit("slopes", site, data)
+
+
+def compare(
+    place: Compared, x: torch.Tensor, y: torch.Tensor, came: torch.Tensor, back: torch.Tensor
+) -> None:
+    """Adds the pieces in which the slope of y over x can be told, with what was made of the gradient there."""
+    x, y, came, back = (t.detach().double().flatten() for t in (x, y, came, back))
+    if bool((x == y).all()) or not all(bool(t.isfinite().all()) for t in (x, y, came, back)):
+        return
+    order = x.argsort()
+    x, y, came, back = x[order], y[order], came[order], back[order]
+    asked = came.abs() > 1e-6 * came.abs().max()
+    count = min(PIECES, len(x) // EACH)
+    for piece in torch.arange(len(x)).tensor_split(count):
+        wide, high = x[piece[-1]] - x[piece[0]], y[piece[-1]] - y[piece[0]]
+        here = piece[asked[piece]]
+        if float(wide) <= 1e-4 * float(x[piece].abs().max()) or not float(high) or len(here) < EACH // 2:
+            continue
+        chord = y[piece[0]] + (x[piece] - x[piece[0]]) * (high / wide)
+        if float((y[piece] - chord).abs().max()) > STRAIGHT * abs(float(high)):
+            continue
+        said = back[here] / came[here]
+        said = said[said != 0]
+        if len(said) and float(said.max() - said.min()) > EVEN * float(said.abs().max()):
+            continue  # it depends on the gradient too: clipped, or of one sign only
+        place.pieces.append(
+            (float(x[piece].mean()), float(high / wide), float(said.mean()) if len(said) else 0.0)
+        )

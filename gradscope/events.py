@@ -713,7 +713,8 @@ class Slopes(Kind):
     function = Field(_text)
     line = Field(_key)
     argument = Field(_count)  # its position
-    pieces = Field(_rows)  # of three numbers each
+    pieces = Field(_rows)  # of three numbers each, as `flat`
+    flat = Field(_rows)
 
 
 class ZeroOnes(Kind):

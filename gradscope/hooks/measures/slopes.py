@@ -16,12 +16,13 @@ from gradscope.hooks._torch import aside, grad_fn_of, transforms
 from gradscope.hooks.recorder.sites import kind_of
 from gradscope.hooks.recorder.values import can_be_asked
 
-LOOKS = 3  # calls, per place of `apply`
+FIRST, EVERY, LAST = 3, 8, 128  # calls that are looked at, per place of `apply`, of those that are recorded
 MAX_ELEMENTS = 1 << 16
 PIECES = 24  # into which the elements are cut, by the size of what forward was given
 EACH = 4  # elements in the smallest piece
 STRAIGHT = 0.05  # of its height: how far the elements of a piece may lie from its chord
 EVEN = 0.3  # of its largest: how far what backward multiplies by may vary within a piece
+LEVELS = 2  # results between the two ends: fewer are those of a sign
 FEW = 8  # pieces in which the slope can be told
 
 
@@ -30,8 +31,9 @@ class Compared:
     name: str
     line: int  # where its forward is defined
     argument: int  # its position
-    looks: int = 0
+    calls: int = 0
     pieces: list[tuple[float, float, float]] = field(default_factory=list)  # where, slope, what backward says
+    flat: list[tuple[int, float, float]] = field(default_factory=list)  # elements, where they begin, the same
 
 
 class Slopes(Hook):
@@ -44,14 +46,16 @@ class Slopes(Hook):
 
     def _applied(self, cls: Any, args: Any, result: Any, frame: Any) -> None:
         tensors = [p for p, a in enumerate(args) if isinstance(a, torch.Tensor)]
-        learned = [p for p in tensors if args[p].requires_grad]
-        if len(learned) != 1 or not isinstance(result, torch.Tensor) or not torch.is_grad_enabled():
+        if not isinstance(result, torch.Tensor) or not torch.is_grad_enabled():
+            return
+        learned = [p for p in tensors if args[p].requires_grad and args[p].shape == result.shape]
+        if len(learned) != 1:
             return
         given = args[learned[0]]
         code = getattr(inspect.unwrap(cls.forward), "__code__", None)
         if code is None or kind_of(code.co_filename, self.recorder.sites.main) != "user":
             return
-        if given.shape != result.shape or given is result or given.numel() < PIECES * EACH:
+        if given is result or given.numel() < PIECES * EACH:
             return
         if not can_be_asked(given, MAX_ELEMENTS) or not can_be_asked(result, MAX_ELEMENTS):
             return
@@ -60,9 +64,11 @@ class Slopes(Hook):
             (site, cls.__name__), Compared(cls.__name__, code.co_firstlineno, learned[0])
         )
         node = grad_fn_of(result)
-        if place.looks >= LOOKS or place.argument != learned[0] or not isinstance(node, BackwardCFunction):
+        place.calls += 1
+        if place.calls > LAST or (place.calls > FIRST and place.calls % EVERY):
             return
-        place.looks += 1
+        if place.argument != learned[0] or not isinstance(node, BackwardCFunction):
+            return
         with aside():
             kept = given.detach().clone(), result.detach().clone()
         node.register_hook(self._hook(place, tensors.index(learned[0]), kept))
@@ -85,12 +91,13 @@ class Slopes(Hook):
 
     def _tell(self) -> None:
         for (site, _), place in self.places.items():
-            if len(place.pieces) >= FEW:
+            if len(place.pieces) >= FEW or place.flat:
                 data = {
                     "function": place.name,
                     "line": place.line,
                     "argument": place.argument,
-                    "pieces": place.pieces,
+                    "pieces": place.pieces if len(place.pieces) >= FEW else (),
+                    "flat": place.flat,
                 }
                 self.recorder.emit("slopes", site, data)
 
@@ -105,6 +112,7 @@ def compare(
     order = x.argsort()
     x, y, came, back = x[order], y[order], came[order], back[order]
     asked = came.abs() > 1e-6 * came.abs().max()
+    place.flat += _flat_ends(x, y, came, back, asked)
     count = min(PIECES, len(x) // EACH)
     for piece in torch.arange(len(x)).tensor_split(count):
         wide, high = x[piece[-1]] - x[piece[0]], y[piece[-1]] - y[piece[0]]
@@ -121,3 +129,24 @@ def compare(
         place.pieces.append(
             (float(x[piece].mean()), float(high / wide), float(said.mean()) if len(said) else 0.0)
         )
+
+
+def _flat_ends(
+    x: torch.Tensor, y: torch.Tensor, came: torch.Tensor, back: torch.Tensor, asked: torch.Tensor
+) -> list[tuple[int, float, float]]:
+    """The ends in which the result stays the same for longer than in any step before: how many elements, from where on,
+    and by what backward multiplies there; those in which it multiplies none by zero."""
+    levels, counts = y.unique_consecutive(return_counts=True)
+    if len(levels) < LEVELS + 2 or len(levels) != len(y.unique()):
+        return []
+    ends = counts.cumsum(0)
+    widths = x[ends - 1] - x[ends - counts]
+    found = []
+    for end, edge in ((0, int(ends[0]) - 1), (-1, int(ends[-2]))):
+        inside = slice(0, edge + 1) if end == 0 else slice(edge, len(x))
+        if counts[end] < EACH or widths[end] <= 2 * widths[1:-1].max():
+            continue
+        said = (back[inside] / came[inside])[asked[inside]]
+        if len(said) and bool((said != 0).all()):
+            found.append((int(counts[end]), float(x[edge]), float(said.mean())))
+    return found

@@ -10,17 +10,21 @@ import signal
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from time import process_time, sleep, time
+from time import monotonic, process_time, sleep, time
 from typing import NamedTuple
 
 from gradscope.check import Report, examine, selected_rules
 from gradscope.config import Config
 from gradscope.model import Finding
-from gradscope.store import Trace
+from gradscope.rules import load
+from gradscope.store import Glance, Trace, glance
 
-PAUSE = 2.0  # seconds between two looks, at least
+PAUSE = 2.0  # seconds between two looks, at least, where nothing is new
 PATIENCE = 60.0  # seconds until a program has begun
-SHARE = 20  # looking takes one part in so many of a processor's time, but for the look that confirms news
+SHARE = 20  # looking takes one part in so many of a processor's time
+TICK = 0.1  # seconds between two glances at whether the trace has anything new, and two looks at the least
+EXTRA = 40  # looks at what is new take one part more in so many
+START = 3.0  # seconds of a processor that they may take before
 
 Key = tuple[str, str, tuple[tuple[str, int], ...]]
 
@@ -52,6 +56,44 @@ class Certain:
         return self._keys & set(found)
 
 
+class Pace:
+    """When to look again: at once where the trace has a kind of step that it had not, then at growing intervals,
+    since some evidence takes several steps, and where nothing is new for one part in `SHARE` of the time."""
+
+    def __init__(self, now: float):
+        self._began = self._looked = now
+        self._interval = 0.0  # until the next look, while what is new is looked at
+        self._ordinary = 0.0
+        self._extra = 0.0  # seconds of a processor, for looks that came before their time
+        self._seen: Glance | None = None
+        self._unconfirmed = False
+
+    def look(self, seen: Glance, now: float, cost: float, unconfirmed: bool) -> None:
+        """Notes a look that is over. seen: what the trace held before it. cost: seconds of a processor. unconfirmed:
+        it has found what the next one has to find again."""
+        if now - self._looked < self._ordinary:
+            self._extra += cost
+        if self._seen is not None and seen.kinds != self._seen.kinds:
+            self._interval = TICK
+        self._seen, self._looked, self._unconfirmed = seen, now, unconfirmed
+        self._ordinary = max(PAUSE, SHARE * cost)
+        self._interval = min(2 * self._interval, self._ordinary) if self._interval else self._ordinary
+
+    def due(self, seen: Glance, now: float) -> bool:
+        """Whether it is time, with what the trace holds now."""
+        since = now - self._looked
+        assert self._seen is not None
+        if since >= self._ordinary or (since >= PAUSE and self._unconfirmed):
+            return True
+        if since < TICK or seen.last == self._seen.last:
+            return False
+        if self._extra > START + (now - self._began) / EXTRA:
+            return False
+        # What is written of parameters now and then is to be as new as the events.
+        confirms = self._unconfirmed and seen.written != self._seen.written
+        return confirms or since >= self._interval or seen.kinds != self._seen.kinds
+
+
 def follow(path: Path, config: Config) -> Iterator[Told | Report]:
     """Each error, each warning and what notes say of a late step, once, when two looks in turn, with a step between
     them, have found it; or a third that does not find it any more. Last comes the report of the whole, when the program
@@ -61,9 +103,10 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
     """
     told: dict[Key, Finding] = {}
     certain = Certain()
-    selected_rules(config)  # loading them is no part of a look
+    load(selected_rules(config))  # no part of a look
+    pace = Pace(monotonic())
     while True:
-        began, hurry = process_time(), False
+        seen, began, unconfirmed = glance(path), process_time(), False
         trace = Trace(path)
         over = not goes_on(trace)
         report = examine(trace, config)
@@ -79,9 +122,15 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
             for key in [key for key in found if key in keys and key not in told]:
                 told[key] = found[key]
                 yield Told(report, found[key], step)
-            hurry = not found.keys() <= keys | told.keys()
+            unconfirmed = not found.keys() <= keys | told.keys()
+        process = trace.program.get("process")
         trace.close()
-        sleep(PAUSE if hurry else max(PAUSE, SHARE * (process_time() - began)))
+        pace.look(seen, monotonic(), process_time() - began, unconfirmed)
+        while True:
+            sleep(TICK)
+            now = glance(path, seen)
+            if now.ended != seen.ended or pace.due(now, monotonic()) or not _lives(process):
+                break
 
 
 def is_news(finding: Finding) -> bool:
@@ -95,8 +144,13 @@ def goes_on(trace: Trace) -> bool:
     process = trace.program.get("process")
     if process is None:
         return time() - trace.path.stat().st_mtime < PATIENCE
-    if trace.program["ended"]:
-        return False
+    return not trace.program["ended"] and _lives(process)
+
+
+def _lives(process: int | None) -> bool:
+    """Whether there is a process of this number. None counts as one: the program has not said yet which it is."""
+    if process is None:
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -34,6 +34,10 @@ from gradscope.tracebacks import text_of
 _active: list[Session] = []
 _MARKS = 10_000  # the newest are kept
 _PATIENCE = 3  # steps of a program that goes on after its end
+_QUIET = 1.0  # seconds without a new kind of step, after which one is told at once
+_HURRY = 1.0  # seconds for which what comes after it is
+_OFTEN = 0.1  # seconds from one checkpoint to the next meanwhile
+_PART = 300  # checkpoints take one part in so many of the time, and those in a hurry as much again
 _newest: weakref.ref[Session] | None = None  # that has ended
 _ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newest: its trace, its leaves
 
@@ -82,6 +86,7 @@ class Session:
         self.started = 0.0
         self.before = 0.0, 0.0  # seconds of the process until then: gradscope's, and importing torch
         self._checkpoint_at = 0.0
+        self._new_at = self._hurry_until = self._hurried = 0.0  # _hurried: seconds that it has taken
         self.exit_code: int | None = None
         self.exception: dict[str, Any] | None = None
         self._interrupt: BaseException | None = None  # came while the watch was ending
@@ -120,7 +125,7 @@ class Session:
             raise GradscopeError("gradscope cannot start inside torch.jit.trace")
         _active.append(self)
         point_last(self.path)
-        self.started = perf_counter()
+        self.started = self._new_at = perf_counter()
         self._others = processes_made(), child_seconds()
         self._frame = frame if outermost else frame.f_back
         with self._guarded("writing the trace"):
@@ -278,18 +283,28 @@ class Session:
 
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
-        once a second, and one part in 300 of the time."""
+        once a second; at once, and more often for a second, where a run that went on as it did does something new."""
         if self.rank is None:
             self.rank = joined_rank()
         now = perf_counter()
+        if not same:
+            if now - self._new_at > _QUIET and _PART * self._hurried <= now - self.started:
+                self._hurry_until, self._checkpoint_at = now + _HURRY, now
+                self.writer.hurry(_HURRY)
+            self._new_at = now
         if now < self._checkpoint_at:
             return
         with self._guarded("writing the trace"), aside():
             self.checkpoint(norms=False)
-            self.writer.commit()
+            self.recorder.store.flush()
         took = perf_counter() - now
         self.recorder.own_time += took
-        self._checkpoint_at = now + max(1.0, 300 * took)
+        if now < self._hurry_until:
+            self._hurried += took
+            if _PART * self._hurried <= now - self.started:
+                self._checkpoint_at = now + _OFTEN
+                return
+        self._checkpoint_at = now + max(1.0, _PART * took)
 
     def checkpoint(self, norms: bool = True) -> None:
         """Writes what is only known at the end (so far): parameters, optimizers, summary.

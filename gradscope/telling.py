@@ -1,7 +1,7 @@
 """Findings told to the program itself while it runs: `watch(on_finding=…)`.
 
 The rules run in a process beside the program (gradscope/follow.py), which writes what is certain into a file. The
-program looks into that file after a step of an optimizer, at most twice a second, and calls what it was given there.
+program looks into that file after a step of an optimizer, at most ten times a second, and calls what it was given.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Listener = Callable[[Finding], object]
 LOGGER = "gradscope.live"  # made when there is something to tell: a program's loggers are its own
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "note": logging.INFO}
 
-_PAUSE = 0.5  # seconds between two looks into the file
+_PAUSE = 0.1  # seconds between two looks into the file
 _AFTER = 2  # seconds until the rules are run for the first time: a short block ends before
 
 

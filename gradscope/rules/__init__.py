@@ -129,6 +129,12 @@ def all_rules() -> dict[str, Rule]:
     return dict(sorted(found.items()))
 
 
+def load(rules: Iterable[Rule]) -> None:
+    """Imports the files of these rules, as the first that asks them would."""
+    for rule in rules:
+        importlib.import_module(rule.module)
+
+
 def _read(path: Path) -> Rule:
     """The rule of a file. Raises ValueError where it has no mark, or one that says what no rule can be."""
     text = path.read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ Nothing in it is pickled: opening a stranger's trace runs no code.
 
 from __future__ import annotations
 
+from gradscope.store.glance import Glance, glance
 from gradscope.store.norms import pack_norms, read_norms
 from gradscope.store.pages import GraphSize, LineWork, Pages
 from gradscope.store.part import Start, copy_part
@@ -17,6 +18,7 @@ from gradscope.store.writer import TraceWriter, left_out, pack, pack_numbers, pa
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Glance",
     "GraphSize",
     "LineWork",
     "Member",
@@ -26,6 +28,7 @@ __all__ = [
     "Trace",
     "TraceWriter",
     "copy_part",
+    "glance",
     "left_out",
     "pack",
     "pack_norms",

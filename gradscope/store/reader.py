@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +31,7 @@ from gradscope.model import (
 from gradscope.source import SourceFile, lines_of, parsed
 from gradscope.store._rows import NODES, OPS, VALUES, nodes_of, ops_of, values_of
 from gradscope.store.alike import parameters_of
+from gradscope.store.glance import stamp_of
 from gradscope.store.norms import read_norms
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
@@ -70,16 +70,6 @@ def _holder(name: str) -> str:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _stamp_of(path: Path) -> tuple[tuple[int, int], ...]:
-    """(size in bytes, time of the last write in ns) of the file and of its write-ahead log, as far as they exist."""
-    found = []
-    for file in (path, Path(f"{path}-wal")):
-        with suppress(OSError):
-            stat = file.stat()
-            found.append((stat.st_size, stat.st_mtime_ns))
-    return tuple(found)
 
 
 def _sound(read: Callable[..., R]) -> Callable[..., R]:
@@ -123,7 +113,7 @@ class Trace:
             if len(head) < 100 and b"SQLite format 3\0".startswith(head[:16]):
                 raise GradscopeError(f"{self.path} is truncated: nothing of the trace is left")
             raise GradscopeError(f"{self.path} is not a gradscope trace")
-        self._stamp = _stamp_of(self.path)
+        self._stamp = stamp_of(self.path)
         self._db: sqlite3.Connection | None = self._connect()
         try:
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -165,7 +155,7 @@ class Trace:
     def grown(self) -> bool:
         """Whether a running program has added to the file since it was opened: what is new is read by another
         `Trace`."""
-        return _stamp_of(self.path) not in ((), self._stamp)
+        return stamp_of(self.path) not in ((), self._stamp)
 
     def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         """What an SQL query gives. Raises GradscopeError for a damaged file."""

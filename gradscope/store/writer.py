@@ -55,12 +55,14 @@ def pack_parameter(data: dict[str, Any]) -> str:
 
 class TraceWriter:
     """Appends to a trace file. Rows are gathered and committed in batches, at most
-    `COMMIT_SECONDS` apart while segments close; a killed run keeps what was committed.
+    `COMMIT_SECONDS` apart while segments close, `HURRY_SECONDS` where that was asked for; a killed run keeps
+    what was committed.
 
     Raises GradscopeError if `path` exists and is no trace, sqlite3.Error on faults of the disk.
     """
 
     COMMIT_SECONDS = 0.25
+    HURRY_SECONDS = 0.05
     MAX_FAILURES = 3  # commits in a row, before it is given up
     MAX_MOVES = 3  # to new descriptors, since the program closed the old ones
 
@@ -85,6 +87,7 @@ class TraceWriter:
         self._rows = _nothing()
         self._gathered = _nothing()  # of the commit that is under way
         self._committed = monotonic()
+        self._hurry_until = 0.0
         self._failures = 0
         self._writing = threading.Lock()
 
@@ -101,7 +104,12 @@ class TraceWriter:
             self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
 
     def due(self) -> bool:
-        return monotonic() - self._committed > self.COMMIT_SECONDS
+        waits = self.HURRY_SECONDS if self._committed < self._hurry_until else self.COMMIT_SECONDS
+        return monotonic() - self._committed > waits
+
+    def hurry(self, seconds: float) -> None:
+        """Has rows committed more often for so long: somebody may read along who waits for what has just begun."""
+        self._hurry_until = monotonic() + seconds
 
     def commit(self) -> None:
         """Writes the gathered rows. After a failure they are kept for the next time, until that

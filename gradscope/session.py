@@ -38,6 +38,8 @@ _QUIET = 1.0  # seconds without a new kind of step, after which one is told at o
 _HURRY = 1.0  # seconds for which what comes after it is
 _OFTEN = 0.1  # seconds from one checkpoint to the next meanwhile
 _PART = 300  # checkpoints take one part in so many of the time, and those in a hurry as much again
+_MANY = 5  # hurries that may come in any case
+_SELDOM = 10.0  # seconds of the run for each further one
 _newest: weakref.ref[Session] | None = None  # that has ended
 _ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newest: its trace, its leaves
 
@@ -86,7 +88,8 @@ class Session:
         self.started = 0.0
         self.before = 0.0, 0.0  # seconds of the process until then: gradscope's, and importing torch
         self._checkpoint_at = 0.0
-        self._new_at = self._hurry_until = self._hurried = 0.0  # _hurried: seconds that it has taken
+        self._new_at = self._hurried = 0.0  # _hurried: seconds that checkpoints in a hurry have taken
+        self._hurries = 0
         self.exit_code: int | None = None
         self.exception: dict[str, Any] | None = None
         self._interrupt: BaseException | None = None  # came while the watch was ending
@@ -288,8 +291,9 @@ class Session:
             self.rank = joined_rank()
         now = perf_counter()
         if not same:
-            if now - self._new_at > _QUIET and _PART * self._hurried <= now - self.started:
-                self._hurry_until, self._checkpoint_at = now + _HURRY, now
+            if now - self._new_at > _QUIET and self._may_hurry(now):
+                self._hurries += 1
+                self.recorder.hurry_until, self._checkpoint_at = now + _HURRY, now
                 self.writer.hurry(_HURRY)
             self._new_at = now
         if now < self._checkpoint_at:
@@ -299,12 +303,15 @@ class Session:
             self.recorder.store.flush()
         took = perf_counter() - now
         self.recorder.own_time += took
-        if now < self._hurry_until:
-            self._hurried += took
-            if _PART * self._hurried <= now - self.started:
-                self._checkpoint_at = now + _OFTEN
-                return
         self._checkpoint_at = now + max(1.0, _PART * took)
+        if now < self.recorder.hurry_until:
+            self._hurried += took
+            if self._may_hurry(now):
+                self._checkpoint_at = now + _OFTEN
+
+    def _may_hurry(self, now: float) -> bool:
+        ran = now - self.started
+        return _PART * self._hurried <= ran and _SELDOM * (self._hurries - _MANY) <= ran
 
     def checkpoint(self, norms: bool = True) -> None:
         """Writes what is only known at the end (so far): parameters, optimizers, summary.

@@ -119,7 +119,8 @@ class Sampling(Hook):
         if count == 1:
             events = tuple(self.recorder.history.recent[-1].events)
             self.seen.append(Seen(events, now - began, spent - own))
-            self._foresee()
+            if now > self.recorder.hurry_until:
+                self._foresee()
 
     def _foresee(self) -> None:
         """Expects the next steps to be as the last ones, where they are alike and working out

@@ -67,7 +67,7 @@ def _shown_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.mark.drawn(0.25)
+@pytest.mark.drawn(0.15)
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
@@ -84,6 +84,7 @@ def texts(svg: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if programs.programs(page.read_text())], ids=name)
 def test_programs_run(page: Path, tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ batches = [(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(3)]
     assert all(cell.outputs for cell in book.cells[3:])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(util.find_spec("material") is None, reason="the extra `docs` is not installed")
 def test_the_site_is_built_and_no_link_leads_nowhere(tmp_path: Path) -> None:
     ran = subprocess.run(

@@ -77,6 +77,7 @@ def elsewhere(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> tuple[A
     return found, text
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize(
     "folder", [f if f in ORDINARY else pytest.param(f, marks=pytest.mark.nightly) for f in FOLDERS]
 )
@@ -86,6 +87,7 @@ def test_a_folders_name_changes_nothing(
     assert reported(forks, tmp_path / folder) == elsewhere
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.parametrize("parts", ["overrides", "gradscope_utils", "rules"])
 def test_a_modules_name_changes_nothing(
     parts: str, forks: Forks, elsewhere: tuple[Any, str], tmp_path: Path

@@ -90,6 +90,7 @@ raise OSError("it went on")
 )
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize(
     ("program", "number"),
     [(FOREVER, signal.SIGTERM), (AT_REST, signal.SIGHUP), (HANGS, signal.SIGTERM)],
@@ -208,6 +209,7 @@ while True:
 """
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_ctrl_c_shows_the_programs_traceback_and_none_of_ours(times: int, tmp_path: Path) -> None:
     plain = ended(tmp_path, TRAIN + CTRL_C, signal.SIGINT, under=())
@@ -270,6 +272,7 @@ def gradscope_check(folder: Path) -> str:
     return " ".join((ran.stdout + ran.stderr).split())
 
 
+@pytest.mark.drawn(0.5)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_before_its_program_begins(number: int, tmp_path: Path) -> None:
     """Ctrl-C shows nothing of ours there, and what one asks next is not answered for the run before."""

@@ -122,6 +122,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.drawn(0.4)
 @pytest.mark.skipif(sys.platform != "linux", reason="__register_atfork")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_signal_reaches_a_child_that_begins(name: str, tmp_path: Path) -> None:

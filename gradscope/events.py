@@ -1213,6 +1213,19 @@ class WholeMask(Kind):
     calls = Field(_count)  # that were looked at
 
 
+class OpenMask(Kind):
+    """A mask that took out no place in all calls of this line that were looked at, beside tokens with padding."""
+
+    __slots__ = ()
+    of = "open_mask"
+    name = Field(_text)  # of the call
+    index = Field(_count)  # the token that is padding
+    padded = Field(_count)  # places of it in one batch
+    places = Field(_count)  # of that batch
+    tokens = Field(_id)  # site of the embedding that was given it
+    calls = Field(_count)  # that were looked at
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

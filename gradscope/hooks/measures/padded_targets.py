@@ -13,13 +13,13 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.losses import OF_CLASSES
+from gradscope.hooks.recorder.padding_runs import padding_runs
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 EMBEDDING = ("input", "weight", "padding_idx")
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
 MAX_ELEMENTS = 10_000_000
 FIRST = 3  # calls of a place in which padding that shows itself is looked for
-ROWS, PLACES = 4, 3  # at least
 MAX_TOKENS = 1_000_000
 
 
@@ -55,7 +55,7 @@ class PaddedTargets(Hook):
 
     def _look_at(self, rows: int, tokens: torch.Tensor) -> None:
         for turned in (False, True):
-            found = _runs(tokens.t() if turned else tokens)
+            found = padding_runs(tokens.t() if turned else tokens)
             if found is not None:
                 self.shown[rows, tuple(tokens.shape), turned] = found
 
@@ -107,27 +107,6 @@ class PaddedTargets(Hook):
         share = int((target == index).sum()) / target.numel()
         found = {"name": name, "index": index, "classes": classes, "share": share, **more}
         self.recorder.emit("padded_targets", site, found)
-
-
-def _runs(rows: torch.Tensor) -> tuple[int, bool, torch.Tensor] | None:
-    """The token that stands in one run in each row, its runs ending at the same place and of several lengths; whether
-    the token before them is the same in all rows; where it stands."""
-    if rows.shape[0] < ROWS or rows.shape[1] < PLACES:
-        return None
-    for some in (rows[:, -1], rows.reshape(-1)):
-        index = int(some.mode().values)
-        places = rows == index
-        lengths, reached = places.sum(1), places.any(0).nonzero()
-        if int(lengths.max()) < 2 or int(lengths.min()) == int(lengths.max()):
-            continue
-        end, count = int(reached[-1]), torch.arange(rows.shape[1], device="cpu")
-        wanted = (count <= end) & (count > end - lengths.unsqueeze(1))
-        if int((lengths > 0).sum()) * 2 < len(rows) or not bool((places == wanted).all()):
-            continue
-        behind = (lengths > 0) & (lengths <= end)
-        before = rows[behind, (end - lengths)[behind]]
-        return index, len(before) > 0 and bool((before == before[0]).all()), places
-    return None
 
 
 def _same_runs(targets: torch.Tensor, tokens: torch.Tensor) -> bool:

@@ -5,8 +5,8 @@ through the same part finds nothing. Most often a value of an earlier step (a hi
 running sum, a tensor made before the loop) carried its old graph along.
 
 Fix: detach what is carried over from step to step, or what a pass takes that is to train only what
-comes after it (a discriminator's); compute it anew in each step, or keep the graph with
-`retain_graph=True` where two passes over it are meant.
+comes after it (a discriminator's); compute it anew in each step, or after the weights were changed
+between two passes; or keep the graph with `retain_graph=True` where two passes over it are meant.
 
 Silent on: a first pass with `retain_graph=True`.
 """
@@ -44,13 +44,20 @@ from gradscope.analysis.words import (
     plural,
     user,
 )
-from gradscope.events import Backward, ErrorRaised, Step
+from gradscope.events import Backward, ErrorRaised, Step, Update
 from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.carried import cut_where_filled, cut_where_read, in_each_step, state_cut, without_graph
+from gradscope.fixes.forward_again import forward_again
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Parameter, Site
+from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+_WHY_CHANGED = (
+    "`backward()` frees what the forward saved, as soon as it has used it, so a second pass finds nothing. The weights"
+    " were written in between: even a kept graph would be that of the old ones, and a gradient at the new ones needs a"
+    " forward with them."
+)
 
 
 def bad_twice() -> None:  # fix: by hand
@@ -89,12 +96,15 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     shared = _shared(known, event)
     part = _part(known, event, shared) if over is None and shared is not None else None
     unused = _filled_for_nothing(known, shared) if over is None and shared is not None else None
+    changed = _changed(known, event, shared) if over is None and shared is not None else None
     saved = shared.site if shared is not None else user(trace.site(event.saved_site))
+    if changed is not None:
+        related.append((changed.site, "writes new values into the weights between the two"))
     told = {site.location() for site, _ in related} | {cause.location(), effect.location()}
     if saved is not None and saved.location() not in told:
         related.append((saved, "its saved values were freed"))
     carried = named(over.names) if over is not None else ""
-    repair = over or unused
+    repair = over or unused or (changed if part is None else None)
     return Finding(
         message="backward went a second time through a graph that was already freed"
         + (f": {carried} carried it over from an earlier step" if carried else ""),
@@ -107,7 +117,9 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
             *_gone(trace, event, shared),
             *(over.seen if over is not None else ()),
             *((unused.seen,) if unused is not None else ()),
+            *((changed.seen,) if changed is not None else ()),
         ),
+        why=_WHY_CHANGED if changed is not None and repair is changed else "",
         fix=repair.fix if repair is not None else part or _fix(trace, first, effect),
         count=event.count,
         edits=repair.edits if repair is not None else (),
@@ -130,14 +142,19 @@ def _shared(known: Paths, event: ErrorRaised) -> Shared | None:
     freed = [e for e in known.backwards if e.site.id == event.freed_by and e.segment <= event.segment]
     if not freed or freed[-1].site.user.location() == event.site.user.location():
         return None
-    both = [known.reach((one.graph, root) for root in one.roots).nodes for one in (freed[-1], event)]
-    nodes = both[0] & both[1]
+    nodes = _of_both(known, freed[-1], event)
     made = [(number, op) for number, node in nodes if (op := known.graph(number).nodes[node].op) is not None]
     if not made:
         return None
     number, op = max(made)
     call = known.graph(number).ops[op]
     return Shared(freed[-1], call.site.entry, tuple((number, index) for index in call.outputs))
+
+
+def _of_both(known: Paths, first: Backward, event: ErrorRaised) -> frozenset[Key]:
+    """The nodes that two passes go through."""
+    both = [known.reach((one.graph, root) for root in one.roots).nodes for one in (first, event)]
+    return both[0] & both[1]
 
 
 def _gone(trace: Trace, event: ErrorRaised, shared: Shared | None) -> tuple[str, ...]:
@@ -181,6 +198,76 @@ class Unused(NamedTuple):
     seen: str
     fix: str
     edits: Edits
+
+
+class Changed(NamedTuple):
+    """A write to the weights of the shared graph between the two passes, with the repair."""
+
+    site: Site
+    seen: str
+    fix: str
+    edits: Edits
+
+
+def _changed(known: Paths, event: ErrorRaised, shared: Shared) -> Changed | None:
+    """Where weights behind the shared graph were written since the first pass, by a step or the program's own code:
+    another pass over it, or one on the sum of the losses, would not be at the new weights."""
+    trace = known.trace
+    behind, first, effect = known.reach(shared.values).parameters, shared.first, event.site.user
+    written: dict[Site, set[int]] = {}
+    writes: list[Update | Step] = [*trace.of(Update), *trace.of(Step)]
+    for write in writes:
+        ids = {write.parameter} if isinstance(write, Update) else write.fresh
+        if _time(first) <= _time(write) <= _time(event):
+            written.setdefault(write.site, set()).update(ids & behind)
+    last = next((site for site in reversed(written) if written[site]), None)
+    if last is None:
+        return None
+    ids = written[last]
+    outer = _frame(last, effect) or last.user
+    calls = _forward(known, event, shared, ids)
+    new, edits = forward_again(trace, calls, outer, effect)
+    call = located(trace, calls[0] if calls else shared.site, "the forward")
+    stepped = any(step.site == last for step in trace.of(Step))
+    one = first.graph == event.graph and first.roots == event.roots
+    neither = "`retain_graph=True` gives no gradient at the new weights"
+    if not stepped and not one:
+        neither = "neither `retain_graph=True` nor the sum of the losses gives a gradient at the new weights"
+    before = "; where both losses are for one step, call `backward()` once, on their sum, before it"
+    return Changed(
+        last.user,
+        f"between the two, {code(trace, last.user, 'a write')} has changed {parameter_names(trace, sorted(ids))}",
+        f"compute {call} again after {located(trace, outer, 'the write')}, for this pass"
+        + (f" (`{new}`)" if new else "")
+        + f": {neither}"
+        + (before if stepped and not one else ""),
+        edits,
+    )
+
+
+def _time(event: Event) -> tuple[int, int]:
+    return event.segment, event.position
+
+
+def _frame(site: Site, other: Site) -> Site | None:
+    """The frame of `site` in the function of `other`."""
+    return next((f for f in site.stack if (f.path, f.function) == (other.path, other.function)), None)
+
+
+def _forward(known: Paths, event: ErrorRaised, shared: Shared, ids: set[int]) -> list[Site]:
+    """The calls of the shared graph in the function of the failing pass, from the first that takes one of the
+    parameters `ids` on, in program order."""
+    made = [
+        (number, known.graph(number).nodes[node].op) for number, node in _of_both(known, shared.first, event)
+    ]
+    found: list[Site] = []
+    for number, index in sorted({(number, index) for number, index in made if index is not None}):
+        graph = known.graph(number)
+        op = graph.ops[index]
+        frame = _frame(op.site, event.site.user)
+        if frame is not None and (found or any(graph.values[i].parameter in ids for i in op.inputs)):
+            found.append(frame)
+    return list(dict.fromkeys(found))
 
 
 def _filled_for_nothing(known: Paths, shared: Shared) -> Unused | None:

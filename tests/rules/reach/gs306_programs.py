@@ -438,3 +438,74 @@ def bad_state_of_a_layer_among_others() -> None:
         loss.backward()  # effect: GS306
         opt.step()
         model.layers[-1].state = model.layers[-1].state.detach()
+
+
+def bad_weights_moved_between_two_passes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def climb(rho: float) -> list[torch.Tensor]:
+        before = [p.clone() for p in model.parameters()]
+        for p in model.parameters():
+            p.add_(rho * p.grad)
+        opt.zero_grad()
+        return before
+
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        out = model(x)
+        criterion(out, x.sum(1, keepdim=True)).backward()  # cause: GS306
+        before = climb(0.05)
+        criterion(out, x.sum(1, keepdim=True)).backward()  # effect: GS306
+        with torch.no_grad():
+            for p, old in zip(model.parameters(), before, strict=True):
+                p.copy_(old)
+        opt.step()
+        opt.zero_grad()
+
+
+def bad_loss_used_again_after_the_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    for _ in range(3):
+        out = model(x)
+        loss = (out - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # cause: GS306
+        opt.step()
+        opt.zero_grad()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def good_forward_again_after_the_weights_moved() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, criterion = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        criterion(model(x), x.sum(1, keepdim=True)).backward()
+        with torch.no_grad():
+            before = [p.clone() for p in model.parameters()]
+            for p in model.parameters():
+                p.add_(0.05 * p.grad)
+        opt.zero_grad()
+        criterion(model(x), x.sum(1, keepdim=True)).backward()
+        with torch.no_grad():
+            for p, old in zip(model.parameters(), before, strict=True):
+                p.copy_(old)
+        opt.step()
+        opt.zero_grad()

@@ -19,6 +19,7 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import code, located, source
 from gradscope.analysis.writes import memory_root
 from gradscope.events import ErrorRaised
+from gradscope.fixes.own_copy import OwnCopy, own_copy
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Graph, Module, Op, Site, Value
 from gradscope.source import method_name, names_in
@@ -91,6 +92,7 @@ def _mended(
         _not_in_place(trace, site, op)
         or _anew(trace, site.user, op)
         or _item_anew(trace, site.user, op, spoilt)
+        or _own_copy(trace, site, op, spoilt)
         or _copied_where_saved(trace, event, site, op, spoilt)
     )
 
@@ -415,6 +417,49 @@ def _is_trained(trace: Trace, op: Op) -> bool:
 
 def _is_leaf(value: Value) -> bool:
     return value.is_leaf and value.requires_grad
+
+
+# -- a copy for the function that writes ------------------------------------------
+
+
+def argument_written(trace: Trace, event: ErrorRaised, write: dict[str, Any]) -> OwnCopy | None:
+    """Where the write of a failed backward is one to the tensor that a function was given: its copy of that."""
+    site = trace.site(write.get("site"))
+    op = _op(trace, event, site) if site is not None else None
+    return _copy_of_argument(trace, site, op, event.spoilt) if site is not None else None
+
+
+def _own_copy(
+    trace: Trace, site: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]
+) -> tuple[str, Edits] | None:
+    found = _copy_of_argument(trace, site, op, spoilt)
+    return (found.fix, found.edits) if found is not None else None
+
+
+def _copy_of_argument(
+    trace: Trace, site: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]
+) -> OwnCopy | None:
+    if op is None or not spoilt or _gradients_are_off(trace, op):
+        return None
+    graph = trace.graph(op.graph)
+    roots = [memory_root(graph, value) for value in _before_writes(graph, op)]
+    if any(graph.values[root].kind != "intermediate" for root in roots):
+        return None  # a buffer or what is carried along may be meant to be written
+    saved = [found for one in spoilt if (found := trace.site(one["site"])) is not None]
+    return own_copy(trace, site, written_name(trace, site.user), saved)
+
+
+def _before_writes(graph: Graph, op: Op) -> Iterator[int]:
+    """What an op wrote to, as it was before all writes."""
+    for value in op.writes:
+        seen: set[int] = set()
+        while value not in seen:
+            seen.add(value)
+            made = graph.maker(value)
+            if made is None or value not in made.written:
+                break
+            value = made.writes[made.written.index(value)]
+        yield value
 
 
 # -- a copy for the call that saved -----------------------------------------------

@@ -5,6 +5,7 @@ replaced its values, autograd saw the version move and refuses to go on.
 
 Fix: make a new tensor instead of writing in place (`x = x + 1`, not `x += 1`), or give the call that
 saved it a copy: `x[i] = f(x[i].clone())`. A copy of what is written (`x.clone()[i] = …`) loses the write.
+A function that writes to what it was given needs a copy first: `out = x.clone()`, where `out = x` makes none.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.words import code, located, source, user
 from gradscope.events import ErrorRaised
-from gradscope.fixes.in_place import mended
+from gradscope.fixes.in_place import argument_written, mended
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -66,6 +67,9 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
     }
     more += tuple((write, "also writes to what backward needs") for write in others.values())
     fix, edits = mended(trace, event, write)
+    own = argument_written(trace, event, write)
+    if own is not None and own.alias is not None:
+        more += ((own.alias, f"makes no copy: `{own.name}` is the tensor that came in as `{own.argument}`"),)
     return Finding(
         message=f"a tensor that backward needs{by} was changed by {text}",
         cause=cause,

@@ -107,3 +107,78 @@ def bad_attribute() -> None:
             return self.state
 
     Cell()(torch.randn(4, 3)).sum().backward()  # effect: GS104
+
+
+def bad_alias_of_an_argument() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Shift(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            fold = x.shape[1] // 2
+            moved = x  # related: GS104
+            moved[:, :fold] = x[:, :fold].roll(1, 2) * 0.5  # cause: GS104
+            moved[:, fold:] = x[:, fold:].roll(-1, 2) * 0.5
+            return moved
+
+    first, shift, second = nn.Conv1d(2, 4, 3), Shift(), nn.Conv1d(4, 2, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(2):
+        h = torch.tanh(first(torch.randn(3, 2, 9)))
+        loss = second(shift(h)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS104
+        opt.step()
+
+
+def bad_argument_written() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def without_border(x: torch.Tensor, border: int) -> torch.Tensor:
+        x[..., :border] = 0  # cause: GS104
+        x[..., -border:] = 0
+        return x
+
+    first, second = nn.Conv1d(2, 4, 3), nn.Conv1d(4, 2, 3)
+    h = torch.sigmoid(first(torch.randn(3, 2, 9)))
+    loss = second(without_border(h, 1)).mean() + h.pow(2).mean()
+    loss.backward()  # effect: GS104
+
+
+def good_copy_of_an_argument() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Shift(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            fold = x.shape[1] // 2
+            moved = x.clone()
+            moved[:, :fold] = x[:, :fold].roll(1, 2) * 0.5
+            moved[:, fold:] = x[:, fold:].roll(-1, 2) * 0.5
+            return moved
+
+    first, shift, second = nn.Conv1d(2, 4, 3), Shift(), nn.Conv1d(4, 2, 3)
+    second(shift(torch.tanh(first(torch.randn(3, 2, 9))))).pow(2).mean().backward()
+
+
+def good_argument_written_that_nothing_saved() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def without_border(x: torch.Tensor, border: int) -> torch.Tensor:
+        out = x
+        out[..., :border] = 0
+        out[..., -border:] = 0
+        return out
+
+    first, second = nn.Conv1d(2, 4, 3), nn.Conv1d(4, 2, 3)
+    second(without_border(first(torch.randn(3, 2, 9)), 1)).mean().backward()

@@ -63,6 +63,7 @@ def command(
     if chosen:
         check_again(report.trace)
     findings = [finding for finding in chosen if finding.edits]
+    by_hand = [finding for finding in chosen if not finding.edits and finding.severity != "note"]
     if not findings:
         return _nothing(chosen)
     if _are_made(report, findings):
@@ -73,7 +74,7 @@ def command(
         attempts, best = try_all(trial, findings)
         patch = difference(trial.texts, best.texts, trial.command.cwd) if best is not None else ""
         with printing() as stdout:
-            show(attempts, sys.stderr if as_patch else stdout)
+            show(attempts, by_hand, sys.stderr if as_patch else stdout)
             if patch and not as_patch:
                 stdout.write("\n")
             stdout.write(encodable(patch, stdout))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gradscope.escape import one_line
 from gradscope.model import Finding
-from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.render.terminal import inline, print_rows
 from gradscope.trying.attempts import Attempt
 from gradscope.trying.numbers import numbers
 
@@ -19,18 +19,14 @@ _FIXED, _NOT = "bold green", "bold red"
 _MOST = 5  # new findings that are told
 
 
-def render(attempts: Sequence[Attempt]) -> str:
-    """All attempts, plain."""
-    return to_plain(partial(rows, attempts))
-
-
-def show(attempts: Sequence[Attempt], stream: TextIO) -> None:
+def show(attempts: Sequence[Attempt], by_hand: Sequence[Finding], stream: TextIO) -> None:
     """Prints them, in colour where `stream` is a terminal."""
-    print_rows(partial(rows, attempts), stream)
+    print_rows(partial(rows, attempts, by_hand), stream)
 
 
-def rows(attempts: Sequence[Attempt], width: int) -> Iterator[Text]:
-    """Each finding with what its edits have done, then what else is to be said of that run."""
+def rows(attempts: Sequence[Attempt], by_hand: Sequence[Finding], width: int) -> Iterator[Text]:
+    """Each finding with what its edits have done, then what else is to be said of that run. Last come the findings that
+    have no edits, `by_hand`: nothing was tried of them."""
     for number, attempt in enumerate(attempts):
         if number:
             yield Text()
@@ -39,6 +35,10 @@ def rows(attempts: Sequence[Attempt], width: int) -> Iterator[Text]:
             yield from _row(word, style, _named(finding), width)
         for text in _said(attempt):
             yield from _row("", "", text, width)
+    for finding in by_hand:
+        yield Text()
+        yield from _row("by hand", "bold yellow", _named(finding), width)
+        yield from _row("", "", f"fix: {finding.fix}", width)
 
 
 def _verdict(attempt: Attempt, finding: Finding) -> tuple[str, str]:

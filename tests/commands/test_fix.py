@@ -323,6 +323,40 @@ def test_only_the_findings_that_are_named(tmp_path: Path) -> None:
     assert none.status == 2 and "GS999" in none.err
 
 
+SQUARED = """\
+import torch
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, given):
+        return given * ctx.saved_tensors[0] ** 2
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+x = torch.randn(32, 4)
+for step in range(8):
+    Squared.apply(model(x)).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_what_has_no_edit_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SQUARED)
+    gradscope(tmp_path, "run", "train.py")
+    tried = gradscope(tmp_path, "fix")
+    assert "gone  error[GS201]" in tried.out
+    _, _, by_hand = tried.out.partition("by hand  warning[GS341]")
+    assert "fix: return the gradient" in by_hand and "gradscope fix --apply" in by_hand
+    patch = gradscope(tmp_path, "fix", "--diff")
+    assert "by hand" in patch.err and "by hand" not in patch.out
+
+
 def test_nothing_to_try(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FIXED)
     ran = gradscope(tmp_path, "run", "train.py")

@@ -20,13 +20,16 @@ from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.since import since_stretch
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
+from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, where
 from gradscope.events import Backward, Clip, Rooted, Step
 from gradscope.fixes.blocks import divided
 from gradscope.fixes.source import is_name
 from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+CONSTANT = 0.8  # of the steps with gradients of one number of passes: the others are the last of an epoch
+FEW = 4  # such numbers that are named
 
 
 def bad() -> None:
@@ -154,8 +157,13 @@ def _divided(graph: Graph, value: int) -> bool:
 def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
     k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
-    shown, edits = divided(trace, site, f" / {k}")
-    fix = f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})"
+    many = one.sizes.count(k) < CONSTANT * len(one.sizes)  # other numbers in other steps
+    number = (_number(trace, site, step) or "…") if many else str(k)
+    shown, edits = divided(trace, site, f" / {number}") if number != "…" else ("", ())
+    fix = f"write `{shown or f'(loss / {number}).backward()'}` in place of {backward} ({where(site)})"
+    if many:
+        sizes = listed([str(size) for size in sorted(set(one.sizes))[:FEW]])
+        fix += f": by the number of passes of each step, which was {sizes}"
     steps = (
         f"{at_least(trace, len(one.sizes), 'step')} used gradients of {k} passes each into"
         f" {parameter_names(trace, sorted(one.parameters))}"
@@ -189,6 +197,21 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
         subjects=parameter_subjects(one.parameters),
         since=since_stretch(trace, one.first),
     )
+
+
+def _number(trace: Trace, site: Site, step: Site) -> str:
+    """What the program calls the number of passes before a step: by what it divides a count, or compares one with, to
+    know when to take it. "" where it has no name for it."""
+    file = trace.source_file(step.path)
+    node = file.statement(step)
+    above = file.above(node) if node is not None and file.scope(step) is file.scope(site) else ()
+    for test in (one.test for one in above if isinstance(one, ast.If)):
+        parts = [n.right for n in ast.walk(test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
+        if not parts and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.GtE | ast.Eq):
+            parts = test.comparators[:1]
+        if len(parts) == 1 and is_name(parts[0]):
+            return ast.unparse(parts[0])
+    return ""
 
 
 def _scaled_beside(trace: Trace, site: Site, k: int) -> tuple[Site, str] | None:

@@ -17,6 +17,25 @@ def bad_with_scaler() -> None:
             opt.zero_grad()
 
 
+def bad_another_number_in_each_training() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def train(every: int) -> None:
+        torch.manual_seed(0)
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=2.0)
+        for i in range(24):
+            loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
+            loss.backward()  # cause: GS216
+            if (i + 1) % every == 0:
+                opt.step()  # effect: GS216
+                opt.zero_grad()
+
+    for every in (2, 4, 8):
+        train(every)
+
+
 def bad_sum_of_terms() -> None:
     import torch
     from torch import nn

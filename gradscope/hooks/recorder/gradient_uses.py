@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradscope.hooks.recorder.values import Live
 
 MAX_FOLLOWED = 4096
+ALL = 16  # parts that a tensor may have before those between are left out
 MAX_PLACES = 8  # where a leaf's gradient was taken, told of each
 
 
@@ -92,7 +93,7 @@ class GradientUses:
             if owner is not None:  # `q.grad.copy_(p.grad)`
                 self._take({part for part in whole if part.record is not owner}, site)
             else:
-                self.held.setdefault(root, set()).update(parts)
+                self.held[root] = _few(self.held.get(root, set()) | parts)
 
     def made(self, parts: set[Part], outs: list[Any], site: int) -> None:
         """What the op gave has its part of the same gradients."""
@@ -105,10 +106,12 @@ class GradientUses:
             if entry is None or entry.root in held:
                 continue
             numbers = t.numel()
-            held[entry.root] = {
-                part if not part.whole or _reaches(numbers, part.record) else part._replace(whole=False)
-                for part in parts
-            }
+            held[entry.root] = _few(
+                {
+                    part if not part.whole or _reaches(numbers, part.record) else part._replace(whole=False)
+                    for part in parts
+                }
+            )
 
     def given(self, tensors: Iterable[Any], site: int) -> None:
         """Tensors that a backward pass starts from, or that become a leaf's values."""
@@ -138,6 +141,22 @@ class GradientUses:
             record.taken_since = True
             if len(record.taken_at) < MAX_PLACES:
                 record.taken_at.add(site)
+
+
+def _few(parts: set[Part]) -> set[Part]:
+    """Of each leaf's gradients the oldest and the newest: whether one is over, and whose they are, does not depend on
+    those between. A running average has parts of all."""
+    if len(parts) <= ALL:
+        return parts
+    found: dict[tuple[int, bool], tuple[Part, Part]] = {}
+    for part in parts:
+        key = (id(part.record), part.whole)
+        first, last = found.get(key, (part, part))
+        found[key] = (
+            part if part.passes < first.passes else first,
+            part if part.passes > last.passes else last,
+        )
+    return {part for both in found.values() for part in both}
 
 
 def _reaches(numbers: Any, record: LeafRecord) -> bool:

@@ -177,6 +177,10 @@ class SourceFile:
         """The innermost statement around `site`."""
         return next((node for node in self.around(site) if isinstance(node, ast.stmt)), None)
 
+    def statement_of(self, node: ast.AST) -> ast.stmt | None:
+        """The innermost statement that a node stands in: of a statement the one around it."""
+        return next((above for above in self.above(node) if isinstance(above, ast.stmt)), None)
+
     def around(self, site: Site) -> Iterator[ast.AST]:
         """What stands at `site` and everything that it stands in, innermost first."""
         node = self.at(site) or self._statement_at(site.line)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ALIASES, PASSING
-from gradscope.analysis.writes import memory_root
+from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
@@ -157,7 +157,7 @@ def late_writes(trace: Trace) -> Iterator[LateWrite]:
 
 
 def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
-    root = memory_root(graph, _before_writes(graph, op.writes[0]))
+    root = memory_root(graph, before_writes(graph, op.writes[0]))
     made = graph.values[root]
     if made.op is None or made.requires_grad or made.parameter is not None:
         return None
@@ -170,7 +170,7 @@ def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
     name = _written_name(file.at(op.site), statement)
     if not name or statement is None or read_again(file, statement, name):
         return None
-    shared = {v.index for v in graph.values if memory_root(graph, _before_writes(graph, v.index)) == root}
+    shared = {v.index for v in graph.values if memory_root(graph, before_writes(graph, v.index)) == root}
     if any((graph.id, index) in read_later(trace) for index in shared):
         return None
     readers = [one for index in shared for one in graph.consumers.get(index, ()) if one.index != op.index]
@@ -180,18 +180,6 @@ def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
         return None
     last = max(readers, key=lambda one: one.index)
     return LateWrite(graph, op, name, statement, last.site.user)
-
-
-def _before_writes(graph: Graph, value: int) -> int:
-    """The first state of a tensor that was written to."""
-    seen = {value}
-    while (made := graph.values[value].op) is not None and value in graph.ops[made].written:
-        op = graph.ops[made]
-        value = op.writes[op.written.index(value)]
-        if value in seen:
-            break
-        seen.add(value)
-    return value
 
 
 def _written_name(node: ast.AST | None, statement: ast.stmt | None) -> str:
@@ -220,7 +208,7 @@ def _only_read_by(file: SourceFile, write: ast.stmt, name: str, readers: list[Op
             bound += name in names_in(node, ast.Store) and not isinstance(node, (ast.If, ast.With, *SCOPES))
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
-        statement = next((above for above in file.above(node) if isinstance(above, ast.stmt)), None)
+        statement = file.statement_of(node)
         if statement is write:
             continue
         if statement is None or isinstance(statement, ast.Return):

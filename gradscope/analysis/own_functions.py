@@ -54,3 +54,8 @@ def returned(trace: Trace, cls: str, line: int, position: int) -> Site | None:
             shown = ends[0]
         return Site(-1, path, *trace.source_file(path).span(shown), part.name, "user")
     return None
+
+
+def gradient_at(trace: Trace, cls: str, line: int, position: int) -> Site | None:
+    """What its `backward` returns for an argument, or where it begins if it returns at several places."""
+    return returned(trace, cls, line, position) or definition_of(trace, cls, line)

@@ -16,6 +16,18 @@ def memory_root(graph: Graph, value: int) -> int:
     return value
 
 
+def before_writes(graph: Graph, value: int) -> int:
+    """What was written to, as it was before all writes."""
+    seen: set[int] = set()
+    while value not in seen:
+        seen.add(value)
+        op = graph.maker(value)
+        if op is None or value not in op.written:
+            break
+        value = op.writes[op.written.index(value)]
+    return value
+
+
 def only_bounded(trace: Trace) -> set[int]:
     """Parameters that nothing but a bound writes to (`p.clamp_(0, 1)`): that is no training."""
     bounded: set[int] = set()

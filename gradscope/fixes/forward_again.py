@@ -38,7 +38,7 @@ def forward_again(trace: Trace, calls: Iterable[Site], update: Site, effect: Sit
     if not reads:
         return "", ()
     first = min(reads, key=lambda one: (one.lineno, one.col_offset))
-    reader, only = _statement(here, first), chain[-1]
+    reader, only = here.file.statement_of(first), chain[-1]
     if (
         len(reads) == 1 == len(chain)
         and isinstance(only, ast.Assign)
@@ -65,10 +65,6 @@ def _plain(here: Source, chain: list[ast.stmt]) -> bool:
         and any(one is other for other in block)
         for one in chain
     )
-
-
-def _statement(here: Source, node: ast.AST) -> ast.stmt | None:
-    return next((one for one in here.file.above(node) if isinstance(one, ast.stmt)), None)
 
 
 def _with(here: Source, statement: ast.stmt, node: ast.expr, text: str) -> str:

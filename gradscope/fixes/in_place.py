@@ -17,7 +17,7 @@ from gradscope.analysis.made import layer_made
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import code, located, source
-from gradscope.analysis.writes import memory_root
+from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.events import ErrorRaised
 from gradscope.fixes.own_copy import OwnCopy, own_copy
 from gradscope.fixes.source import Edits, Source
@@ -381,14 +381,7 @@ def makes(value: ast.expr) -> bool:
 
 
 def _is_view(graph: Graph, index: int) -> bool:
-    seen = set()
-    while index not in seen:
-        seen.add(index)
-        op = graph.maker(index)
-        if op is None or index not in op.written:
-            break
-        index = op.writes[op.written.index(index)]
-    return graph.values[index].alias_of is not None
+    return graph.values[before_writes(graph, index)].alias_of is not None
 
 
 def _gradients_are_off(trace: Trace, op: Op) -> bool:
@@ -442,24 +435,11 @@ def _copy_of_argument(
     if op is None or not spoilt or _gradients_are_off(trace, op):
         return None
     graph = trace.graph(op.graph)
-    roots = [memory_root(graph, value) for value in _before_writes(graph, op)]
+    roots = [memory_root(graph, before_writes(graph, value)) for value in op.writes]
     if any(graph.values[root].kind != "intermediate" for root in roots):
         return None  # a buffer or what is carried along may be meant to be written
     saved = [found for one in spoilt if (found := trace.site(one["site"])) is not None]
     return own_copy(trace, site, written_name(trace, site.user), saved)
-
-
-def _before_writes(graph: Graph, op: Op) -> Iterator[int]:
-    """What an op wrote to, as it was before all writes."""
-    for value in op.writes:
-        seen: set[int] = set()
-        while value not in seen:
-            seen.add(value)
-            made = graph.maker(value)
-            if made is None or value not in made.written:
-                break
-            value = made.writes[made.written.index(value)]
-        yield value
 
 
 # -- a copy for the call that saved -----------------------------------------------

@@ -100,7 +100,7 @@ def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool) -> Turn
     if len(same) > 1:  # an argument, that is counted too
         new = f"{name.id} = ~{name.id}" if boolean and mask is name else f"{name.id} = 1 - {name.id}"
         first = min(same, key=lambda n: (n.lineno, n.col_offset))
-        statement = next((n for n in here.file.above(first) if isinstance(n, ast.stmt)), None)
+        statement = here.file.statement_of(first)
         if boolean and mask is not name:
             return Turned(text, site, new, ())
         return Turned(text, site, new, here.before(statement, new))

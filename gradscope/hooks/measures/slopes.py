@@ -3,7 +3,6 @@ element of its result by one element of what it was given: both are read off the
 
 from __future__ import annotations
 
-import inspect
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from torch.autograd.function import BackwardCFunction
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import aside, grad_fn_of, transforms
-from gradscope.hooks.recorder.sites import kind_of
+from gradscope.hooks.recorder.sites import own_line
 from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST, EVERY, LAST = 3, 8, 128  # calls that are looked at, per place of `apply`, of those that are recorded
@@ -52,17 +51,13 @@ class Slopes(Hook):
         if len(learned) != 1:
             return
         given = args[learned[0]]
-        code = getattr(inspect.unwrap(cls.forward), "__code__", None)
-        if code is None or kind_of(code.co_filename, self.recorder.sites.main) != "user":
-            return
-        if given is result or given.numel() < PIECES * EACH:
+        line = own_line(cls.forward, self.recorder.sites.main)
+        if line is None or given is result or given.numel() < PIECES * EACH:
             return
         if not can_be_asked(given, MAX_ELEMENTS) or not can_be_asked(result, MAX_ELEMENTS):
             return
         site = self.recorder.sites.current(frame)
-        place = self.places.setdefault(
-            (site, cls.__name__), Compared(cls.__name__, code.co_firstlineno, learned[0])
-        )
+        place = self.places.setdefault((site, cls.__name__), Compared(cls.__name__, line, learned[0]))
         node = grad_fn_of(result)
         place.calls += 1
         if place.calls > LAST or (place.calls > FIRST and place.calls % EVERY):
@@ -114,20 +109,21 @@ def compare(
     asked = came.abs() > 1e-6 * came.abs().max()
     place.flat += _flat_ends(x, y, came, back, asked)
     count = min(PIECES, len(x) // EACH)
-    for piece in torch.arange(len(x)).tensor_split(count):
-        wide, high = x[piece[-1]] - x[piece[0]], y[piece[-1]] - y[piece[0]]
-        here = piece[asked[piece]]
-        if float(wide) <= 1e-4 * float(x[piece].abs().max()) or not float(high) or len(here) < EACH // 2:
+    pieces = zip(*(t.tensor_split(count) for t in (x, y, came, back, asked)), strict=True)
+    for given, made, arrived, returned, here in pieces:
+        wide, high = given[-1] - given[0], made[-1] - made[0]
+        flat = float(wide) <= 1e-4 * float(given.abs().max()) or not float(high)
+        if flat or int(here.sum()) < EACH // 2:
             continue
-        chord = y[piece[0]] + (x[piece] - x[piece[0]]) * (high / wide)
-        if float((y[piece] - chord).abs().max()) > STRAIGHT * abs(float(high)):
+        chord = made[0] + (given - given[0]) * (high / wide)
+        if float((made - chord).abs().max()) > STRAIGHT * abs(float(high)):
             continue
-        said = back[here] / came[here]
+        said = returned[here] / arrived[here]
         said = said[said != 0]
         if len(said) and float(said.max() - said.min()) > EVEN * float(said.abs().max()):
             continue  # it depends on the gradient too: clipped, or of one sign only
         place.pieces.append(
-            (float(x[piece].mean()), float(high / wide), float(said.mean()) if len(said) else 0.0)
+            (float(given.mean()), float(high / wide), float(said.mean()) if len(said) else 0.0)
         )
 
 

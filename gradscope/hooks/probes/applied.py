@@ -4,7 +4,6 @@ return, and reentrant checkpoints that cut the graph."""
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import threading
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from gradscope.hooks._torch import (
 from gradscope.hooks.probes.functions import refused
 from gradscope.hooks.recorder.learner import FACTORIES, writes_by_name
 from gradscope.hooks.recorder.parts import parameters
-from gradscope.hooks.recorder.sites import kind_of
+from gradscope.hooks.recorder.sites import own_line
 from gradscope.hooks.recorder.values import find_tensors, measurable
 
 # New tensors that something unseen may fill: a kernel of an extension's.
@@ -86,9 +85,9 @@ class Applied(Hook):
         if cls is checkpoint.CheckpointFunction:
             self._checkpointed(args, result, frame)
             return
-        code = getattr(inspect.unwrap(cls.forward), "__code__", None)
-        if code is not None and kind_of(code.co_filename, self.recorder.sites.main) == "user":
-            self._watch(cls, code.co_firstlineno, args, result, frame)
+        line = own_line(cls.forward, self.recorder.sites.main)
+        if line is not None:
+            self._watch(cls, line, args, result, frame)
 
     # -- what a custom backward returns ---------------------------------------------------
 

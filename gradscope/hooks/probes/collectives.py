@@ -13,6 +13,7 @@ from torch import distributed
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.signals import Signal
 from gradscope.hooks.recorder.values import find_tensors, is_tensor_type
 
 # Where a call's arguments say what it reads and what it writes to: (names, position) of each. `gather` and `scatter`
@@ -52,11 +53,11 @@ class Collectives(Hook):
             if torch.compiler.is_compiling():  # what is compiled has calls of its own for it
                 return real(*args, **kwargs)
             if name in UNCOUNTED and recorder.segment.looked and recorder.mine():
-                self._tell_before(name, _at(writes, args, kwargs))
+                self._tell(recorder.signals.before_reduced, name, name, _at(writes, args, kwargs))
             first = private.sequence_number()
             result = real(*args, **kwargs)
             if result is not None and recorder.mine():
-                self._tell_of_handle(name, _at(writes, args, kwargs), result)
+                self._tell(recorder.signals.reduced_later, result, name, _at(writes, args, kwargs))
             if recorder.segment.looked and recorder.mine():
                 began = perf_counter()
                 recorder.paused += 1
@@ -72,23 +73,14 @@ class Collectives(Hook):
 
         return collective
 
-    def _tell_before(self, name: str, written: Any) -> None:
+    def _tell(self, listeners: Signal[Any, list[Any], Any], what: Any, name: str, written: Any) -> None:
         try:
             filled: list[Any] = []
             find_tensors([written], filled)
-            for follow in self.recorder.signals.before_reduced:
-                follow(name, filled, sys._getframe(2))
+            for follow in listeners:
+                follow(what, filled, sys._getframe(2))
         except BaseException as error:
             self.recorder.fault(f"watching {name}", error)
-
-    def _tell_of_handle(self, name: str, written: Any, handle: Any) -> None:
-        try:
-            filled: list[Any] = []
-            find_tensors([written], filled)
-            for follow in self.recorder.signals.reduced_later:
-                follow(filled, handle, sys._getframe(2))
-        except BaseException as error:
-            self.recorder.fault(f"watching the handle of {name}", error)
 
     def _note(self, name: str, read: Any, written: Any, first: int) -> None:
         given: list[Any] = []

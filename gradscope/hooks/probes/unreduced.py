@@ -55,15 +55,14 @@ class Unreduced(Hook):
 
         return asks
 
-    def _later(self, tensors: list[Any], handle: Any, frame: Any) -> None:
+    def _later(self, handle: Any, tensors: list[Any], frame: Any) -> None:
         # On a GPU whoever waits for a later call on the same stream has waited for this one.
         if type(handle) is not distributed.Work or not all(t.is_cpu for t in tensors):
             return
         self._follow()
         site = self.recorder.sites.current(frame)
-        for t in tensors[:1]:
-            if len(self.running) < MOST and private.shard_of(t) is None:
-                self.running[id(handle)] = (handle, t.untyped_storage().data_ptr(), site)
+        if tensors and len(self.running) < MOST and private.shard_of(tensors[0]) is None:
+            self.running[id(handle)] = (handle, tensors[0].untyped_storage().data_ptr(), site)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
         if hasattr(module, "_get_fsdp_state") and not any(ref() is module for ref in self.models):
@@ -110,12 +109,12 @@ class Unreduced(Hook):
                 held.setdefault(grad.untyped_storage().data_ptr(), []).append(p)
         late: dict[int, list[Any]] = {}
         still = set()
-        for key, (handle, address, site) in list(self.running.items()):
+        for handle, address, site in list(self.running.values()):
             if address in held:
                 late.setdefault(site, []).extend(held[address])
                 if not handle.is_completed():
                     still.add(site)
-            self.running.pop(key, None)
+        self.running.clear()
         for site, parameters in late.items():
             self._keep("async", optimizer, site, parameters, site in still, frame)
 

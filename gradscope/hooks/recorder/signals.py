@@ -73,9 +73,9 @@ class Signals:
         self.before_reduced: Signal[str, list[Any], Any] = (
             Signal()
         )  # a call between ranks that writes unseen by autograd's version check: name, tensors, frame
-        self.reduced_later: Signal[list[Any], Any, Any] = (
+        self.reduced_later: Signal[Any, list[Any], Any] = (
             Signal()
-        )  # an asynchronous call between ranks: what it writes to, its handle, frame
+        )  # an asynchronous call between ranks: its handle, what it writes to, frame
         # -- the watch
         self.thread_changed: Signal[[]] = Signal()  # another thread is watched from now on
         self.asleep: Signal[[]] = Signal()  # sampling looks at no op from now on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import re
@@ -60,6 +61,12 @@ def kind_of(path: str, main: str | None = None) -> str:
     if path.startswith(_PACKAGE):  # the rules' examples are programs under watch
         return "user"
     return "library" if path.startswith(_LIBRARY) or _is_installed(path, main) else "user"
+
+
+def own_line(function: Any, main: str | None) -> int | None:
+    """The first line of a function that the user wrote; None for other functions, and what is none."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code.co_firstlineno if code is not None and kind_of(code.co_filename, main) == "user" else None
 
 
 def _is_installed(path: str, main: str | None) -> bool:

@@ -26,7 +26,7 @@ from gradscope.events import Backward, KeepsGraph, PassTime
 from gradscope.fixes.source import Source, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
-from gradscope.source import SourceFile, method_name, names_in
+from gradscope.source import method_name, names_in
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
@@ -307,13 +307,9 @@ def _is_read_again(trace: Trace, cause: Site) -> bool:
     return bool(held) and any(
         isinstance(node, ast.Subscript)
         and getattr(node.value, "id", "") == held
-        and isinstance(_statement_of(file, node), (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
+        and isinstance(file.statement_of(node), (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
         for node in (ast.walk(loop) if loop is not None else ())
     )
-
-
-def _statement_of(file: SourceFile, node: ast.AST) -> ast.AST | None:
-    return next((above for above in file.above(node) if isinstance(above, ast.stmt)), None)
 
 
 def _kept_beside(trace: Trace, cause: Site) -> list[Site]:

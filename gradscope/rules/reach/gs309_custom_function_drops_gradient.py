@@ -19,7 +19,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_stop
-from gradscope.analysis.own_functions import arguments, definition_of, methods, results, returned
+from gradscope.analysis.own_functions import arguments, definition_of, gradient_at, methods, results, returned
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import DroppedGradient
@@ -151,7 +151,7 @@ def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Itera
 def _ignoring(trace: Trace, event: DroppedGradient) -> Finding:
     """A backward that gives the derivative alone, whatever comes back from the loss."""
     name = event.function
-    made = returned(trace, name, event.line, 0) or definition_of(trace, name, event.line) or event.site.user
+    made = gradient_at(trace, name, event.line, 0) or event.site.user
     given, edits = _times(trace, event)
     calls = "the one call" if event.ignored == 1 else f"all {event.ignored} calls"
     return Finding(

@@ -20,7 +20,7 @@ import ast
 from collections.abc import Iterator
 from statistics import median
 
-from gradscope.analysis.own_functions import arguments, definition_of, methods, results, returned
+from gradscope.analysis.own_functions import arguments, gradient_at, methods, results
 from gradscope.analysis.words import located
 from gradscope.events import Slopes
 from gradscope.fixes.source import Source
@@ -115,7 +115,7 @@ def _finding(trace: Trace, event: Slopes, wrong: list[tuple[float, float, float]
     name = event.function
     slope, said = _one([s for _, s, _ in wrong]), _one([b for _, _, b in wrong])
     factor = _one([b / s for _, s, b in wrong])
-    made = returned(trace, name, event.line, event.argument) or definition_of(trace, name, event.line)
+    made = gradient_at(trace, name, event.line, event.argument)
     lacks, edits = _factor_of_forward(trace, event) if slope is not None and said is not None else ("", ())
     if factor is not None:
         gist = f"{factor:.3g} times the slope of its forward"

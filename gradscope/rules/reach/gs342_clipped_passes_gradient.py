@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.own_functions import definition_of, returned
+from gradscope.analysis.own_functions import gradient_at
 from gradscope.analysis.words import located
 from gradscope.events import Slopes
 from gradscope.model import Finding
@@ -90,7 +90,7 @@ def clipped_passes_gradient(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, event: Slopes) -> Finding:
     name = event.function
-    made = returned(trace, name, event.line, event.argument) or definition_of(trace, name, event.line)
+    made = gradient_at(trace, name, event.line, event.argument)
     most, where, factor = max(event.flat)
     return Finding(
         message=f"the backward of `{name}` hands gradients on where its forward clips and the result does not"

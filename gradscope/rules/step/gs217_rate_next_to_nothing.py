@@ -263,7 +263,7 @@ def _restarts(trace: Trace, event: Rates, made: SchedulerMade) -> _Wrong | None:
 
 def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
     """A schedule made for as many turns as there were optimizer steps gets a fraction of them."""
-    name = next((n for n in ("total_steps", "T_max") if event.settings.get(n)), "")
+    name = _counting(event)
     length = event.settings.get(name, 0)
     if not name or event.turns * 3 > length or steps < MANY or abs(length - steps) > 0.1 * steps:
         return None
@@ -279,6 +279,11 @@ def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
     )
 
 
+def _counting(event: Rates) -> str:
+    """The setting that says for how many turns the schedule is made, by its name; "" where it has none."""
+    return next((name for name in ("total_steps", "T_max") if event.settings.get(name)), "")
+
+
 def _by_a_library(trace: Trace, event: Rates, steps: int, interval: str) -> str:
     """The same where a library steps it: the rhythm is its own, or a setting. "" where the program does it itself."""
     if runs_it(event.site) is None:
@@ -291,8 +296,8 @@ def _by_a_library(trace: Trace, event: Rates, steps: int, interval: str) -> str:
             f'return it from `configure_optimizers` with its interval{default}: `{{"scheduler": {name}, "interval": '
             f'"{interval}"}}`'
         )
-    settings = [name for name in ("total_steps", "T_max") if event.settings.get(name)]
-    count = f"that count its steps: `{settings[0]}={event.turns}`" if settings else "that count its steps"
+    name = _counting(event)
+    count = "that count its steps" + (f": `{name}={event.turns}`" if name else "")
     return (
         f"{code(trace, event.site.user)} steps it {counted(event.turns, 'time')} in {counted(steps, 'step')}: "
         f"give it settings {count}"
@@ -301,15 +306,14 @@ def _by_a_library(trace: Trace, event: Rates, steps: int, interval: str) -> str:
 
 def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ...]]:
     """Once per turn of the outer loop, where it is stepped with every step of the optimizer."""
+    if event.turns * 1.25 < steps:
+        return "give it settings with which the rate falls over the whole run", ()
     called = located(trace, event.site.user, "the schedule's step")
     line, edits = behind_their_loop(trace, _together(trace, event))
-    if event.turns * 1.25 >= steps and line:
+    if line:
         return f"call {called} once per epoch: behind the loop of line {line}", edits
-    if event.turns * 1.25 >= steps and (by_library := _by_a_library(trace, event, steps, "epoch")):
-        return by_library, ()
-    if event.turns * 1.25 >= steps:
-        return f"call {called} once per epoch, or give it settings that count batches", ()
-    return "give it settings with which the rate falls over the whole run", ()
+    by_library = _by_a_library(trace, event, steps, "epoch")
+    return by_library or f"call {called} once per epoch, or give it settings that count batches", ()
 
 
 def _together(trace: Trace, event: Rates) -> list[Site]:

@@ -181,6 +181,21 @@ class SourceFile:
         """The innermost statement that a node stands in: of a statement the one around it."""
         return next((above for above in self.above(node) if isinstance(above, ast.stmt)), None)
 
+    def siblings(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements of the block that a statement stands in, with itself."""
+        above = self.parent.get(id(statement))
+        for name in ("body", "orelse", "finalbody"):
+            found = getattr(above, name, None)
+            if isinstance(found, list) and any(s is statement for s in found):
+                return found
+        return [statement]
+
+    def after(self, statement: ast.stmt) -> ast.stmt | None:
+        """The statement behind it in its block."""
+        siblings = self.siblings(statement)
+        place = next(i for i, one in enumerate(siblings) if one is statement)
+        return siblings[place + 1] if place + 1 < len(siblings) else None
+
     def around(self, site: Site) -> Iterator[ast.AST]:
         """What stands at `site` and everything that it stands in, innermost first."""
         node = self.at(site) or self._statement_at(site.line)

@@ -196,21 +196,30 @@ def line_of(trace: Trace, site: Site) -> tuple[str, int]:
 
 
 def _read_and_kept(trace: Trace, site: Site) -> list[str]:
-    """`h` of `out, h = cell(x, h)`, the statement at `site`."""
-    statement = trace.source_file(site.path).statement(site)
+    """`h` of `out, h = cell(x, h)`, the statement at `site`; also where the statement after it is what keeps it:
+    `self.h, self.c = state` behind `out, state = cell(x, (self.h, self.c))`."""
+    file = trace.source_file(site.path)
+    statement = file.statement(site)
     if isinstance(statement, ast.AugAssign):
         return [ast.unparse(statement.target)]
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
         return []
+    kept, after = _kept(statement), file.after(statement)
+    if isinstance(after, ast.Assign) and isinstance(after.value, ast.Name) and after.value.id in kept:
+        kept += _kept(after)
+    read = {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, _VARIABLES)}
+    return [name for name in dict.fromkeys(kept) if name in read]
+
+
+def _kept(statement: ast.Assign | ast.AnnAssign) -> list[str]:
+    """The variables and attributes that an assignment gives values to."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    kept = [
+    return [
         ast.unparse(n)
         for target in targets
         for n in ast.walk(target)
         if isinstance(n, _VARIABLES) and isinstance(n.ctx, ast.Store)
     ]
-    read = {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, _VARIABLES)}
-    return [name for name in dict.fromkeys(kept) if name in read]
 
 
 def times_taken(graph: Graph, reader: Op) -> int:

@@ -22,6 +22,8 @@ ORDERINGS = {"lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__"}
 # -- functions with a delicate gradient
 
 LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
+# Defined from -1 to 1; the derivative is infinite at both ends.
+INVERSES = {"acos", "arccos", "asin", "arcsin", "atanh", "arctanh"}
 ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var", "cdist", "sqrt_", "rsqrt_"}
 QUOTIENTS = DIVISIONS | {"true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__"}
 STATISTICS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}

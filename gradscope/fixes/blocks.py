@@ -23,7 +23,7 @@ def rest_without_grad(trace: Trace, site: Site, *, in_place_of_it: bool = False)
     first = here.file.statement(site)
     if first is None or "torch" not in here.file.imported:
         return ()
-    siblings = here.siblings(first)
+    siblings = here.file.siblings(first)
     rest = siblings[siblings.index(first) :] if first in siblings else []
     block = rest[1:] if in_place_of_it else _using(rest)
     if not block or any(_trains(here, node) for statement in block for node in ast.walk(statement)):
@@ -75,11 +75,11 @@ def made_later(trace: Trace, made: Site | None, user: Site | None, replaced: Ite
     last = statement.end_lineno or statement.lineno
     lines = [site.user.line for site in replaced if site is not None and site.user.path == made.path]
     name = ast.unparse(statement.targets[0])
-    between = [s for s in here.siblings(statement) if last < s.lineno < to.lineno]
+    between = [s for s in here.file.siblings(statement) if last < s.lineno < to.lineno]
     used = any(ast.unparse(n) == name for s in between for n in ast.walk(s) if isinstance(n, ast.expr))
     new = all(last < line < to.lineno for line in lines) if lines else False
     rebound = names_in(statement.value, ast.Load) & {n for s in between for n in names_in(s, ast.Store)}
-    if used or not (new or rebound) or to not in here.siblings(statement):
+    if used or not (new or rebound) or to not in here.file.siblings(statement):
         return ()
     return here.move(statement, to)
 
@@ -105,7 +105,7 @@ def _made_where_used(trace: Trace, made: Site | None, root: str) -> Edits:
         or not isinstance(statement.targets[0], ast.Name)
     ):
         return ()
-    name, later = statement.targets[0].id, here.siblings(statement)
+    name, later = statement.targets[0].id, here.file.siblings(statement)
     later = [s for s in later if s.lineno > statement.lineno]
     to = next((s for s in later if name in names_in(s, ast.Load)), None)
     between = [s for s in later if to is not None and s.lineno < to.lineno]

@@ -90,7 +90,7 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     statement, to = here.file.statement(site), here.file.statement(target)
     if not isinstance(statement, ast.Expr) or to is None:
         return ()
-    around = next((s for s in here.siblings(statement) if _holds(s, to)), None)
+    around = next((s for s in here.file.siblings(statement) if _holds(s, to)), None)
     return here.move(statement, around, after=True) if around is not None else ()
 
 
@@ -131,7 +131,7 @@ def into_the_loop(trace: Trace, loop: ast.stmt, last: Site) -> Edits:
     """The calls that follow a loop, up to that at `last`, at the end of its body."""
     here = Source(trace, last.path)
     end = here.file.statement(last)
-    after = [s for s in here.siblings(loop) if s.lineno > (loop.end_lineno or loop.lineno)]
+    after = [s for s in here.file.siblings(loop) if s.lineno > (loop.end_lineno or loop.lineno)]
     if end not in after or not isinstance(loop, LOOPS) or loop.orelse:
         return ()
     moved = after[: after.index(end) + 1]
@@ -514,20 +514,37 @@ def _is_torch(function: ast.Attribute) -> bool:
 
 def kept_positive(trace: Trace, site: Site | None) -> Edits:
     """`x.clamp(min=1e-8)` for the argument of the logarithm at `site`, `x + 1e-8` for that of the root there."""
-    node = _call(trace, site)
-    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
+    name, of_torch, given = _only_argument(trace, site)
+    if site is None or given is None:
         return ()
     here = Source(trace, site.path)
-    of_torch = here.file.is_imported(node.func)
-    given = node.args[0] if of_torch and len(node.args) == 1 else node.func.value
-    if (of_torch and not node.args) or (not of_torch and node.args) or isinstance(given, ast.Starred):
-        return ()
     text = here.file.text(given)
-    if node.func.attr in ("log", "log2", "log10"):
+    if name in ("log", "log2", "log10"):
         return here.replace(given, f"{here.file.operand(given)}.clamp(min=1e-8)")
-    if node.func.attr == "sqrt":
+    if name == "sqrt":
         return here.replace(given, f"{text} + 1e-8" if of_torch else f"({text} + 1e-8)")
     return ()
+
+
+def kept_inside(trace: Trace, site: Site | None, low: str, high: str) -> Edits:
+    """`x.clamp(low, high)` for the only argument of the call at `site`."""
+    _, _, given = _only_argument(trace, site)
+    if site is None or given is None:
+        return ()
+    here = Source(trace, site.path)
+    return here.replace(given, f"{here.file.operand(given)}.clamp({low}, {high})")
+
+
+def _only_argument(trace: Trace, site: Site | None) -> tuple[str, bool, ast.expr | None]:
+    """What is called at `site`, whether it is a function of torch (`torch.log(x)`) or a method (`x.log()`), and x; None
+    where it has more arguments."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
+        return "", False, None
+    of_torch = Source(trace, site.path).file.is_imported(node.func)
+    given = node.args[0] if of_torch and len(node.args) == 1 else node.func.value
+    plain = bool(node.args) == of_torch and not isinstance(given, ast.Starred)
+    return node.func.attr, of_torch, given if plain else None
 
 
 def copied(trace: Trace, site: Site | None) -> Edits:

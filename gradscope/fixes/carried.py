@@ -231,7 +231,21 @@ def without_graph(trace: Trace, made: Sequence[Made], leaves: Sequence[Parameter
 def cut_where_read(trace: Trace, reader: Site, names: tuple[str, ...]) -> tuple[str, Edits]:
     """The cut before the line that takes a value in, where nothing more is known of it."""
     lines = [_detached(name, False) for name in names]
-    shown = " and ".join(f"`{line}`" for line in lines) if all(map(_plain, names)) else named(names)
-    known_there = all(map(_plain, names)) and not any(_begins_empty(trace, reader.path, n) for n in names)
+    there = all(_plain(name) and _set_before(trace, reader, name) for name in names)
+    shown = " and ".join(f"`{line}`" for line in lines) if there else named(names)
+    known_there = there and not any(_begins_empty(trace, reader.path, n) for n in names)
     edits = tuple(e for line in lines for e in line_before(trace, reader, line)) if known_there else ()
     return f"detach what is carried over: {shown} before {located(trace, reader, 'it is used')}", edits
+
+
+def _set_before(trace: Trace, site: Site, name: str) -> bool:
+    """Whether a name has a value before the statement at `site`: it is not only this one, or a later one, that gives
+    it its first."""
+    file = trace.source_file(site.path)
+    statement, first = file.statement(site), name.partition(".")[0]
+    stores = [
+        node
+        for node in ast.walk(file.scope(site))
+        if isinstance(node, ast.Name) and node.id == first and isinstance(node.ctx, ast.Store)
+    ]
+    return not stores or statement is None or min(node.lineno for node in stores) < statement.lineno

@@ -19,10 +19,10 @@ from gradscope.analysis.non_finite import (
     left_out_by,
     logarithm_of,
 )
-from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
+from gradscope.analysis.ops import EXPONENTIALS, INVERSES, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.words import listed, located
 from gradscope.events import NonFinite
-from gradscope.fixes.calls import kept_positive, with_argument
+from gradscope.fixes.calls import kept_inside, kept_positive, with_argument
 from gradscope.fixes.logarithms import with_softmax, with_sum
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Op, Site
@@ -92,6 +92,8 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
     if name in ROOTS and not overflows:
         text = f"keep {made.given} above 0 in {whole}: add a small constant (1e-8) before the root{after}"
         return Repair(text, _above_zero(trace, made))
+    if name in INVERSES:
+        return _inverse(trace, event, made)
     if name in QUOTIENTS:
         return _quotient(trace, event, made, after)
     if name in ("softmax", "log_softmax") and made.first.get("masked_rows"):
@@ -127,6 +129,31 @@ def _above_zero(trace: Trace, made: Made) -> Edits:
 
 
 # -- logarithms, decompositions, exponentials ------------------------------------------------
+
+
+def _inverse(trace: Trace, event: NonFinite, made: Made) -> Repair:
+    """Keeps an inverse of a cosine, sine or hyperbolic tangent off the ends of its domain. Where its input is far
+    beyond them it is not by rounding, and a bound would hide what is wrong with it."""
+    low, high = made.first.get("min"), made.first.get("max")
+    if low is not None and high is not None and max(-low, high) > 1.01:
+        return Repair(
+            f"{made.given} is to be within -1 and 1 in {made.called(trace)}, and is far outside, not by rounding:"
+            " look at what it is computed from (are both vectors divided by their lengths?)"
+        )
+    coarse = made.looked_at and _dtype(trace, event) in ("float16", "bfloat16")
+    bounds = ("-0.99", "0.99") if coarse else ("-1 + 1e-6", "1 - 1e-6")
+    return Repair(
+        f"keep {made.given} inside of -1 and 1 in {made.called(trace)}, by `clamp({', '.join(bounds)})` before it: its"
+        f" derivative is infinite at both ends, where a clamp to -1 and 1 would leave it{CHOSEN}",
+        kept_inside(trace, made.site, *bounds),
+    )
+
+
+def _dtype(trace: Trace, event: NonFinite) -> str:
+    """That of the first input of the call of the event; "" where it is not known."""
+    if event.graph < 0 or not event.values or event.values[0] >= len(trace.graph(event.graph).values):
+        return ""
+    return trace.graph(event.graph).values[event.values[0]].dtype
 
 
 def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
@@ -234,7 +261,7 @@ def _masked_rows(trace: Trace, event: NonFinite, made: Made) -> Repair:
     if maker is None or maker.name not in ("masked_fill", "masked_fill_"):
         gave = f", which {located(trace, maker.site.user)} gave," if maker is not None else ""
         return Repair(f"mask {made.given}{gave} with a large finite number (-1e9) in place of -inf, {keep}")
-    number = "-1e4" if trace.graph(event.graph).values[event.values[0]].dtype == "float16" else "-1e9"
+    number = "-1e4" if _dtype(trace, event) == "float16" else "-1e9"
     filled = located(trace, maker.site.user)
     return Repair(
         f"fill with a large finite number (`{number}`) in place of -inf in {filled}, {keep}",

@@ -57,7 +57,7 @@ def forward_again(trace: Trace, calls: Iterable[Site], update: Site, effect: Sit
 
 def _plain(here: Source, chain: list[ast.stmt]) -> bool:
     """Whether they are assignments to variables, in one block."""
-    block = here.siblings(chain[0])
+    block = here.file.siblings(chain[0])
     return all(
         isinstance(one, ast.Assign)
         and len(one.targets) == 1

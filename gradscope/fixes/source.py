@@ -88,7 +88,7 @@ class Source:
         """Takes a statement out; `pass` stays where it was the only one of its block."""
         if statement is None or not self._alone(statement):
             return ()
-        if len(self.siblings(statement)) == 1:
+        if len(self.file.siblings(statement)) == 1:
             return self.replace(statement, "pass")
         line, _, last, _ = self.file.span(statement)
         return (Edit(self.path, line, 1, last + 1, 1, ""),)
@@ -170,7 +170,7 @@ class Source:
         statement: ast.AST | None = node
         while statement is not None and not isinstance(statement, ast.stmt):
             statement = self.file.parent.get(id(statement))
-        around = self.siblings(statement) if isinstance(statement, ast.stmt) else []
+        around = self.file.siblings(statement) if isinstance(statement, ast.stmt) else []
         return ast.Module([s for s in around if (s.end_lineno or 0) < node.lineno], [])
 
     def loop(self, statement: ast.stmt) -> ast.stmt | None:
@@ -180,20 +180,11 @@ class Source:
             above = self.file.parent.get(id(above))
         return above if isinstance(above, LOOPS) else None
 
-    def siblings(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements of the block that a statement stands in, with itself."""
-        above = self.file.parent.get(id(statement))
-        for name in ("body", "orelse", "finalbody"):
-            found = getattr(above, name, None)
-            if isinstance(found, list) and any(s is statement for s in found):
-                return found
-        return [statement]
-
     def earlier(self, statement: ast.stmt | None, fits: Callable[[ast.AST], bool]) -> ast.stmt | None:
         """The nearest statement before `statement`, in the same block, that holds a fitting node."""
         if statement is None:
             return None
-        siblings = self.siblings(statement)
+        siblings = self.file.siblings(statement)
         place = next(i for i, s in enumerate(siblings) if s is statement) if statement in siblings else 0
         for other in reversed(siblings[:place]):
             if any(fits(node) for node in ast.walk(other)):

@@ -170,7 +170,7 @@ def _cleared(trace: Trace, added: Site | None, event: SameEntries) -> tuple[list
     statement = here.file.parent.get(id(own[0][0]))
     sites: list[Site] = []
     edits: list[Edit] = []
-    for one in here.siblings(statement) if isinstance(statement, ast.Expr) else ():
+    for one in here.file.siblings(statement) if isinstance(statement, ast.Expr) else ():
         call = one.value if isinstance(one, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "clear":
             text = ast.unparse(call.func.value)

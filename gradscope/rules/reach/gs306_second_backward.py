@@ -402,7 +402,7 @@ def _of_state(trace: Trace, known: Paths, event: ErrorRaised, states: list[State
     return CarriedOver(
         names,
         first.site,
-        f"takes {named(names)} as the step before left it, with its graph",
+        f"takes {named(names)} as the step before left {'them, with their' if names[1:] else 'it, with its'} graph",
         ((made, "made here in the step before"),)
         if line_of(trace, made) != line_of(trace, first.site)
         else (),

@@ -137,7 +137,7 @@ def _sum_bound_anew(here: Source, statement: ast.stmt, name: str) -> ast.Assign 
     """The next statement that gives the name a value which is not made of it, where nothing between reads the name:
     conditions around either are no matter."""
     while True:
-        siblings = here.siblings(statement)
+        siblings = here.file.siblings(statement)
         place = next(i for i, one in enumerate(siblings) if one is statement)
         for later in _flat(siblings[place + 1 :]):
             if isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]:
@@ -169,7 +169,7 @@ def _gives(trace: Trace, op: Op, statement: ast.Assign) -> bool:
 
 def _bound_anew(here: Source, statement: ast.Assign, name: str) -> ast.Assign | None:
     """The next statement of the same block that gives the name another value, which is not made of it."""
-    siblings = here.siblings(statement)
+    siblings = here.file.siblings(statement)
     place = next(i for i, one in enumerate(siblings) if one is statement)
     for later in siblings[place + 1 :]:
         if isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]:
@@ -274,7 +274,7 @@ def _copied(
 ) -> tuple[str, str, ast.expr, ast.Assign] | None:
     """(`c`, `h`, the second `h[i]`, the statement) of `h, c = h[i], h[i]`, where `first` has given both names and `c`
     is read nowhere between."""
-    siblings = here.siblings(first)
+    siblings = here.file.siblings(first)
     for later in siblings[next(i for i, one in enumerate(siblings) if one is first) + 1 :]:
         if name in names_in(later, ast.Load):
             return None

@@ -97,6 +97,6 @@ def _before(trace: Trace, late: LateWrite) -> Edits:
     """The write before the statement that reads the tensor, where that is plain: the first one after it was made."""
     here = Source(trace, late.op.site.path)
     statement = here.file.statement(late.reader)
-    if statement is None or statement not in here.siblings(late.statement):
+    if statement is None or statement not in here.file.siblings(late.statement):
         return ()
     return here.move(late.statement, statement)

@@ -125,7 +125,7 @@ def _dropped(here: Source, function: Function) -> Iterator[_Dropped]:
         given = [
             part
             for one in returns
-            if one.lineno > node.lineno and one in here.siblings(node)
+            if one.lineno > node.lineno and one in here.file.siblings(node)
             for part in (one.value.elts if isinstance(one.value, ast.Tuple) else [one.value])
             if isinstance(part, ast.Name) and part.id in arguments - bound
         ]

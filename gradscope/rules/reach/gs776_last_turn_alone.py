@@ -207,7 +207,7 @@ def _added_up(trace: Trace, kept: Kept) -> tuple[str, Edits]:
     while adds is not None and not isinstance(adds, ast.stmt):
         adds = here.file.parent.get(id(adds))
     place = located(trace, kept.site)
-    if adds is not None and _is_sum(adds) and adds in here.siblings(kept.loop) and len(kept.reads) == 1:
+    if adds is not None and _is_sum(adds) and adds in here.file.siblings(kept.loop) and len(kept.reads) == 1:
         text = here.text_of(adds)
         edits = here.after(kept.loop.body[-1], text) + here.remove(adds) if text else ()
         return f"put `{here.file.text(adds)}` into the loop (line {adds.lineno})", edits

@@ -293,6 +293,6 @@ def _out_of(here: Source, statement: ast.stmt | None, branch: ast.If) -> Edits:
         return removed + placed if placed and removed else ()
     row = here.file.lines[last - 1]
     indent = here.file.lines[line - 1][: column - 1]
-    if not row.strip().startswith(text) or len(here.siblings(statement)) == 1 or indent.strip():
+    if not row.strip().startswith(text) or len(here.file.siblings(statement)) == 1 or indent.strip():
         return ()
     return (Edit(here.path, last, 1, last, len(row) + 1, f"{indent}{row.strip()}"),)

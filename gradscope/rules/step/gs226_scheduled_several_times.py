@@ -174,7 +174,7 @@ def _with_the_step(trace: Trace, place: Site, step: Site | None) -> Edits:
     asked = isinstance(whole, ast.If) and whole.body == [call] and not whole.orelse
     moved = whole if asked and isinstance(whole, ast.stmt) else call
     block = here.file.parent.get(id(stepped))
-    if not isinstance(block, ast.If) or block not in here.siblings(moved) or block.lineno > moved.lineno:
+    if not isinstance(block, ast.If) or block not in here.file.siblings(moved) or block.lineno > moved.lineno:
         return ()
     if stepped not in block.body or not here.text_of(call):
         return ()

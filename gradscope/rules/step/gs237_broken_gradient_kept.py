@@ -171,16 +171,16 @@ def _cleared_anyway(trace: Trace, step: Site, clear: Site) -> tuple[str, Edits]:
             break
         if not isinstance(above, ast.stmt):
             continue
-        earlier = [s for s in here.siblings(above) if s.lineno < above.lineno and isinstance(s, ast.If)]
+        earlier = [s for s in here.file.siblings(above) if s.lineno < above.lineno and isinstance(s, ast.If)]
         leaving = [s for s in earlier if isinstance(s.body[-1], ast.Continue)]
         if len(leaving) == 1 and not leaving[0].orelse:
             jump = leaving[0].body[-1]
             return f", before the `continue` in line {jump.lineno}", here.before(jump, text)
         if isinstance(above, ast.If) and clearing in [s for b in (above.body, above.orelse) for s in b]:
             counted = any(isinstance(node, ast.Mod) for node in ast.walk(above.test))
-            if stepping not in here.siblings(clearing) or counted:
+            if stepping not in here.file.siblings(clearing) or counted:
                 return "", ()
-            last = clearing.end_lineno == above.end_lineno and clearing is not here.siblings(clearing)[0]
+            last = clearing.end_lineno == above.end_lineno and clearing is not here.file.siblings(clearing)[0]
             dedented = Edit(
                 here.path, clearing.lineno, above.col_offset + 1, clearing.lineno, clearing.col_offset + 1, ""
             )

@@ -775,3 +775,33 @@ def bad_log_of_one_less_the_square_of_a_scaled_tanh() -> None:  # fix: by hand
         loss = -torch.log(1 - action.pow(2) + 1e-6).mean()  # cause: GS701
         loss.backward()  # effect: GS701
         opt.step()
+
+
+def bad_angle_of_what_is_parallel() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(6, 2)
+    w = x[0].clone().requires_grad_()
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        cosine = (x / x.norm(dim=1, keepdim=True)) @ (w / w.norm())
+        loss = cosine.clamp(-1, 1).acos().mean()  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_angle_kept_off_the_ends() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(6, 2)
+    w = x[0].clone().requires_grad_()
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        cosine = (x / x.norm(dim=1, keepdim=True)) @ (w / w.norm())
+        loss = cosine.clamp(-1 + 1e-6, 1 - 1e-6).acos().mean()
+        loss.backward()
+        opt.step()

@@ -509,3 +509,26 @@ def good_forward_again_after_the_weights_moved() -> None:
                 p.copy_(old)
         opt.step()
         opt.zero_grad()
+
+
+def bad_state_that_the_next_line_keeps() -> None:
+    import torch
+    from torch import nn
+
+    class Forecaster(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(1, 4, batch_first=True)
+            self.h, self.c = torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out, state = self.lstm(x, (self.h, self.c))  # cause: GS306
+            self.h, self.c = state
+            return out.sum()
+
+    model = Forecaster()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(2, 5, 1)).backward()  # effect: GS306
+        opt.step()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradscope.analysis.branches import constants, zero_with_graph
-from gradscope.analysis.words import code, listed, located, owner, quoted, source
+from gradscope.analysis.words import code, listed, located, quoted, source
 from gradscope.crashes import (
     Crash,
     Place,
@@ -130,10 +130,6 @@ def _derivative(crash: Crash) -> Place | None:
     return None
 
 
-def _reads_grad(crash: Crash) -> bool:
-    return ".grad" in source(crash.trace, crash.site)
-
-
 def _without(crash: Crash) -> list[Tensor]:
     """The tensors of which `autograd.grad` was to give gradients, and that require none: as far as the call names
     them, else all that the line names."""
@@ -172,11 +168,6 @@ def _asked_for(crash: Crash) -> dict[str, str]:
         "those": "them" if several else "it",
         "detached": ", or leave `.detach()` out where it cuts off what it was made of" if detached else "",
     }
-
-
-def _holder(crash: Crash) -> str:
-    """What `.grad` is taken of in the failing expression."""
-    return owner(source(crash.trace, crash.site), "grad")
 
 
 def _forward(crash: Crash) -> Site | None:
@@ -364,18 +355,6 @@ explain(
     "`backward()` was called on None: what was to give the loss returned nothing",
     why="a function that ends without `return` gives None",
     fix="end the function that computes the loss with `return loss`",
-)
-explain(
-    "gradient-is-none",
-    r"(?:'NoneType' object has no attribute '(?:zero_|data|norm|detach\w*|clone|mul_|add_|div_|clamp_|abs|mean|sum"
-    r"|copy_|fill_|view|flatten|shape|dtype|device|item|cpu|is_sparse)'"
-    r"|unsupported operand type\(s\) for [^:]+: .*'NoneType')",
-    "the gradient of {it} is None where it is used: no backward has put one there",
-    why="`.grad` is None until a backward pass reaches the tensor, it is None again after"
-    " `zero_grad()`, and it stays None for tensors that are no leaves or are not part of the loss",
-    fix="call `backward()` before; `gradscope why NAME` says why a tensor gets none",
-    when=_reads_grad,
-    of=Subject(about=_holder),
 )
 explain(
     "no-derivative",

@@ -147,6 +147,22 @@ def gradient_missing() -> None:
         w -= 0.1 * w.grad  # type: ignore[operator]  # effect: gradient-is-none
 
 
+def gradient_of_what_is_frozen() -> None:
+    model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 1))  # cause: gradient-is-none
+    model[0].weight.requires_grad = False
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.tensor([1, 2])).sum().backward()
+    for p in opt.param_groups[0]["params"]:
+        p.data -= 0.1 * p.grad.data  # effect: gradient-is-none
+
+
+def gradient_cleared_before_its_use() -> None:
+    model = nn.Linear(3, 1)
+    model(torch.ones(2, 3)).sum().backward()
+    model.zero_grad()  # cause: gradient-is-none
+    model.weight.data -= 0.1 * model.weight.grad.data  # type: ignore[union-attr]  # effect: gradient-is-none
+
+
 def second_derivative_missing() -> None:
     x = torch.randn(4, 2, requires_grad=True)
     far = nn.functional.multi_margin_loss(x, torch.tensor([0, 1, 1, 0]))  # cause: no-derivative

@@ -4,9 +4,9 @@ Why: one NaN spreads to everything that is computed from it. A step that uses su
 destroys the parameters, so by the time it shows it is everywhere.
 
 Fix: keep the input of that operation where it is defined, before the operation: a small constant
-under a root, `clamp(min=…)` before a logarithm, a clamp inside of -1 and 1 before `acos`, a mean only of
-what is not empty. `torch.where`
-after it does not help: its gradient is multiplied with the infinite derivative all the same.
+under a root, `clamp(min=…)` before a logarithm, one inside of -1 and 1 before `acos`, a mean only of
+what is not empty. `torch.where` after it does not help: its gradient is multiplied with the infinite
+derivative all the same.
 
 In half precision a step can make it from finite gradients: an optimizer that divides by the root of an average plus
 `eps` divides by 0 where both are 0 in that dtype.

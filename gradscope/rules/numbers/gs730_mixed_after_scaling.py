@@ -188,7 +188,9 @@ def _taken_before(trace: Trace, found: Mixture) -> tuple[str, Edits]:
     if not isinstance(node, ast.expr) or first is None or last is None or product is None:
         return fix, ()
     name, around = root_name(node), names_in(here.file.scope(found.added.site), ast.Store)
-    between = [s for s in here.file.siblings(first) if first.lineno <= s.lineno < last.lineno and s is not first]
+    between = [
+        s for s in here.file.siblings(first) if first.lineno <= s.lineno < last.lineno and s is not first
+    ]
     bound = {bound for statement in between for bound in names_in(statement, ast.Store)}
     kept = next(free for free in ("second", "second_part", "second_part_") if free not in around)
     same = name.isidentifier() and name in names_in(product, ast.Load) | names_in(product, ast.Store)

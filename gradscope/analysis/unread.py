@@ -221,7 +221,11 @@ def asked_at(known: Calls, event: Backward, members: set[int], entry: Site) -> S
     """The user's line that asks these modules in the pass of `event`: a line of its own inside
     the model's `forward`, where they are a part of it; else `entry`."""
     graph = known.paths.graph(event.graph)
+    reached = known.paths.reach((event.graph, root) for root in event.roots).nodes
+    passed = {graph.nodes[node].op for number, node in reached if number == event.graph}
     mine = [op for op in graph.ops[: event.position + 1] if op.module in members]
+    # The modules may run more than once: what the pass does not go through is not asked for it.
+    mine = mine[next((i for i, op in enumerate(mine) if op.index in passed), 0) :]
     run = [
         op
         for op, number in zip(mine, range(mine[0].index if mine else 0, len(graph.ops)), strict=False)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.constants import constants
 from gradscope.analysis.cuts import cuts
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
@@ -105,11 +106,18 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
         waste = wasted(known, group)
         if waste is not None and not waste.mild:
             yield _finding(trace, waste, "no step, update or read has used them since its training ended")
+    idle: set[tuple[tuple[str, int], int]] | None = (
+        None  # what a term gives that was taken out for what it is for
+    )
     cut_off = {cut.loss.site.user.location() for cut in cuts(trace) if cut.loss is not None}
     for group in dropped(trace, known):
         waste = wasted(known, group)
         # A pass that a cut keeps from what it is for has no other gradients: the cut is the mistake.
-        if waste is not None and not waste.through and waste.event.site.user.location() not in cut_off:
+        if waste is None or waste.through or (line := waste.event.site.user.location()) in cut_off:
+            continue
+        if idle is None:
+            idle = {(t.loss.site.user.location(), id) for t in constants(known.paths) for id in t.idle}
+        if not all((line, p.id) in idle for p in waste.parameters):
             yield _cleared(trace, waste)
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.lost import numbers_put_back, wrapped_at
 from gradscope.analysis.names import place
-from gradscope.analysis.ops import MAKERS
+from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
@@ -145,7 +145,7 @@ def _loss(trace: Trace, loss: Wrapped) -> Finding:
 
 def _term(trace: Trace, term: Wrapped) -> Finding:
     names = parameter_names(trace, sorted(term.parameters))
-    fix, edits = _fix(trace, term.made)
+    fix, edits = _of_tensors(trace, term) or _fix(trace, term.made)
     return Finding(
         message="a term of the loss was rewrapped into a new tensor: it trains nothing",
         cause=term.made,
@@ -162,6 +162,22 @@ def _term(trace: Trace, term: Wrapped) -> Finding:
     )
 
 
+def _of_tensors(trace: Trace, term: Wrapped) -> tuple[str, tuple[Edit, ...]] | None:
+    """The repair where one call takes the numbers of tensors itself, and makes a new one of them."""
+    graph = trace.graph(term.before[0][0])
+    here = [op for op in graph.ops if op.site.user == term.made]
+    made = next((op for op in here if op.cut == "rewrap" or op.name in MAKERS), None)
+    read = made if made is not None and made.inputs else next((op for op in here if op.name in EXITS), None)
+    if read is None or made is None:
+        return None
+    new, edits = joined(trace, term.made, graph, read, made.outputs[0])
+    return _joined(trace, term.made, new, edits) if new else None
+
+
+def _joined(trace: Trace, site: Site, new: str, edits: tuple[Edit, ...]) -> tuple[str, tuple[Edit, ...]]:
+    return f"write `{new}` in place of {located(trace, site, 'this')}: it keeps their graphs", edits
+
+
 def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[Edit, ...]]:
     made = located(trace, site, "this")
     old, edits = as_it_is(trace, site, cut.op.site.user if cut is not None else None)
@@ -172,7 +188,7 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
     if cut is not None and cut.output[0] == cut.op.graph and cut.op.site.user == site:
         new, edits = joined(trace, site, trace.graph(cut.op.graph), cut.op, cut.output[1])
         if new:
-            return f"write `{new}` in place of {made}: it keeps their graphs", edits
+            return _joined(trace, site, new, edits)
     node = trace.source_file(site.path).at(site)
     given = node.args[0] if isinstance(node, ast.Call) and node.args else None
     if isinstance(given, ast.Name) and called_name(node) in MAKERS:

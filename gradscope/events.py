@@ -1013,6 +1013,7 @@ class PaddedTargets(Kind):
     share = Field(_known)
     named = Field(_flag)  # by an embedding's `padding_idx`; else its runs in the tokens have shown it
     marked = Field(_flag)  # of those: whether the same token stands before each of them
+    alone = Field(_flag)  # the runs were looked for in the targets only, in three calls
 
 
 class Flags(Kind):

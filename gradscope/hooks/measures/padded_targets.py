@@ -1,7 +1,8 @@
 """Counts the padding among the targets of a classification loss, at its first calls from a place: the index that an
 embedding of as many rows as there are classes has named (`padding_idx`), or one that shows itself. In the tokens
 that such an embedding was given it stands in one run in each row, of another length in each, all of which end at the
-same place, and nowhere else; and the targets are the tokens, or those one place further on."""
+same place, and nowhere else; and the targets are the tokens, or those one place further on. Where no embedding was
+given such tokens, the targets of each of these calls have to show it by themselves."""
 
 from __future__ import annotations
 
@@ -21,6 +22,9 @@ ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduc
 MAX_ELEMENTS = 10_000_000
 FIRST = 3  # calls of a place in which padding that shows itself is looked for
 MAX_TOKENS = 1_000_000
+FEWEST_CLASSES = (
+    8  # of which targets alone can show which is padding: fewer can be the two sides of a boundary
+)
 
 
 class PaddedTargets(Hook):
@@ -32,6 +36,9 @@ class PaddedTargets(Hook):
         """Rows of an embedding, form of its tokens, whether that was turned round → index, whether it comes after the
         same token in all rows, where it stands."""
         self.looked: Counter[int] = Counter()  # at these sites of an embedding, and of a loss
+        self.alone: dict[int, list[tuple[int, bool] | None]] = {}
+        """Site of a loss → what its targets have shown by themselves: index, whether it comes after the same class in
+        all rows."""
         self.told: set[int] = set()
         self.recorder.functions.follow(["embedding"], self._embedding)
         self.recorder.functions.follow(OF_CLASSES, self._loss)
@@ -60,7 +67,7 @@ class PaddedTargets(Hook):
                 self.shown[rows, tuple(tokens.shape), turned] = found
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if not (self.padding or self.shown) or not torch.is_grad_enabled():
+        if not torch.is_grad_enabled():
             return
         given = by_name(ARGUMENTS, args, kwargs)
         scores: Any = given.get("input")
@@ -75,28 +82,46 @@ class PaddedTargets(Hook):
         if site in self.told:
             return
         classes, left_out = scores.shape[1], given.get("ignore_index", -100)
-        index = self.padding.get(classes)
+        index, form = self.padding.get(classes), _form(scores, target)
 
         def look(target: torch.Tensor) -> None:
             if index is None:
-                self._look_for(site, name, target, classes, left_out)
+                self._look_for(site, name, target, classes, left_out, form)
             else:
                 self._tell(site, name, target, classes, index, named=True)
 
-        if left_out != index:
+        if left_out != index and (index is not None or self.looked[site] < FIRST):
             self.recorder.arrivals.when_here((target,), look)
 
-    def _look_for(self, site: int, name: str, target: torch.Tensor, classes: int, left_out: object) -> None:
-        """Tells of targets that have the padding that the tokens of an embedding show."""
+    def _look_for(
+        self,
+        site: int,
+        name: str,
+        target: torch.Tensor,
+        classes: int,
+        left_out: object,
+        form: tuple[int, ...] | None,
+    ) -> None:
+        """Tells of targets that have the padding that the tokens of an embedding show, or that show it themselves in
+        all these calls."""
         if self.looked[site] >= FIRST:
             return
         self.looked[site] += 1
-        for (rows, form, turned), (index, marked, places) in self.shown.items():
+        for (rows, tokens, turned), (index, marked, places) in self.shown.items():
             if rows == classes and places.numel() == target.numel() and left_out != index:
-                stands = target.reshape(form) == index
+                stands = target.reshape(tokens) == index
                 if _same_runs(stands.t() if turned else stands, places):
                     self._tell(site, name, target, classes, index, marked=marked)
                     return
+        if classes >= FEWEST_CLASSES and form is not None:
+            found = padding_runs(target.reshape(form))
+            seen = self.alone.setdefault(site, [])
+            seen.append(None if found is None else found[:2])
+            first = seen[0]
+            if len(seen) == FIRST and first is not None and first[0] != left_out:
+                if all(one is not None and one[0] == first[0] for one in seen):
+                    marked = all(one is not None and one[1] for one in seen)
+                    self._tell(site, name, target, classes, first[0], marked=marked, alone=True)
 
     def _tell(
         self, site: int, name: str, target: torch.Tensor, classes: int, index: int, **more: bool
@@ -104,9 +129,28 @@ class PaddedTargets(Hook):
         if site in self.told:
             return
         self.told.add(site)
-        share = int((target == index).sum()) / target.numel()
-        found = {"name": name, "index": index, "classes": classes, "share": share, **more}
+        found = {"name": name, "index": index, "classes": classes, "share": _share(target, index), **more}
         self.recorder.emit("padded_targets", site, found)
+
+
+def _share(target: torch.Tensor, index: int) -> float:
+    return int((target == index).sum()) / target.numel()
+
+
+def _form(scores: torch.Tensor, target: torch.Tensor) -> tuple[int, int] | None:
+    """How many rows and places the targets have, as the program had them before it made one row of them and of the
+    scores; None where that is not known."""
+    if target.dim() == 2 and scores.dim() == 3:
+        return target.shape[0], target.shape[1]
+    whole, of_scores = target._base, scores._base
+    if target.dim() != 1:
+        return None
+    if whole is not None and whole.dim() == 2 and whole.numel() == target.numel():
+        return whole.shape[0], whole.shape[1]
+    if of_scores is not None and of_scores.dim() == 3 and of_scores.shape[2] == scores.shape[1]:
+        rows, places = of_scores.shape[:2]
+        return (rows, places) if rows * places == target.numel() else None
+    return None
 
 
 def _same_runs(targets: torch.Tensor, tokens: torch.Tensor) -> bool:

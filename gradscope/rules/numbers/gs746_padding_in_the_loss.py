@@ -7,8 +7,8 @@ by as much.
 Fix: `ignore_index=` with that number; the mean is then one over the places that count.
 
 Measured: the index that an embedding has as `padding_idx`, or one that shows itself: in the tokens and in the targets
-it stands behind each sequence, of whatever length, and nowhere else. Where that index may be what ends a sequence, too,
-this is a note.
+it stands behind each sequence, of whatever length, and nowhere else; where no tokens have it in the targets alone, of
+eight or more classes. Where that index may be what ends a sequence, too, this is a note.
 Silent on: losses without reduction or with weights of the classes, which the program may mask itself; a few places of
 padding.
 """
@@ -105,8 +105,14 @@ def _seen(event: PaddedTargets) -> str:
             f"at its first call {share}, which the embedding of the same {event.classes} words takes for padding"
             f" (`padding_idx={event.index}`), and the loss left none out"
         )
+    runs = "in each row one run of another length, all ending at the same place"
+    before = "the same token stood before each run"
+    if event.alone:
+        return (
+            f"in all of its first calls: {runs}, and {event.index} nowhere else; in the last of them {share}"
+            + (f"; {before}" if event.marked else "")
+        )
     return (
-        f"in one of its first calls {share}: in each row one run of another length, all ending at the same place,"
-        f" and {event.index} nowhere else; so it was in the tokens of the embedding of the same {event.classes} words"
-        + (", where the same token stood before each run" if event.marked else "")
+        f"in one of its first calls {share}: {runs}, and {event.index} nowhere else; so it was in the tokens of the"
+        f" embedding of the same {event.classes} words" + (f", where {before}" if event.marked else "")
     )

@@ -149,3 +149,58 @@ def good_blanks_of_one_length() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_targets_that_show_it_by_themselves() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, queries = nn.Embedding(9, 8), nn.Parameter(torch.randn(6, 8))
+    head = nn.Linear(8, 9)
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.SGD([*embedding.parameters(), *head.parameters(), queries], lr=0.1)
+    for _ in range(4):
+        source = torch.randint(1, 9, (8, 1))
+        target = source.expand(8, 6).masked_fill(torch.arange(6) > torch.randint(1, 5, (8, 1)), 0)
+        scores = head(embedding(source) * queries)
+        loss = criterion(scores.reshape(-1, 9), target.reshape(-1))  # cause: GS746
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_sides_of_a_boundary() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 12)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        border = torch.randint(1, 5, (8, 1))
+        target = (torch.arange(6) < border).long()
+        scores = model(border + torch.randn(8, 6)).view(8, 6, 2)
+        loss = nn.functional.cross_entropy(scores.reshape(-1, 2), target.reshape(-1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_a_class_that_ends_some_of_the_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*embedding.parameters(), *head.parameters()], lr=0.1)
+    for step in range(4):
+        source = torch.randint(1, 9, (8, 6))
+        if step == 2:
+            source = source.masked_fill(torch.arange(6) > torch.randint(1, 5, (8, 1)), 0)
+        loss = nn.functional.cross_entropy(
+            head(embedding(source)).reshape(-1, 9), source.roll(3, 1).reshape(-1)
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

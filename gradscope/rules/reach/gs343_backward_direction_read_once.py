@@ -1,0 +1,165 @@
+"""A bidirectional layer is asked for its last place: what its backward direction gives there has read one place only.
+
+Why: `output[:, -1]` is the last place of the sequence. There the forward direction has read all of it, and the backward
+direction, which begins at that end, has read one place. Half of what is given on knows nothing of the rest, and no
+gradient ever reaches the weights by which that direction carries its state.
+
+Fix: take the last state of each direction: `torch.cat([h_n[-2], h_n[-1]], dim=1)` of what the layer gives second; or
+the mean or maximum over the places.
+
+Measured: in all passes that were looked at, the gradient of the backward direction's `weight_hh` in the last layer was
+exactly zero, while its `weight_ih` and the forward direction's `weight_hh` had one.
+
+Silent on: sequences of one place, layers of which any other place, or the states, are used as well.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import RECURRENT
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.words import code, located, parameter_name, parameter_subjects
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+ENOUGH = 2  # passes
+PARTS = {
+    "__getitem__",
+    "select",
+    "narrow",
+    "index_select",
+    "gather",
+    "take_along_dim",
+    "unbind",
+    "split",
+    "chunk",
+}
+DEEP = 6  # calls between the layer and what takes one place of it
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, head = nn.LSTM(4, 8, batch_first=True, bidirectional=True), nn.Linear(16, 1)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 10, 4)
+        output, _ = layer(x)  # effect: GS343
+        loss = nn.functional.mse_loss(head(output[:, -1]), x.mean((1, 2))[:, None])  # cause: GS343
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, head = nn.LSTM(4, 8, batch_first=True, bidirectional=True), nn.Linear(16, 1)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 10, 4)
+        _, (h_n, _) = layer(x)
+        state = torch.cat([h_n[-2], h_n[-1]], dim=1)
+        loss = nn.functional.mse_loss(head(state), x.mean((1, 2))[:, None])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS343", name="backward-direction-read-once", severity="warning")
+def backward_direction_read_once(trace: Trace) -> Iterator[Finding]:
+    carried = {p.module: p for p in _never_carried(trace) if p.module is not None}
+    if not carried:
+        return
+    known = paths(trace)
+    for _, op in known.used_calls(RECURRENT):
+        if op.module is not None and (weight := carried.pop(op.module, None)) is not None:
+            yield _finding(trace, known, op, weight)
+
+
+def _never_carried(trace: Trace) -> Iterator[Parameter]:
+    """The backward direction's weights of the state, in the last layer, that only got gradients of zero, where the
+    others of that layer got some."""
+    of = {(p.module, p.name.rpartition(".")[2]): p for p in trace.parameters}
+    for (module, name), p in of.items():
+        if not name.startswith("weight_hh_l") or not name.endswith("_reverse"):
+            continue
+        layer = name.removeprefix("weight_hh_l").removesuffix("_reverse")
+        if not layer.isdigit() or (module, f"weight_hh_l{int(layer) + 1}_reverse") in of:
+            continue
+        others = [of.get((module, other)) for other in (f"weight_ih_l{layer}_reverse", f"weight_hh_l{layer}")]
+        own = [norm for _, norm in trace.numbers("grad_norm", p.id)]
+        if len(own) >= ENOUGH and not any(own):
+            if all(o is not None and any(n for _, n in trace.numbers("grad_norm", o.id)) for o in others):
+                yield p
+
+
+def _finding(trace: Trace, known: Paths, op: Op, weight: Parameter) -> Finding:
+    taken = _taken(known, op)
+    cause = (taken or op).site.user
+    name = f"`{parameter_name(trace, weight.id)}`"
+    new, edits = _last_states(trace, cause, op.site.user) if taken is not None else ("", ())
+    new = new or "torch.cat([h_n[-2], h_n[-1]], dim=1)"
+    other = op.site.user.location() != cause.location()
+    return Finding(
+        message=f"{code(trace, cause, 'what is taken of the layer')} takes the backward direction where it has read one"
+        " place only",
+        cause=cause,
+        cause_label="the end at which the backward direction begins",
+        effect=op.site.user if other else None,
+        effect_label="goes both ways",
+        seen=(
+            f"the gradient of {name}, which carries the backward direction's state from place to place, was exactly"
+            f" zero in {passes(len(trace.numbers('grad_norm', weight.id)))} that were looked at",
+        ),
+        fix=f"take the last state of each direction: `{new}`, of what {located(trace, op.site.user, 'the layer')} gives"
+        f" second, in place of {located(trace, cause, 'that')}; or the mean over the places",
+        edits=edits,
+        count=weight.passes,
+        subjects=parameter_subjects([weight.id]),
+    )
+
+
+def _taken(known: Paths, op: Op) -> Op | None:
+    """The call that takes one place of what the layer gives."""
+    graph, value = known.graph(op.graph), op.outputs[0]
+    for _ in range(DEEP):
+        readers = [reader for reader in graph.consumers.get(value, ()) if reader.outputs]
+        part = next((reader for reader in readers if reader.name in PARTS), None)
+        if part is not None or not readers:
+            return part
+        value = readers[0].outputs[0]
+    return None
+
+
+def _last_states(trace: Trace, taken: Site, layer: Site) -> tuple[str, Edits]:
+    """Both directions' last states, by the name that the program gives to what the layer gives second, and the edit
+    where that is plain to see."""
+    here = Source(trace, taken.path)
+    node, statement = here.file.at(taken), here.file.statement(layer) if layer.path == taken.path else None
+    if not isinstance(node, ast.Subscript) or not isinstance(statement, ast.Assign):
+        return "", ()
+    if here.file.scope(taken) is not here.file.scope(layer) or node.lineno <= (statement.end_lineno or 0):
+        return "", ()
+    target = statement.targets[0]
+    given = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+    lstm = any(op.name == "lstm" and op.site.user == layer for graph in trace.graphs for op in graph.ops)
+    states = given.elts[0] if isinstance(given, ast.Tuple) and given.elts else given
+    if statement.value is not here.file.at(layer) or not isinstance(states, ast.Name):
+        return "", ()
+    name: str = states.id
+    edits: Edits = ()
+    if name == "_":
+        name, edits = "h_n", here.replace(states, "(h_n, _)" if lstm and states is given else "h_n")
+    elif lstm and states is given:
+        name += "[0]"
+    new = f"torch.cat([{name}[-2], {name}[-1]], dim=1)"
+    return new, (*edits, *here.replace(node, new)) if "torch" in here.file.imported else ()

@@ -198,17 +198,6 @@ def with_argument(trace: Trace, site: Site | None, name: str, value: str, positi
     return here.append(last, f", {name}={value}")
 
 
-def with_setting(trace: Trace, made: Site | None, name: str, value: str, position: int = -1) -> Edits:
-    """An optimizer with another `name=value`, where that is written at its call as a number, or not at all."""
-    node = _call(trace, made)
-    if made is None or node is None:
-        return ()
-    given = [k.value for k in node.keywords if k.arg == name]
-    given += node.args[position : position + 1] if position >= 0 else []
-    plain = all(isinstance(one, ast.Constant) for one in given)
-    return with_argument(trace, made, name, value, position) if plain else ()
-
-
 def argument_as(trace: Trace, site: Site | None, name: str, position: int, form: str) -> Edits:
     """What the call at `site` is given as its argument `name`, or in that place, as `form` says: "({} + 1) / 2"."""
     node = _call(trace, site)

@@ -37,6 +37,8 @@ from gradscope.analysis.words import (
     user,
 )
 from gradscope.events import Backward, Clip, NonFinite, Scaler
+from gradscope.fixes.settings import with_setting
+from gradscope.fixes.source import Edits
 from gradscope.model import Event, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -50,10 +52,11 @@ LOSS_GROWN = 100  # times the loss, with it
 HUGE = 1e8
 IDLE = 1e3  # times smaller than its weight's, the gradient of a bias says nothing
 PASSES = 3  # measured, at least
+BLOCKS = 8
 SQUASHING = {"sigmoid": 0.25, "tanh": 1.0, "softmax": 0.5, "hardsigmoid": 1 / 6, "softsign": 1.0}
 
 
-def bad_vanishing() -> None:
+def bad_vanishing() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -96,6 +99,12 @@ def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
         yield from (_vanishing(one, layers) for layers in found)
         if not found and not trace.of(Clip) and all(map(overflow, trace.of(NonFinite))):
             yield from _exploding(one)
+
+
+_WHY_OVERSHOT = (
+    "an update goes down the slope only as far as the slope holds. Where it is longer than that the loss is larger"
+    " afterwards, and so are the gradients: the next update is longer still, until the parameters overflow."
+)
 
 
 @dataclass
@@ -298,6 +307,7 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     origins = [user(trace.site(first.origin)) for first in trace.of(NonFinite)]
     if origin := next((site for site in origins if site is not None), None):
         seen.append(f"{code(trace, origin)} is the first to overflow ({place(origin)})")
+    fix, edits = _against_exploding(trace, ids, event.site.user, grown)
     yield Finding(
         message=f"the gradients explode: their norm reaches {max(finite):.2g}",
         cause=event.site.user,
@@ -305,7 +315,9 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         if grown
         else "leaves gradients this large from the first pass on",
         seen=tuple(seen),
-        fix=_against_exploding(trace, ids, event.site.user, grown),
+        why=_WHY_OVERSHOT if grown and len(_layers(one)) < DEEP else "",
+        fix=fix,
+        edits=edits,
         count=event.count,
         subjects=parameter_subjects(ids),
     )
@@ -328,11 +340,17 @@ def _grows(totals: list[float], losses: list[float]) -> bool:
     if len(finite) < PASSES or len(sound) < PASSES:
         return False
     start = median(finite[: max(1, len(finite) // 4)])
-    late = finite[-max(PASSES, len(finite) // 4) :]
+    late = _in_blocks(finite[-max(PASSES, len(finite) // 4) :])
     rising = sum(a < b for a, b in itertools.pairwise(late))
     first = median(map(abs, sound[: max(1, len(sound) // 4)]))
     size = abs(sound[-1]) if finite[-1] > GROWN else sound[-1]
     return 0 < start * GROWN < finite[-1] and rising >= STEADY * (len(late) - 1) and size > LOSS_GROWN * first
+
+
+def _in_blocks(sizes: list[float]) -> list[float]:
+    """The medians of up to BLOCKS stretches of equal length: from batch to batch a gradient that grows may fall."""
+    each = math.ceil(len(sizes) / BLOCKS)
+    return [median(sizes[start : start + each]) for start in range(0, len(sizes), each)]
 
 
 def _some(totals: list[float]) -> list[float]:
@@ -341,22 +359,21 @@ def _some(totals: list[float]) -> list[float]:
     return [totals[place] for place in places]
 
 
-def _against_exploding(trace: Trace, ids: list[int], backward: Site, grown: bool) -> str:
+def _against_exploding(trace: Trace, ids: list[int], backward: Site, grown: bool) -> tuple[str, Edits]:
     if not grown:
         return (
             "initialise the layers so that activations keep their size (`nn.init.kaiming_normal_`, or torch's "
             "default), or normalise between them; bring inputs and targets to a common scale"
-        )
+        ), ()
+    holding = [trace.optimizers[number] for number in trace.parameter(ids[0]).optimizers]
     rates = {
-        f"{group['lr']:g}"
-        for number in trace.parameter(ids[0]).optimizers
-        for group in trace.optimizers[number].groups
-        if isinstance(group.get("lr"), (int, float))
+        group["lr"] for one in holding for group in one.groups if isinstance(group.get("lr"), (int, float))
     }
-    rate = f" than {rates.pop()}" if len(rates) == 1 else ""
-    made = next((trace.optimizers[n].site for n in trace.parameter(ids[0]).optimizers), None)
-    where = f" in {located(trace, user(made))}" if made is not None else ""
+    rate = rates.pop() if len(rates) == 1 else 0
+    smaller = f"{rate / 10:g}"
+    made = user(next((one.site for one in holding), None))
+    where = f" in {located(trace, made)}" if made is not None else ""
     return (
-        f"take a smaller learning rate{rate}{where}, or clip with `clip_grad_norm_(…, 1.0)` after "
-        f"{located(trace, backward, '`backward()`')}, before the step"
-    )
+        f"take a smaller learning rate{f' than {rate:g}, such as {smaller},' if rate else ''}{where}, or clip with"
+        f" `clip_grad_norm_(…, 1.0)` after {located(trace, backward, '`backward()`')}, before the step"
+    ), with_setting(trace, made, "lr", smaller, 1) if rate and len(holding) == 1 else ()

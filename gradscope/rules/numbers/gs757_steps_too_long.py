@@ -30,7 +30,7 @@ from gradscope.analysis.words import (
     plural,
 )
 from gradscope.events import Backward, Clip, Step, Update
-from gradscope.fixes.calls import with_setting
+from gradscope.fixes.settings import with_setting
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -316,7 +316,8 @@ def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]
         part = 10.0
     scale = "or bring inputs and targets to a mean of 0 and a deviation of 1 before"
     optimizer = updated.optimizer
-    rate = optimizer.groups[0].get("lr") if optimizer is not None and len(optimizer.groups) == 1 else None
+    rates = {group.get("lr") for group in optimizer.groups} if optimizer is not None else set()
+    rate = rates.pop() if len(rates) == 1 else None
     if isinstance(rate, float | int) and rate > 0:
         lower = _round(rate / part)
         return (

@@ -28,7 +28,8 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Clip, Moved, Rates
-from gradscope.fixes.calls import argument_as, with_setting
+from gradscope.fixes.calls import argument_as
+from gradscope.fixes.settings import with_setting
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule

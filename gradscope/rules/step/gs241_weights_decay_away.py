@@ -16,7 +16,7 @@ from statistics import median
 from gradscope.analysis.course import Course, course_of
 from gradscope.analysis.words import code, numbers, optimizer_name, parameter_subjects, plural, user, where
 from gradscope.events import Moved
-from gradscope.fixes.calls import with_setting
+from gradscope.fixes.settings import with_setting
 from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
 from gradscope.store import Trace

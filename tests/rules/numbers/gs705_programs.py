@@ -1,7 +1,7 @@
 """More programs of GS705: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_small_weights() -> None:
+def bad_small_weights() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -21,7 +21,7 @@ def bad_small_weights() -> None:
         opt.step()
 
 
-def bad_large_from_the_start() -> None:
+def bad_large_from_the_start() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -112,7 +112,7 @@ def good_small_gradients_for_adam() -> None:
         opt.step()
 
 
-def bad_vanishing_until_nothing_is_left() -> None:
+def bad_vanishing_until_nothing_is_left() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -196,7 +196,7 @@ def good_attack_on_a_trained_model() -> None:
         attack.step()
 
 
-def bad_beside_a_shallow_network() -> None:
+def bad_beside_a_shallow_network() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -213,7 +213,7 @@ def bad_beside_a_shallow_network() -> None:
         opt.step()
 
 
-def bad_where_another_loss_is_scaled() -> None:
+def bad_where_another_loss_is_scaled() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -232,3 +232,20 @@ def bad_where_another_loss_is_scaled() -> None:
         out = deep(torch.randn(8, 8))  # cause: GS705
         (out - 1).pow(2).mean().backward()  # effect: GS705
         opt.step()
+
+
+def bad_rate_that_most_batches_cannot_bear() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(20, 50)
+    target = 0.1 * data.sum(1, keepdim=True)
+    model = nn.Linear(50, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.084)
+    for _ in range(100):
+        for rows in torch.randperm(20).split(5):
+            opt.zero_grad()
+            loss = (model(data[rows]) - target[rows]).pow(2).mean()
+            loss.backward()  # cause: GS705
+            opt.step()

@@ -214,3 +214,74 @@ def good_normal_weights_scaled() -> None:
             for weight in (first, second):
                 weight -= 1e-4 * weight.grad
                 weight.grad = None
+
+
+def bad_rate_of_an_option() -> None:
+    import argparse
+
+    import torch
+    from torch import nn
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--learning-rate", type=float, default=4.0)
+    args = parser.parse_args([])
+    torch.manual_seed(0)
+    model = nn.Linear(20, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=args.learning_rate)  # cause: GS757
+    for _ in range(30):
+        x = torch.randn(64, 20)
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS757
+        opt.step()
+
+
+def bad_rate_of_an_argument() -> None:
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, steps: int, lr: float = 4.0) -> None:
+        opt = torch.optim.SGD(model.parameters(), lr)  # cause: GS757
+        for _ in range(steps):
+            x = torch.randn(64, 20)
+            loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()  # effect: GS757
+            opt.step()
+
+    torch.manual_seed(0)
+    train(nn.Linear(20, 1), 30)
+
+
+def bad_rate_of_a_table() -> None:
+    import torch
+    from torch import nn
+
+    settings = {"steps": 30, "lr": 4.0}
+    torch.manual_seed(0)
+    model = nn.Linear(20, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=settings["lr"])  # cause: GS757
+    for _ in range(int(settings["steps"])):
+        x = torch.randn(64, 20)
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS757
+        opt.step()
+
+
+def bad_rate_that_two_calls_give() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, lr: float) -> None:
+        opt = torch.optim.SGD(model.parameters(), lr)  # cause: GS757
+        for _ in range(30):
+            x = torch.randn(64, 20)
+            loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()  # effect: GS757
+            opt.step()
+
+    torch.manual_seed(0)
+    train(nn.Linear(20, 1), 4.0)
+    train(nn.Linear(20, 1), 0.01)

@@ -1,0 +1,118 @@
+"""Where the number is written that a setting gets its value from: at the call itself, or where the program gives it to
+the name that stands there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Site
+from gradscope.source import Function, SourceFile, called_name
+from gradscope.store import Trace
+
+
+def with_setting(trace: Trace, made: Site | None, name: str, value: str, position: int = -1) -> Edits:
+    """The call at `made` with another `name=value`, where that is written there, not at all, or once elsewhere in the
+    file: `lr=args.lr` and `add_argument("--lr", default=0.1)`."""
+    if made is None:
+        return ()
+    here = Source(trace, made.path)
+    call = here.file.at(made)
+    if not isinstance(call, ast.Call):
+        return ()
+    given = [k.value for k in call.keywords if k.arg == name]
+    given += call.args[position : position + 1] if position >= 0 else []
+    if not given or isinstance(given[0], ast.Constant):
+        return with_argument(trace, made, name, value, position)
+    number = written(trace, here.file, given[0])
+    return here.replace(number, value) if number is not None else ()
+
+
+def written(trace: Trace, file: SourceFile, node: ast.expr) -> ast.Constant | None:
+    """The only number that the file gives to a name, an attribute or a key; None where it gives others too, or where
+    the command line does."""
+    found = list(_given(trace, file, node))
+    number = found[0] if len(found) == 1 else None
+    plain = isinstance(number, ast.Constant) and type(number.value) in (int, float)
+    return number if plain and isinstance(number, ast.Constant) else None
+
+
+def _given(trace: Trace, file: SourceFile, node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Name):
+        function = file.function_of(node)
+        if function is not None and node.id in {arg.arg for arg in _arguments(function)}:
+            yield from _of_argument(file, function, node.id)
+            return
+        yield from _stored(file, node.id, of_object=False)
+    elif isinstance(node, ast.Attribute):
+        yield from _stored(file, node.attr, of_object=True)
+        yield from _of_option(trace, file, node.attr)
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        key = node.slice.value
+        for one in file.nodes:
+            if isinstance(one, ast.Dict):
+                keys = zip(one.keys, one.values, strict=True)
+                yield from (v for k, v in keys if isinstance(k, ast.Constant) and k.value == key)
+            elif isinstance(one, ast.Call) and called_name(one) == "dict":
+                yield from (k.value for k in one.keywords if k.arg == key)
+            elif isinstance(one, (ast.Assign, ast.AugAssign)):
+                targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+                yield from (one.value for t in targets if ast.unparse(t) == ast.unparse(node))
+
+
+def _arguments(function: Function) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _of_argument(file: SourceFile, function: Function, name: str) -> Iterator[ast.expr]:
+    """Its default, and what the file's calls give for it."""
+    by_place = [*function.args.posonlyargs, *function.args.args]
+    defaults = dict(zip([a.arg for a in by_place[::-1]], function.args.defaults[::-1], strict=False))
+    kept = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    defaults |= {arg.arg: default for arg, default in kept if default is not None}
+    method = bool(by_place) and by_place[0].arg in ("self", "cls")
+    called = function.name
+    if called == "__init__" and (cls := file.class_of(function)) is not None:
+        called = cls.name
+    place = next((i for i, arg in enumerate(by_place) if arg.arg == name), -1) - method
+    calls = file.calls.get(called, [])
+    given = 0
+    for call in calls:
+        values = [k.value for k in call.keywords if k.arg == name]
+        values += call.args[place : place + 1] if place >= 0 else []
+        given += bool(values)
+        yield from values
+    if name in defaults and (given < len(calls) or not calls):
+        yield defaults[name]
+
+
+def _stored(file: SourceFile, name: str, *, of_object: bool) -> Iterator[ast.expr]:
+    """What statements give to a variable, or to an attribute of whatever object (in a class body too)."""
+    for node in file.nodes:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        in_class = isinstance(file.parent.get(id(node)), ast.ClassDef)
+        for target in targets:
+            if isinstance(target, ast.Attribute) and of_object and target.attr == name:
+                yield node.value
+            elif isinstance(target, ast.Name) and target.id == name and in_class == of_object:
+                yield node.value
+
+
+def _of_option(trace: Trace, file: SourceFile, name: str) -> Iterator[ast.expr]:
+    """The default of an option of the command line, unless that was given."""
+    for call in file.calls.get("add_argument", []):
+        texts = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+        flags = [text for text in texts if isinstance(text, str)]
+        known = {k.arg: k.value for k in call.keywords}
+        own = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
+        dest = known.get("dest")
+        named = dest.value if isinstance(dest, ast.Constant) else own.lstrip("-").replace("-", "_")
+        if named == name and "default" in known:
+            yield known["default"]
+            argv = (str(one).partition("=")[0] for one in trace.program.get("argv") or ())
+            if set(flags) & set(argv):
+                yield call

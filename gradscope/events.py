@@ -986,6 +986,8 @@ class RawInput(Kind):
     high = Field(_known)
     mean = Field(_known)
     std = Field(_known)
+    means = Field(_numbers)  # of each column of a few
+    deviations = Field(_numbers)
 
 
 class Compared(Kind):

@@ -14,6 +14,7 @@ from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
 MAX_ELEMENTS = 2_000_000  # they are copied as doubles
+COLUMNS = 8  # of rows with no more each is measured too: they may be quantities of their own
 CALLS = 2000  # with gradients on: layers come in the first steps
 
 
@@ -50,19 +51,23 @@ class RawInputs(Hook):
             return
 
         def keep(numbers: torch.Tensor) -> None:
-            low, high, mean, std = numbers.tolist()
+            low, high, mean, std, *each = numbers.tolist()
             if math.isfinite(low) and math.isfinite(high):
                 self.trained |= {leaf}
                 self.found[site] = {
                     "name": name, "parameter": leaf, "trains": trains,
                     "low": low, "high": high, "mean": mean, "std": std,
+                    "means": each[: len(each) // 2], "deviations": each[len(each) // 2 :],
                 }  # fmt: skip
 
         with torch.no_grad(), private.aside():
             numbers = given.detach().double()
             std, mean = torch.std_mean(numbers)
-            of_all = torch.stack([*torch.aminmax(numbers), mean, std])
-        self.recorder.arrivals.when_here((of_all,), keep)
+            found = torch.stack([*torch.aminmax(numbers), mean, std])
+            if numbers.dim() == 2 and 1 < numbers.shape[1] <= COLUMNS and len(numbers) > 1:
+                deviations, means = torch.std_mean(numbers, 0)
+                found = torch.cat([found, means, deviations])
+        self.recorder.arrivals.when_here((found,), keep)
 
     def _tell(self) -> None:
         for site, data in self.found.items():

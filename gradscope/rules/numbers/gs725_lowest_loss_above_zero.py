@@ -4,8 +4,8 @@ Why: its lowest value is that of outputs which equal the targets. For targets of
 between them it is their entropy, up to 0.693 at one half: the number stays there however well the model does, and
 what is left of its fall looks like a training that stands still.
 
-Fix: judge the model by another measure of the distance (`mse_loss`, `l1_loss`), or train on it; or subtract that
-lowest value from the number that is shown.
+Fix: judge the model by another measure of the distance (`mse_loss`, `l1_loss`), or subtract that lowest value from the
+number that is shown. To train on, this loss is as good as before.
 
 Measured: the entropy of the targets at the first call, and the losses. Silent on: losses that are still far above
 that, targets of 0 and 1, losses with weights.
@@ -85,8 +85,9 @@ def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
                     f" {values[0]:.4g} at first and {values[-1]:.4g} at last, {values[-1] / event.floor - 1:.1%} above"
                     " that",
                 ),
-                fix="what is left of this loss tells nothing of the model: compare outputs and targets by `mse_loss` or"
-                f" `l1_loss`, or train on one of them in place of {located(trace, layer or op.site.user)}",
+                fix="look at the distance of outputs and targets itself, by `l1_loss` or `mse_loss` beside the loss, or"
+                f" at what the loss is above {event.floor:.3g}: its gradient is zero where outputs equal targets, so"
+                f" {located(trace, layer or op.site.user)} can go on training the model",
                 severity="note",
             )
 

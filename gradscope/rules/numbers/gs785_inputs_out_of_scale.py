@@ -23,6 +23,7 @@ from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+APART = 10  # times: of the deviations of two columns
 LARGE = 10.0  # inputs
 
 
@@ -63,7 +64,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS785", name="inputs-out-of-scale", severity="warning", over=("GS784", "GS720"))
+@rule("GS785", name="inputs-out-of-scale", severity="warning", over=("GS784", "GS720", "GS705"))
 def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for found in no_better(trace):
@@ -99,7 +100,7 @@ def _calls_given(trace: Trace, layer: Op) -> list[Site]:
 def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Finding:
     calls = _calls_given(trace, layer)
     cause = calls[0] if calls else layer.site.user
-    form = f"({{}} - {event.mean:.4g}) / {event.std:.4g}"
+    form = _form(trace, event, cause)
     edits: Edits = tuple(e for site in calls for e in argument_as(trace, site, "input", 0, form))
     return Finding(
         message=f"the inputs lie between {event.low:.4g} and {event.high:.4g}, where layers are made for about 1: the"
@@ -115,7 +116,33 @@ def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Findi
             f" {found.event.best:.4g}",
         ),
         fix=f"bring them to about 1, for training and evaluation alike: `{form.format('x')}` for what"
-        f" {located(trace, cause)} is given",
+        f" {located(trace, cause)} is given{_targets_too(found)}",
         edits=edits,
         subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _form(trace: Trace, event: RawInput, cause: Site) -> str:
+    """With "{}" for what is given: column by column where these lie far apart, since the smallest would vanish beside
+    the largest."""
+    spread = [deviation for deviation in event.deviations if deviation > 0]
+    if (
+        not spread
+        or max(spread) < APART * min(spread)
+        or "torch" not in trace.source_file(cause.path).imported
+    ):
+        return f"({{}} - {event.mean:.4g}) / {event.std:.4g}"
+    means, deviations = (
+        ", ".join(f"{number:.4g}" for number in numbers)
+        for numbers in (event.means, [deviation or 1.0 for deviation in event.deviations])
+    )
+    return f"({{}} - torch.tensor([{means}])) / torch.tensor([{deviations}])"
+
+
+def _targets_too(found: NoBetter) -> str:
+    if found.event.name != "mse_loss" or found.event.spread < LARGE:
+        return ""
+    return (
+        f"; the targets too, whose deviation is {found.event.spread:.4g}: divide them by it before the loss, and"
+        " multiply what the model gives by it where that is used"
     )

@@ -58,16 +58,27 @@ def good() -> None:
 
 @rule("GS218", name="frozen-still-moves", severity="warning", over=("GS208",))
 def frozen_still_moves(trace: Trace) -> Iterator[Finding]:
+    frozen: dict[Site, list[tuple[FrozenMoved, Event | None, Site | None]]] = {}
     for event in trace.of(FrozenMoved):
-        yield _finding(trace, event)
+        off = _switched_off(trace, event)
+        froze = froze_at(trace, off) if off is not None else None
+        frozen.setdefault(event.site.user, []).append((event, off, froze))
+    for moved in frozen.values():
+        # Of those that were frozen while sampling slept, the line is that of the others.
+        known = next(((off, froze) for _, off, froze in moved if froze is not None), (None, None))
+        by_line: dict[Site | None, list[FrozenMoved]] = {}
+        for event, _, froze in moved:
+            by_line.setdefault(froze or known[1], []).append(event)
+        for line, events in by_line.items():
+            off = next((off for _, off, froze in moved if froze == line), known[0])
+            yield _finding(trace, events, off, line)
 
 
-def _finding(trace: Trace, event: FrozenMoved) -> Finding:
-    ids, step = list(event.parameters), event.site.user
-    off = _switched_off(trace, event)
-    froze = froze_at(trace, off) if off is not None else None
+def _finding(trace: Trace, events: list[FrozenMoved], off: Event | None, froze: Site | None) -> Finding:
+    event = events[0]
+    ids, step = list(dict.fromkeys(id for one in events for id in one.parameters)), event.site.user
     names, stepping = parameter_names(trace, ids), code(trace, step, "the step")
-    zeros = set(ids) <= set(event.zero)
+    zeros = set(ids) <= {id for one in events for id in one.zero}
     held = "zeros are" if zeros else "an old gradient is"
     emptied, edits = _emptied(trace, off, froze)
     return Finding(
@@ -91,7 +102,7 @@ def _finding(trace: Trace, event: FrozenMoved) -> Finding:
         f"{f' ({where(froze)})' if froze else ''}, or make an optimizer of the other parameters for what comes"
         " after it",
         edits=edits,
-        severity="note" if _trained_again(trace, event) else "",
+        severity="note" if all(_trained_again(trace, one) for one in events) else "",
         since=since_segment(trace, event.segment),
         subjects=parameter_subjects(ids) | {("optimizer", event.optimizer)},
     )

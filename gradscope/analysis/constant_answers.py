@@ -17,6 +17,8 @@ PASSES = 100
 MEASURED = 16  # losses
 LATE = 2  # of them, at least, in the second half of the run
 NO_BETTER = 0.97  # of what the constant answer has
+ALMOST_ONE = 1e-8  # of the first loss: what that answer has where the targets are nearly one number
+STILL_FALLS = 0.9  # of the losses before, the last quarter's: it has begun to learn
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class NoBetter:
     passes: int
     loss: float
     parameters: frozenset[int]  # that they fill
+    falls: bool  # still, at the end
 
     @property
     def no_lower(self) -> str:
@@ -64,7 +67,7 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
         # Ever fewer are measured in the course of a run: what counts as late has to lie in its second half.
         half, steps = len(losses) // 2, max((o.steps for o in trace.optimizers.values()), default=0)
         late = [loss for step, loss in losses[half:] if step > steps / 2]
-        if answer.best <= 0 or len(late) < LATE:
+        if answer.best <= ALMOST_ONE * losses[0][1] or len(late) < LATE:
             continue
         means = [fmean(late), *(fmean(loss for _, loss in part) for part in (losses[:half], losses[half:]))]
         if min(means) >= NO_BETTER * answer.best:
@@ -75,4 +78,6 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
                 - spent
             )
             if filled:
-                yield NoBetter(answer, op, event.site.user, passes, means[0], filled)
+                before, last = losses[-2 * (half // 2) : -(half // 2)], losses[-(half // 2) :]
+                falls = fmean(loss for _, loss in last) < STILL_FALLS * fmean(loss for _, loss in before)
+                yield NoBetter(answer, op, event.site.user, passes, means[0], filled, falls)

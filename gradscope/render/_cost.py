@@ -14,6 +14,7 @@ def cost(report: Report) -> str:
     own, ran = summary.get("own_seconds"), summary.get("seconds")
     if not (isinstance(own, float) and isinstance(ran, float)):
         return "not measured"
+    own = min(own, ran)  # it is partly an estimate
     besides = summary.get("start_seconds", 0.0) + report.seconds
     whole = ran + summary.get("import_seconds", 0.0) + besides
     felt = f"; of it {report.seconds:.1f} s for this report" if report.seconds >= 1 else ""

@@ -67,7 +67,7 @@ def good() -> None:
         plain.update()
 
 
-@rule("GS209", name="clip-misplaced", severity="warning")
+@rule("GS209", name="clip-misplaced", severity="warning", over=("GS240",))
 def clip_misplaced(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Clip):
         return

@@ -273,14 +273,14 @@ def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edit
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         if node.func.attr == "append":
             kept, target = node.args[0], ast.unparse(node.func.value)
-        elif handed and not node.keywords and not _holds_several(here.file, site, node.args[0]):
+        elif handed and not node.keywords and not holds_several(here.file, site, node.args[0]):
             return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
-    if kept is None or not target or _holds_several(here.file, site, kept):
+    if kept is None or not target or holds_several(here.file, site, kept):
         return ()
     return here.replace(kept, f"{here.file.operand(kept)}.detach()")
 
 
-def _holds_several(file: SourceFile, site: Site, node: ast.AST | None, deep: int = 2) -> bool:
+def holds_several(file: SourceFile, site: Site, node: ast.AST | None, deep: int = 2) -> bool:
     """Whether the text shows that an expression gives a dict, list or tuple, which has no `detach()`: itself, the name
     of one, or a call of a function of this file that returns one."""
     if isinstance(node, _COLLECTIONS):
@@ -292,7 +292,7 @@ def _holds_several(file: SourceFile, site: Site, node: ast.AST | None, deep: int
             if isinstance(other, ast.Assign)
             and any(isinstance(t, ast.Name) and t.id == node.id for t in other.targets)
         ]
-        return any(_holds_several(file, site, value, deep - 1) for value in values)
+        return any(holds_several(file, site, value, deep - 1) for value in values)
     if deep and isinstance(node, ast.Call):
         name = called_name(node)
         functions = [f for f in file.nodes if isinstance(f, FUNCTIONS) and f.name == name]

@@ -23,7 +23,7 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import duration
 from gradscope.analysis.words import code, holds, listed, located, plural, user
 from gradscope.events import Backward, KeepsGraph, PassTime
-from gradscope.fixes.source import Source, without_its_graph
+from gradscope.fixes.source import Source, holds_several, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.source import method_name, names_in
@@ -237,6 +237,13 @@ def _without_graph(
             (),
         )
     if _is_read_again(trace, cause):
+        call = trace.source_file(cause.path).at(cause)
+        given = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 1 else None
+        if holds_several(trace.source_file(cause.path), cause, given):
+            return (
+                f"keep `.detach()` of each of the values in {place}, or take it where they are computed",
+                (),
+            )
         return (
             f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
             (),

@@ -124,7 +124,7 @@ def _finding(
     cause, label = made, "its steps are too short"
     if clip is not None:
         cause, label = clip.site.user, f"makes gradients of a norm of {norm:.3g} one of {clip.limit:g}"
-        limit = "1.0" if clip.limit < 1 else one_digit(norm)
+        limit = "1.0" if (clip.limit or 0) < 1 else one_digit(norm)
         fix = f"a limit near the usual norm of the gradients in {located(trace, cause)}: {limit} in place of"
         fix += f" {clip.limit:g}"
         edits = argument_as(trace, cause, "max_norm", 1, limit)

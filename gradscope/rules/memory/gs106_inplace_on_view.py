@@ -35,6 +35,7 @@ from gradscope.source import names_in
 from gradscope.store import Trace
 
 _SHARED = "more than one element of the written-to tensor refers to a single memory location"
+EXPANDING = {"expand", "expand_as", "broadcast_to"}
 _VIEWS = "is a view and is being modified inplace"
 _NO_GRAD = "A view was created in no_grad mode"
 _INFERENCE = "A view was created in inference mode"
@@ -63,6 +64,53 @@ def inplace_on_view(trace: Trace) -> Iterator[Finding]:
     for failure in failures(trace, _SHARED, _VIEWS, _NO_GRAD, _INFERENCE):
         if failure.where != "backward":  # a write inside a hook: GS109
             yield _explained(trace, failure)
+        elif _SHARED in failure.text and (found := _written_before(trace, failure)) is not None:
+            yield _in_backward(trace, failure, *found)
+
+
+def _written_before(trace: Trace, failure: Failure) -> tuple[Op, Op] | None:
+    """The only write of the failing pass's graph into what an `expand` gave, and that one: the backward of such a write
+    goes back into the same memory."""
+    if failure.event.graph < 0:
+        return None
+    graph = trace.graph(failure.event.graph)
+    found = [
+        (op, maker)
+        for op in graph.ops
+        if op.writes and op.nodes
+        if (maker := graph.maker(op.inputs[0])) is not None and maker.name in EXPANDING
+    ]
+    return found[0] if len({op.site.user.location() for op, _ in found}) == 1 else None
+
+
+def _in_backward(trace: Trace, failure: Failure, write: Op, view: Op) -> Finding:
+    made, effect = view.site.user, failure.site
+    fix, edits = _own_memory(trace, view) or (f"take `.clone()` of what {located(trace, made)} gives", ())
+    return Finding(
+        message=f"{code(trace, write.site.user, 'a write')} writes in place to a view whose elements share memory:"
+        " backward cannot go through it",
+        cause=made,
+        cause_label="several elements become one in memory here",
+        effect=effect,
+        effect_label="torch stops: the backward of the write would write there too",
+        related=((write.site.user, "written in place here"),),
+        seen=(failure.said,),
+        fix=fix,
+        count=failure.event.count,
+        edits=edits,
+        subjects=frozenset({("written", write.site.user.location())}),
+    )
+
+
+def _own_memory(trace: Trace, view: Op) -> tuple[str, Edits] | None:
+    node = trace.source_file(view.site.path).at(view.site)
+    if len(view.outputs) != 1 or not isinstance(node, ast.Call):
+        return None
+    here = Source(trace, view.site.path)
+    return (
+        f"give each element memory of its own: `{here.file.text(node)}.clone()` ({place(view.site)})",
+        here.append(node, ".clone()"),
+    )
 
 
 def _explained(trace: Trace, failure: Failure) -> Finding:
@@ -152,13 +200,8 @@ def _fix(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[st
     text, shown = failure.text, name or "x"
     before = line_before(trace, failure.site, f"{name} = {name}.clone()") if name.isidentifier() else ()
     if _SHARED in text:
-        node = trace.source_file(view.site.path).at(view.site) if view is not None else None
-        if view is not None and len(view.outputs) == 1 and isinstance(node, ast.Call):
-            here = Source(trace, view.site.path)
-            return (
-                f"give each element memory of its own: `{here.file.text(node)}.clone()` ({place(view.site)})",
-                here.append(node, ".clone()"),
-            )
+        if view is not None and (own := _own_memory(trace, view)) is not None:
+            return own
         return f"give each element memory of its own before the write: `{shown} = {shown}.clone()`", before
     if _NO_GRAD in text or _INFERENCE in text:
         return (

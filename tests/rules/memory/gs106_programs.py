@@ -108,3 +108,27 @@ def good_part_not_in_place() -> None:
     means, spread = net(torch.randn(5, 3)).chunk(2, dim=-1)
     noise = torch.randn_like(means) * spread.clamp(-20, 2).exp()
     (means + noise).sum().backward()
+
+
+def bad_rows_set_in_an_expanded_tensor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(4, 3), nn.Linear(3, 1)
+    question = encoder(torch.randn(2, 4))
+    each = question.unsqueeze(1).expand(-1, 5, -1)  # cause: GS106
+    each[torch.tensor([0, 1]), torch.tensor([2, 3])] = 0
+    head(each).sum().backward()  # effect: GS106
+
+
+def good_rows_set_in_a_copy() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(4, 3), nn.Linear(3, 1)
+    question = encoder(torch.randn(2, 4))
+    each = question.unsqueeze(1).expand(-1, 5, -1).clone()
+    each[torch.tensor([0, 1]), torch.tensor([2, 3])] = 0
+    head(each).sum().backward()

@@ -1,0 +1,144 @@
+"""A weight itself is set to zero after each update by hand, where its gradient was to be cleared.
+
+Why: `w.data.zero_()` writes zeros into the weight. The update before it is lost, every forward computes with zeros, and
+the gradient, which nothing clears, goes on adding up.
+
+Fix: clear the gradient: `w.grad.zero_()`, or `w.grad = None`.
+
+Measured: in each turn that was looked at, the program changed the weight by what it had read of its gradient, and then
+set all of it to zero before anything read it. Silent on: weights of which a part is set to zero, weights that an
+optimizer holds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.words import code, listed, located, parameter_name, parameter_subjects, plural
+from gradscope.events import Update
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+TURNS = 2
+
+
+def bad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 3)
+    w = torch.randn(3, requires_grad=True)
+    for _ in range(3):
+        loss = (x @ w - 1).pow(2).mean()
+        loss.backward()
+        w.data -= 0.1 * w.grad.data  # type: ignore[union-attr]  # effect: GS252
+        w.data.zero_()  # cause: GS252
+
+
+def good() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 3)
+    w = torch.randn(3, requires_grad=True)
+    for _ in range(3):
+        loss = (x @ w - 1).pow(2).mean()
+        loss.backward()
+        assert w.grad is not None
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+        w.grad.zero_()
+
+
+@dataclass(frozen=True)
+class Zeroed:
+    parameter: Parameter
+    zero: Site
+    update: Site
+    turns: int
+
+
+@rule("GS252", name="value-zeroed-for-its-gradient", severity="error", over=("GS102", "GS201"))
+def value_zeroed_for_its_gradient(trace: Trace) -> Iterator[Finding]:
+    found = list(_zeroed(trace))
+    if found:
+        yield _finding(trace, found)
+
+
+def _zeroed(trace: Trace) -> Iterator[Zeroed]:
+    turns: dict[int, dict[int, list[Update]]] = {}  # parameter → segment → its updates
+    for event in trace.of(Update):
+        turns.setdefault(event.parameter, {}).setdefault(event.segment, []).append(event)
+    for id, by_segment in turns.items():
+        parameter = trace.parameter(id)
+        if parameter.optimizers or parameter.passes < TURNS:
+            continue
+        ends = [_end(trace, parameter, updates) for updates in by_segment.values()]
+        known = [end for end in ends if end is not None]
+        if len(known) >= TURNS and len(known) == len(ends) and len(set(known)) == 1:
+            zero, update = known[0]
+            yield Zeroed(parameter, zero, update, len(known))
+
+
+def _end(trace: Trace, parameter: Parameter, updates: list[Update]) -> tuple[Site, Site] | None:
+    """The call that sets all of it to zero as the last of these, and the one that used its gradient before it."""
+    last = updates[-1].site.user
+    before = [event for event in updates if event.site.user.location() != last.location()]
+    if last.span() not in _zeroes(trace, parameter, updates[-1].graph) or not any(e.used for e in before):
+        return None
+    return last, before[-1].site.user
+
+
+def _zeroes(trace: Trace, parameter: Parameter, graph: int) -> set[object]:
+    """Where calls of a graph set all of a tensor of its shape to zero."""
+    if graph < 0:
+        return set()
+    values = trace.graph(graph).values
+
+    def whole(op: Op) -> bool:
+        return op.name == "zero_" and bool(op.inputs) and values[op.inputs[0]].shape == parameter.shape
+
+    return {op.site.user.span() for op in trace.graph(graph).ops if whole(op)}
+
+
+def _finding(trace: Trace, found: list[Zeroed]) -> Finding:
+    first, others = found[0], found[1:]
+    each = [f"`{parameter_name(trace, one.parameter.id)}`" for one in found]
+    names = listed(each)
+    repairs = [_cleared(trace, one.zero) for one in found]
+    new = listed([f"`{text}`" for text, _ in repairs])
+    places = listed([located(trace, one.zero) for one in found])
+    return Finding(
+        message=f"{code(trace, first.zero)} sets {each[0]} itself to zero, not its"
+        " gradient: every update is lost",
+        cause=first.zero,
+        cause_label="writes zeros into the weight",
+        effect=first.update,
+        effect_label="is lost there: nothing has read what it wrote",
+        related=tuple((one.zero, "and here") for one in others),
+        seen=(
+            f"in {plural(first.turns, 'turn')} that {'was' if first.turns == 1 else 'were'} looked at {names} got"
+            f" {'their' if others else 'its'} update, and then zeros",
+        ),
+        fix=f"clear the gradient there: {new} in place of {places}",
+        edits=tuple(edit for _, edits in repairs for edit in edits) if all(e for _, e in repairs) else (),
+        count=first.parameter.passes,
+        subjects=parameter_subjects(one.parameter.id for one in found),
+    )
+
+
+def _cleared(trace: Trace, site: Site) -> tuple[str, Edits]:
+    """`w.grad.zero_()` for `w.data.zero_()`."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "w.grad.zero_()", ()
+    owner = node.func.value
+    if isinstance(owner, ast.Attribute) and owner.attr == "data":
+        owner = owner.value
+    new = f"{here.file.text(owner)}.grad.zero_()"
+    return new, here.replace(node, new)

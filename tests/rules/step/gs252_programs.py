@@ -1,0 +1,51 @@
+"""More programs of GS252: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_under_no_grad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 3)
+    w, b = torch.randn(3, requires_grad=True), torch.zeros(1, requires_grad=True)
+    for _ in range(4):
+        loss = (x @ w + b - 1).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad  # type: ignore[operator]  # effect: GS252
+            b -= 0.1 * b.grad  # type: ignore[operator]
+            w.zero_()  # cause: GS252
+            b.zero_()
+
+
+def good_a_row_kept_at_zero() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    table = torch.randn(5, 3, requires_grad=True)
+    for _ in range(4):
+        loss = (table[torch.randint(0, 5, (8,))] - 1).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            table -= 0.1 * table.grad  # type: ignore[operator]
+            table[0].zero_()
+        table.grad = None
+
+
+def good_a_step_from_zero_each_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x = nn.Linear(4, 3), torch.randn(16, 4)
+    delta = torch.zeros(16, 4, requires_grad=True)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        delta.data.zero_()
+        nn.functional.cross_entropy(model(x + delta), torch.arange(16) % 3).backward()
+        delta.data += 0.1 * delta.grad.sign()  # type: ignore[union-attr]
+        delta.grad = None
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x + delta.detach()), torch.arange(16) % 3).backward()
+        opt.step()

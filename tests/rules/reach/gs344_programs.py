@@ -1,0 +1,58 @@
+"""More programs of GS344: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_distance_from_the_straight_through_value() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder, book = nn.Linear(4, 4), nn.Linear(4, 4), torch.randn(8, 4)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        z = encoder(x)
+        quantized = z + (book[torch.cdist(z, book).argmin(1)] - z).detach()
+        commitment = F.mse_loss(quantized, z)  # cause: GS344
+        loss = F.mse_loss(decoder(quantized), x) + 0.25 * commitment
+        opt.zero_grad()
+        loss.backward()  # effect: GS344
+        opt.step()
+
+
+def good_distance_from_the_code() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder, book = nn.Linear(4, 4), nn.Linear(4, 4), torch.randn(8, 4)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        z = encoder(x)
+        code = book[torch.cdist(z, book).argmin(1)]
+        commitment = F.mse_loss(code, z)
+        loss = F.mse_loss(decoder(z + (code - z).detach()), x) + 0.25 * commitment
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_noise_taken_from_what_it_was_added_to() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, model = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.Adam([*encoder.parameters(), *model.parameters()])
+    for _ in range(3):
+        z = encoder(torch.randn(16, 4))
+        noisy = z + torch.randn(16, 4)
+        loss = F.mse_loss(model(noisy), noisy - z)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

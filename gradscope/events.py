@@ -974,6 +974,22 @@ class ConstantAnswer(Kind):
     differ = Field(_numbers)  # how far the answers of the last calls that were looked at did
 
 
+class Curvatures(Kind):
+    """How steep the loss of a small model bends along its updates, at one line of passes; one number for each pair of
+    passes that was looked at."""
+
+    __slots__ = ()
+    of = "curvatures"
+    passes = Field(_count)
+    parameters = Field(_ids)
+    at = Field(_numbers)  # the second pass of the pair
+    curvatures = Field(_numbers)
+    lengths = Field(_numbers)  # of the gradient
+    rates = Field(_numbers)  # length of the update, by that of the gradient before it
+    cosines = Field(_numbers)  # of the two gradients
+    mostly = Field(_ids)  # the parameter that the update changes most
+
+
 class RawInput(Kind):
     """What a layer was given that nothing trained had made, at its first call from a place."""
 

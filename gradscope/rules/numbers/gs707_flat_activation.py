@@ -86,19 +86,28 @@ def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> tuple[int, 
     """The step from which on, to the end, every gradient was exactly zero while there was something to learn; and the
     one that was measured before it. A loss of exactly zero has nothing left to teach, but for one that never taught
     anything, nor did another."""
-    norms = [dict(trace.numbers("grad_norm", id, sites)) for id in filled]
+    norms = [_by_step(trace.numbers("grad_norm", id, sites)) for id in filled]
     measured = sorted(set.intersection(*map(set, norms))) if norms else []
     late = list(measured)
     for number, step in enumerate(measured):
         if any(known[step] != 0 for known in norms):
             late = measured[number + 1 :]
-    losses = dict(trace.numbers("loss", None, sites))
+    losses = _by_step(trace.numbers("loss", None, sites))
     never = late == measured and not any(losses.values()) and _alone(trace, filled, sites)
     wrong = {step for step, loss in losses.items() if math.isfinite(loss) and (loss != 0 or never)}
     if sum(step in wrong for step in late) < (PASSES if late == measured and not never else LATE):
         return None
     at = measured.index(late[0])
     return late[0], measured[at - 1] if at else None
+
+
+def _by_step(measured: list[tuple[int, float]]) -> dict[int, float]:
+    """Of the passes of each step the number that is farthest from zero."""
+    found: dict[int, float] = {}
+    for step, number in measured:
+        if step not in found or not abs(number) <= abs(found[step]):
+            found[step] = number
+    return found
 
 
 def _alone(trace: Trace, filled: list[int], sites: set[int]) -> bool:

@@ -975,12 +975,12 @@ class ConstantAnswer(Kind):
 
 
 class Curvatures(Kind):
-    """How steep the loss of a small model bends along its updates, at one line of passes; one number for each pair of
-    passes that was looked at."""
+    """How steep the loss of a small model bends along its updates; one number for each pair of passes in a row that
+    was looked at."""
 
     __slots__ = ()
     of = "curvatures"
-    passes = Field(_count)
+    passes = Field(_count)  # that were not slept through
     parameters = Field(_ids)
     at = Field(_numbers)  # the second pass of the pair
     curvatures = Field(_numbers)

@@ -16,16 +16,16 @@ from gradscope.hooks.recorder.values import readable
 
 MAX_ELEMENTS = 64  # of all that a pass fills: larger models have curvatures of all kinds
 MAX_PARAMETERS = 8
-FIRST = 4  # passes, each compared with the one before; then each that is a power of two and the one after it
-MOST = 8  # lines
+FIRST = 16  # passes, each compared with the one before; then two in a row ever more rarely
+MOST = 8  # sets of parameters
 
 
 @dataclass
-class _Line:
-    """The passes of one line, with parameters and gradients at the last that was looked at."""
+class _Filled:
+    """The passes that fill the same parameters, with these and their gradients at the last that was looked at."""
 
+    site: int = 0  # of the last pass
     passes: int = 0
-    parameters: list[int] = field(default_factory=list)
     values: torch.Tensor | None = None
     gradient: torch.Tensor | None = None
     at: list[int] = field(default_factory=list)  # number of the second pass of each pair
@@ -42,7 +42,7 @@ class Curvatures(Hook):
     order = 46  # after what measures the passes
 
     def install(self) -> None:
-        self.lines: dict[int, _Line | None] = {}
+        self.found: dict[tuple[int, ...], _Filled | None] = {}  # parameters → their passes
         self.recorder.signals.after_pass.connect(self._after)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -50,51 +50,54 @@ class Curvatures(Hook):
         filled = self.recorder.ledger.filled
         if failed is not None or not filled:
             return
-        if site not in self.lines:
-            self.lines[site] = _Line() if len(self.lines) < MOST and _is_small(filled) else None
-        line = self.lines[site]
-        if line is None:
+        filled = sorted(filled, key=lambda record: record.id)
+        ids = tuple(record.id for record in filled)
+        if ids not in self.found:
+            self.found[ids] = _Filled() if len(self.found) < MOST and _is_small(filled) else None
+        known = self.found[ids]
+        if known is None:
             return
-        line.passes += 1
-        n = line.passes
-        if n > FIRST and n & (n - 1) and (n - 1) & (n - 2):
+        known.passes += 1
+        known.site = site
+        n = known.passes
+        if n > FIRST and not _begins_a_pair(n) and not _begins_a_pair(n - 1):
             return
         with private.aside(), torch.no_grad():
-            self._look(line, filled)
-
-    def _look(self, line: _Line, filled: list[LeafRecord]) -> None:
-        held = [(r.id, r.ref()) for r in sorted(filled, key=lambda record: record.id)]
-        ids = [id for id, _ in held]
-        values, gradients, owners = [], [], []
-        for id, t in held:
-            grad = private.grad_of(t) if t is not None else None
-            if (
-                t is None
-                or grad is None
-                or not readable(t, MAX_ELEMENTS)
-                or not readable(grad, MAX_ELEMENTS)
-                or grad.shape != t.shape
-            ):
-                line.values = None
-                return
-            values.append(t.detach().double().reshape(-1))
-            gradients.append(grad.detach().double().reshape(-1))
-            owners += [id] * t.numel()
-        value, gradient = torch.cat(values), torch.cat(gradients)
-        one_after = line.passes <= FIRST or not (line.passes - 1) & (line.passes - 2)
-        if one_after and line.values is not None and line.gradient is not None and line.parameters == ids:
-            _compare(line, value, gradient, owners)
-        line.parameters, line.values, line.gradient = ids, value, gradient
+            _look(known, filled)
 
     def _tell(self) -> None:
-        for site, line in self.lines.items():
-            if line is not None and line.at:
+        for ids, known in self.found.items():
+            if known is not None and known.at:
                 data = {
-                    "passes": line.passes, "parameters": line.parameters, "at": line.at,
-                    "curvatures": line.curvatures, "lengths": line.lengths, "rates": line.rates,
-                    "cosines": line.cosines, "mostly": line.mostly,
+                    "passes": known.passes, "parameters": list(ids), "at": known.at,
+                    "curvatures": known.curvatures, "lengths": known.lengths, "rates": known.rates,
+                    "cosines": known.cosines, "mostly": known.mostly,
                 }  # fmt: skip
-                self.recorder.emit("curvatures", site, data)
+                self.recorder.emit("curvatures", known.site, data)
+
+
+def _begins_a_pair(number: int) -> bool:
+    """Whether it is a power of two, or one and a half times one."""
+    whole = number // 3 if number % 3 == 0 else number
+    return not whole & (whole - 1)
+
+
+def _look(known: _Filled, filled: list[LeafRecord]) -> None:
+    values, gradients, owners = [], [], []
+    for record in filled:
+        t = record.ref()
+        grad = private.grad_of(t) if t is not None else None
+        if t is None or grad is None or not readable(t, MAX_ELEMENTS) or not readable(grad, MAX_ELEMENTS):
+            known.values = None
+            return
+        values.append(t.detach().double().reshape(-1))
+        gradients.append(grad.detach().double().reshape(-1))
+        owners += [record.id] * t.numel()
+    value, gradient = torch.cat(values), torch.cat(gradients)
+    one_after = known.passes <= FIRST or _begins_a_pair(known.passes - 1)
+    if one_after and known.values is not None and known.gradient is not None:
+        _compare(known, value, gradient, owners)
+    known.values, known.gradient = value, gradient
 
 
 def _is_small(filled: list[LeafRecord]) -> bool:
@@ -106,15 +109,15 @@ def _is_small(filled: list[LeafRecord]) -> bool:
     )
 
 
-def _compare(line: _Line, value: torch.Tensor, gradient: torch.Tensor, owners: list[int]) -> None:
-    assert line.values is not None and line.gradient is not None
-    step, change = value - line.values, gradient - line.gradient
-    length, before, now = float(step.norm()), float(line.gradient.norm()), float(gradient.norm())
+def _compare(known: _Filled, value: torch.Tensor, gradient: torch.Tensor, owners: list[int]) -> None:
+    assert known.values is not None and known.gradient is not None
+    step, change = value - known.values, gradient - known.gradient
+    length, before, now = float(step.norm()), float(known.gradient.norm()), float(gradient.norm())
     if not (length > 0 and before > 0 and now > 0):
         return
-    line.at.append(line.passes)
-    line.curvatures.append(float(step @ change) / length**2)
-    line.lengths.append(now)
-    line.rates.append(length / before)
-    line.cosines.append(float(gradient @ line.gradient) / (before * now))
-    line.mostly.append(owners[int(step.abs().argmax())])
+    known.at.append(known.passes)
+    known.curvatures.append(float(step @ change) / length**2)
+    known.lengths.append(now)
+    known.rates.append(length / before)
+    known.cosines.append(float(gradient @ known.gradient) / (before * now))
+    known.mostly.append(owners[int(step.abs().argmax())])

@@ -30,7 +30,7 @@ from gradscope.analysis.words import (
     plural,
     user,
 )
-from gradscope.events import Curvatures, Step
+from gradscope.events import Curvatures, PassTime, Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
@@ -99,44 +99,31 @@ class Valley:
 
 @rule("GS739", name="curvatures-apart", severity="warning")
 def curvatures_apart(trace: Trace) -> Iterator[Finding]:
-    lines: dict[tuple[str, int], list[Curvatures]] = {}
     for event in trace.of(Curvatures):
-        lines.setdefault(event.site.user.location(), []).append(event)
-    for events in lines.values():
-        valley = _valley(trace, events)
+        valley = _valley(trace, event)
         if valley is not None:
             yield _finding(trace, valley)
 
 
-def _valley(trace: Trace, events: list[Curvatures]) -> Valley | None:
-    passes = sum(event.passes for event in events)
-    last = max(events, key=lambda event: event.passes)
-    known = {event.parameters for event in events}
-    if passes < PASSES or len(last.curvatures) < LATE or len(known) != 1 or _adapts(trace, last.parameters):
+def _valley(trace: Trace, event: Curvatures) -> Valley | None:
+    line = event.site.user
+    own = [time for time in trace.of(PassTime) if time.site.user.location() == line.location()]
+    passes, sites = sum(time.passes for time in own), {time.site.id for time in own}
+    if passes < PASSES or len(event.curvatures) <= LATE or _adapts(trace, event.parameters):
         return None
-    steep, steepest = max(pair for e in events for pair in zip(e.curvatures, e.mostly, strict=True))
-    late = last.curvatures[-LATE:]
-    flat, rate = median(late), last.rates[-1]
-    if flat <= 0 or max(late) > ALIKE * flat or min(late) * ALIKE < flat or min(last.cosines[-LATE:]) < KEPT:
+    steep, steepest = max(zip(event.curvatures, event.mostly, strict=True))
+    late = event.curvatures[-LATE:]
+    flat, rate = median(late), min(event.rates)  # between two passes some may have gone unseen
+    if flat <= 0 or max(late) > ALIKE * flat or min(late) * ALIKE < flat or min(event.cosines[-LATE:]) < KEPT:
         return None
-    sites = {site.site.id for site in events}
     losses = [loss for _, loss in trace.numbers("loss", None, sites)]
-    gain = last.lengths[-1] ** 2 / (2 * flat)
+    gain = event.lengths[-1] ** 2 / (2 * flat)
     if steep < APART * flat or not BORNE[0] < rate * steep < BORNE[1] or rate * flat * passes > GONE:
         return None
     if not losses or gain < LEFT * abs(losses[-1]):
         return None
     return Valley(
-        last.site.user,
-        last.parameters,
-        passes,
-        steep,
-        steepest,
-        flat,
-        last.mostly[-1],
-        rate,
-        gain,
-        losses[-1],
+        line, event.parameters, passes, steep, steepest, flat, event.mostly[-1], rate, gain, losses[-1]
     )
 
 

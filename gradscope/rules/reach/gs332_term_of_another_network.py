@@ -23,7 +23,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.terms import terms
-from gradscope.analysis.words import located, optimizer_name, parameter_names
+from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects
 from gradscope.events import Backward, Step
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
@@ -90,10 +90,16 @@ def term_of_another_network(trace: Trace) -> Iterator[Finding]:
     spared: set[tuple[str, int]] = set()  # lines whose term trained something in another pass
     for idle in _terms(known, spared):
         place = idle.maker.site.user.location()
-        if place in told:
-            told[place] = replace(told[place], count=told[place].count + idle.loss.count)
-        else:
+        if place not in told:
             told[place] = _finding(trace, idle)
+            continue
+        first = told[place]
+        told[place] = replace(
+            first,
+            count=max(first.count, idle.loss.count),
+            related=tuple(dict.fromkeys((*first.related, *_caller(idle)))),
+            subjects=first.subjects | parameter_subjects(idle.parameters),
+        )
     yield from (finding for place, finding in told.items() if place not in spared)
 
 
@@ -140,6 +146,7 @@ def _finding(trace: Trace, idle: _Idle) -> Finding:
         cause_label="computed without what this step trains",
         effect=idle.loss.site.user,
         effect_label=f"trains {trained}, by the other terms",
+        related=_caller(idle),
         seen=(
             f"{passes(known.alike(idle.loss))} from this line gave {own} gradients that were cleared before any step"
             " used them",
@@ -148,7 +155,16 @@ def _finding(trace: Trace, idle: _Idle) -> Finding:
         fix=f"give {located(trace, meets, 'the network')} what this step trains, in place of what it is given there;"
         " where the term is only to be shown, leave it out of the loss",
         count=idle.loss.count,
-        subjects=frozenset({("term", *place.location()), *(("parameter", id) for id in idle.parameters)}),
+        subjects=parameter_subjects(idle.parameters) | {("term", *place.location())},
+    )
+
+
+def _caller(idle: _Idle) -> tuple[tuple[Site, str], ...]:
+    """The line that calls the function in which the term is computed, and hands over what that is computed of."""
+    above = [frame for frame in idle.maker.site.stack if frame.kind == "user"][:-1]
+    same = idle.loss.site.user.location()
+    return (
+        ((above[-1], "hands over what it is computed of"),) if above and above[-1].location() != same else ()
     )
 
 

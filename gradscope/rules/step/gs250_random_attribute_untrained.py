@@ -30,7 +30,7 @@ DEEP = 4  # calls without a graph, between the attribute and what has one
 PASSES = 2
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

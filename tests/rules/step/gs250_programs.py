@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def bad_weights_scaled_where_they_are_made() -> None:  # fix: by hand
+def bad_weights_scaled_where_they_are_made() -> None:
     import torch
     from torch import nn
 

@@ -18,12 +18,14 @@ from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.words import plural
+from gradscope.analysis.writes import memory_root
 from gradscope.events import Backward, RequiresGrad, Rooted, Step, Update
 from gradscope.model import Graph, Op, Parameter, Site, Value
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
 
+MOST_VIEWS = 12  # graphs that are gone back through for the memory of a tensor
 KEPT = 4_000_000  # nodes in answers that are remembered
 
 
@@ -173,6 +175,16 @@ class Paths:
             if origin[1] >= len(self.graph(origin[0]).values):
                 break
             seen.add(origin)
+            key = origin
+        return key
+
+    def memory_made(self, key: Key) -> Key:
+        """The value whose memory a tensor shares, where that was made, perhaps in an earlier graph."""
+        for _ in range(MOST_VIEWS):
+            key = key[0], memory_root(self.graph(key[0]), key[1])
+            origin = self.value(key).origin
+            if origin is None or origin[1] >= len(self.graph(origin[0]).values):
+                break
             key = origin
         return key
 

@@ -189,24 +189,12 @@ def reads_of_results(trace: Trace) -> dict[Site, set[int]]:
     for read in trace.of(DataRead):
         if read.graph < 0 or not read.requires_grad:
             continue
-        network = results.get(_origin(trace, (read.graph, read.value)))
+        network = results.get(paths(trace).memory_made((read.graph, read.value)))
         if network is None:
             others.add(read.site.user)
         else:
             found.setdefault(read.site.user, set()).add(network)
     return {site: networks for site, networks in found.items() if site not in others}
-
-
-def _origin(trace: Trace, key: Key) -> Key:
-    """Where the memory of a value was made, perhaps in an earlier graph."""
-    known = paths(trace)
-    for _ in range(12):
-        key = key[0], memory_root(known.graph(key[0]), key[1])
-        origin = known.value(key).origin
-        if origin is None or origin[1] >= len(known.graph(origin[0]).values):
-            break
-        key = origin
-    return key
 
 
 @dataclass

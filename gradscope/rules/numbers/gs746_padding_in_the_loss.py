@@ -13,14 +13,17 @@ Silent on: losses without reduction or with weights of the classes, which the pr
 padding.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
+from gradscope.analysis.ops import PASSING
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import located, source
+from gradscope.analysis.words import listed, located, source
 from gradscope.events import PaddedTargets
 from gradscope.fixes.calls import with_argument
-from gradscope.model import Finding, Site
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -72,22 +75,64 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
             fix += located(trace, made or place)
         else:
             fix += f"the loss that {located(trace, place)} calls"
+        compared = _compared(trace, event)
+        found = [_without(trace, op, index) for op in compared]
+        if compared:
+            fix += (
+                f"; and of {listed([located(trace, op.site.user) for op in compared])}, which counts it too:"
+            )
+            fix += f" {listed([f'`{text}`' for text, _ in found])}"
         if not event.named and not event.marked:
             fix += f"; where {index} is to end a sequence as well, put -100 in place of all but the first of each"
         yield Finding(
             message=f"`{event.name}` counts the padding: {event.share:.0%} of its targets are {index}",
             cause=place,
             cause_label=f"learns to give {index} behind the end of each sequence",
-            related=((made, "the loss, made without it"),) if made is not None else (),
+            related=(
+                *(((made, "the loss, made without it"),) if made is not None else ()),
+                *((op.site.user, "counts the padding too") for op in compared),
+            ),
             seen=(_seen(event),),
             fix=fix,
-            edits=with_argument(
-                trace, made or place, "ignore_index", str(index), 2 if made is not None else -1
+            edits=(
+                *with_argument(
+                    trace, made or place, "ignore_index", str(index), 2 if made is not None else -1
+                ),
+                *(edit for _, edits in found for edit in edits),
             )
             if plain or made is not None
             else (),
             severity="" if event.named or event.marked else "note",
         )
+
+
+def _compared(trace: Trace, event: PaddedTargets) -> list[Op]:
+    """Where the targets are compared with the answers of the highest scores, places of padding too: an accuracy."""
+    known = paths(trace)
+    losses = [op for _, op in known.used_calls({event.name}) if op.site.user.span() == event.site.user.span()]
+    targets = {known.memory_made((op.graph, op.inputs[1])) for op in losses if len(op.inputs) > 1}
+    found: dict[tuple[str, int], Op] = {}
+    for graph in trace.graphs:
+        for op in graph.called({"eq", "__eq__"}):
+            keys = [(graph.id, index) for index in op.inputs]
+            makers = [known.maker_behind(key, PASSING) for key in keys]
+            chosen = any(maker is not None and maker.name in ("argmax", "max") for maker in makers)
+            if chosen and any(known.memory_made(key) in targets for key in keys):
+                found.setdefault(op.site.user.location(), op)
+    return list(found.values())
+
+
+def _without(trace: Trace, op: Op, index: int) -> tuple[str, Edits]:
+    """`(answers == targets)[targets != 0]` for `answers == targets`."""
+    here = Source(trace, op.site.user.path)
+    node = here.file.at(op.site.user)
+    if not isinstance(node, ast.Compare) or len(node.comparators) != 1:
+        return f"[targets != {index}]", ()
+    whole, targets = here.file.text(node), node.comparators[0]
+    if "max" in here.file.text(targets):
+        targets = node.left
+    new = f"({whole})[{here.file.operand(targets)} != {index}]"
+    return new, here.replace(node, new) if isinstance(targets, ast.Name | ast.Attribute) else ()
 
 
 def _made(trace: Trace, event: PaddedTargets) -> Site | None:

@@ -204,3 +204,21 @@ def good_a_class_that_ends_some_of_the_batches() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_counted_by_the_accuracy_too() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8, padding_idx=0), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        words = torch.randint(1, 9, (8, 7)).masked_fill(torch.arange(7) > torch.randint(2, 6, (8, 1)), 0)
+        wanted = words[:, 1:]
+        scores = head(rnn(embedding(words[:, :-1]))[0])
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), wanted.flatten())  # cause: GS746
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        (scores.argmax(2) == wanted).float().mean().item()

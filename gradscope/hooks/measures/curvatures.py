@@ -48,7 +48,7 @@ class Curvatures(Hook):
 
     def _after(self, site: int, failed: BaseException | None) -> None:
         filled = self.recorder.ledger.filled
-        if failed is not None or not filled:
+        if failed is not None or not 0 < len(filled) <= MAX_PARAMETERS:
             return
         filled = sorted(filled, key=lambda record: record.id)
         ids = tuple(record.id for record in filled)
@@ -103,8 +103,7 @@ def _look(known: _Filled, filled: list[LeafRecord]) -> None:
 def _is_small(filled: list[LeafRecord]) -> bool:
     tensors = [r.ref() for r in filled]
     return (
-        len(filled) <= MAX_PARAMETERS
-        and all(t is not None and readable(t, MAX_ELEMENTS) and t.is_floating_point() for t in tensors)
+        all(t is not None and readable(t, MAX_ELEMENTS) and t.is_floating_point() for t in tensors)
         and sum(t.numel() for t in tensors if t is not None) <= MAX_ELEMENTS
     )
 

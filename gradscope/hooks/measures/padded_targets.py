@@ -69,6 +69,9 @@ class PaddedTargets(Hook):
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not torch.is_grad_enabled():
             return
+        site = self.recorder.sites.current(frame)
+        if site in self.told or (not self.padding and self.looked[site] >= FIRST):
+            return
         given = by_name(ARGUMENTS, args, kwargs)
         scores: Any = given.get("input")
         target: Any = given.get("target")
@@ -78,9 +81,6 @@ class PaddedTargets(Hook):
             return
         if given.get("reduction", "mean") == "none" or given.get("weight") is not None:
             return  # the program may leave it out itself
-        site = self.recorder.sites.current(frame)
-        if site in self.told:
-            return
         classes, left_out = scores.shape[1], given.get("ignore_index", -100)
         index, form = self.padding.get(classes), _form(scores, target)
 

@@ -1,6 +1,6 @@
 """Whether the ids that an embedding looks up are the targets of a classification loss, place by place or each the one
 before its target, at the first calls of each loss from a place. Of a binary cross entropy also how many answers are
-right, from then on ever more rarely."""
+right, from then on ever more rarely. Targets that were packed are compared as they were before."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ MAX_ELEMENTS = 1_000_000
 CALLS = 3  # of each loss
 LOOKUPS = 200  # calls of embeddings whose ids are taken down
 SITES = 8
+PACKED = 4  # of the last packed ids are remembered
 
 
 @dataclass
@@ -46,8 +47,11 @@ class OwnAnswers(Hook):
         self.ids: dict[int, Any] = {}  # site → the ids of its last call
         self.lookups = 0
         self.losses: dict[int, _Compared] = {}
+        self.packed: dict[int, tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
+        """Address of packed ids → these, how they were before, and which places of that count."""
         self.looks = Looks(2 * CALLS)
         self.recorder.functions.follow(["embedding"], self._embedding)
+        self.recorder.functions.follow(["_pack_padded_sequence"], self._pack)
         self.recorder.functions.follow(OF_CLASSES, self._loss)
         self.recorder.functions.follow(OF_BITS, self._bits)
         self.recorder.signals.before_end.connect(self._tell)
@@ -66,6 +70,25 @@ class OwnAnswers(Hook):
     def _keep(self, site: int, ids: torch.Tensor) -> None:
         self.ids[site] = ids.clone()
 
+    def _pack(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) < 3 or not isinstance(result, tuple) or len(result) != 2:
+            return
+        ids, data, sizes = args[0], result[0], result[1]
+        if not (_is_ids(ids) and _is_ids(data)) or ids.dim() != 2 or not args[2] or not data.is_cpu:
+            return
+        if all(one.calls >= CALLS for one in self.losses.values()) and self.losses:
+            return
+
+        def keep(ids: torch.Tensor, sizes: torch.Tensor) -> None:
+            rows = torch.arange(len(ids), device="cpu").unsqueeze(1)
+            counts = torch.zeros(ids.shape, dtype=torch.bool, device="cpu")
+            counts[:, : len(sizes)] = rows < sizes
+            self.packed[data.data_ptr()] = data, ids.clone(), counts
+            while len(self.packed) > PACKED:
+                del self.packed[next(iter(self.packed))]
+
+        self.recorder.arrivals.when_here((ids, sizes), keep)
+
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not self.lookups or not torch.is_grad_enabled():
             return
@@ -78,6 +101,10 @@ class OwnAnswers(Hook):
         if compared.calls >= CALLS:
             return
         left_out = given.get("ignore_index", -100)
+        before = self.packed.get(target.data_ptr()) if target.is_cpu and target.dim() == 1 else None
+        if before is not None and before[0].shape == target.shape:
+            self._compare(compared, before[1].flatten(), left_out, before[2].flatten())
+            return
         self.recorder.arrivals.when_here(
             (target,), lambda target: self._compare(compared, target.flatten(), left_out)
         )
@@ -119,11 +146,18 @@ class OwnAnswers(Hook):
             elif torch.equal(ids[:, 1:].flatten(), wanted.reshape(ids.shape)[:, :-1].flatten()):
                 compared.other.add(looked_up)
 
-    def _compare(self, compared: _Compared, wanted: torch.Tensor, left_out: Any) -> None:
+    def _compare(
+        self,
+        compared: _Compared,
+        wanted: torch.Tensor,
+        left_out: Any,
+        places: torch.Tensor | None = None,
+    ) -> None:
+        """places: which of these targets there are; None for all."""
         if not self.ids:
             return
         compared.calls += 1
-        counts = wanted != left_out
+        counts = wanted != left_out if places is None else places & (wanted != left_out)
         several = int(counts.sum()) * 2 >= len(wanted) and len(wanted[counts].unique()) > 1
         for looked_up, ids in self.ids.items():
             for axis in _moved(ids, wanted, counts) if several else ():
@@ -135,7 +169,7 @@ class OwnAnswers(Hook):
             else:
                 compared.other.add(looked_up)
         if compared.calls >= CALLS and all(one.calls >= CALLS for one in self.losses.values()):
-            self.ids = {}
+            self.ids, self.packed = {}, {}
 
     def _tell(self) -> None:
         for site, compared in self.losses.items():

@@ -110,11 +110,13 @@ def _causal(graph: Graph, loss: Op, lookup: Op) -> Op | None:
     """A layer that goes one way, between the lookup and the loss, where the way keeps the places apart: each value on
     it has one number or more for each place."""
     batch, places = graph.values[lookup.inputs[0]].shape[:2]
+    packed = _packed(graph, loss, batch * places)
     todo, seen, found, arrived = [loss.inputs[0]], {loss.inputs[0]}, None, False
     while todo:
         value = todo.pop()
         op = graph.maker(value)
-        if op is None or not keeps_places(graph.values[value].shape, batch, places):
+        shape = graph.values[value].shape
+        if op is None or not (keeps_places(shape, batch, places) or (packed and shape[:1] == (packed,))):
             continue
         if op.name in RECURRENT and graph.values[value].position:
             continue  # its last state
@@ -131,10 +133,16 @@ def _causal(graph: Graph, loss: Op, lookup: Op) -> Op | None:
     return found if arrived else None
 
 
+def _packed(graph: Graph, loss: Op, places: int) -> int:
+    """How many places there are of sequences that were packed; 0 where they were not."""
+    target = graph.values[loss.inputs[1]].shape if len(loss.inputs) > 1 else ()
+    return target[0] if len(target) == 1 and 0 < target[0] < places else 0
+
+
 def _one_way(graph: Graph, op: Op, places: int) -> bool:
     """Whether the op lets a place see none after it: a recurrent layer of one direction, attention with a mask."""
     if op.name in RECURRENT:
-        out, state = graph.values[op.outputs[0]].shape, graph.values[op.inputs[1]].shape
+        out, state = (graph.values[i].shape for i in op.outputs[:2])
         return bool(out and state) and out[-1] == state[-1]
     if op.extra.get("causal"):
         return True
@@ -181,6 +189,12 @@ def _next(
 ) -> tuple[str, tuple[Edit, ...]]:
     """How the loss asks for the next token."""
     edits = _shifted(trace, way, place, scores, target)
+    batch, places = way.graph.values[way.lookup.inputs[0]].shape[:2]
+    if _packed(way.graph, way.loss, batch * places):
+        return (
+            f"let each place be asked for the next token, in {located(trace, place)}: give the model all but the last"
+            f" token of each sequence, and pack all but the first for the loss ({words}), each with its length less one"
+        ), ()
     how = (
         f"`[:, :-1]` behind the scores, `[:, 1:]` behind {words}"
         if edits

@@ -206,3 +206,39 @@ def good_answers_hidden_from_their_own_place() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_targets_packed_as_they_go_in() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8), nn.GRU(8, 16, batch_first=True), nn.Linear(16, 9)
+    opt = torch.optim.Adam([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.01)
+    for _ in range(4):
+        words, lengths = torch.randint(1, 9, (6, 5)), [5, 5, 4, 4, 3, 2]
+        targets = pack_padded_sequence(words, lengths, batch_first=True).data
+        hidden, _ = rnn(pack_padded_sequence(embedding(words), lengths, batch_first=True))  # effect: GS750
+        loss = nn.functional.cross_entropy(head(hidden.data), targets)  # cause: GS750
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_next_words_packed() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8), nn.GRU(8, 16, batch_first=True), nn.Linear(16, 9)
+    opt = torch.optim.Adam([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.01)
+    for _ in range(4):
+        words, lengths = torch.randint(1, 9, (6, 6)), [5, 5, 4, 4, 3, 2]
+        targets = pack_padded_sequence(words[:, 1:], lengths, batch_first=True).data
+        hidden, _ = rnn(pack_padded_sequence(embedding(words[:, :-1]), lengths, batch_first=True))
+        loss = nn.functional.cross_entropy(head(hidden.data), targets)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

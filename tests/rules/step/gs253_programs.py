@@ -1,0 +1,52 @@
+"""More programs of GS253: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_condition_with_a_name() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.Adam(model.parameters())
+    loader, accumulation = [torch.randn(8, 4) for _ in range(11)], 3
+    for _ in range(2):
+        opt.zero_grad()
+        for batch, x in enumerate(loader):
+            loss = model(x).pow(2).mean()
+            (loss / accumulation).backward()
+            is_update = batch % accumulation == 0  # cause: GS253
+            if is_update:
+                opt.step()  # effect: GS253
+                opt.zero_grad()
+
+
+def good_counted_from_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, x in enumerate([torch.randn(8, 4) for _ in range(16)], 1):
+        (model(x).pow(2).mean() / 4).backward()
+        if i % 4 == 0:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_a_step_in_each_turn_and_a_look_now_and_then() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        if i % 4 == 0:
+            loss.item()

@@ -21,6 +21,7 @@ EMBEDDING = ("input", "weight", "padding_idx")
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
 MAX_ELEMENTS = 10_000_000
 FIRST = 3  # calls of a place in which padding that shows itself is looked for
+SURE = 2  # of them, at least, in which it does
 MAX_TOKENS = 1_000_000
 FEWEST_CLASSES = (
     8  # of which targets alone can show which is padding: fewer can be the two sides of a boundary
@@ -36,6 +37,9 @@ class PaddedTargets(Hook):
         """Rows of an embedding, form of its tokens, whether that was turned round → index, whether it comes after the
         same token in all rows, where it stands."""
         self.looked: Counter[int] = Counter()  # at these sites of an embedding, and of a loss
+        self.matched: Counter[tuple[int, int]] = (
+            Counter()
+        )  # calls of a loss with the padding of the tokens, by index
         self.alone: dict[int, list[tuple[int, bool] | None]] = {}
         """Site of a loss → what its targets have shown by themselves: index, whether it comes after the same class in
         all rows."""
@@ -111,7 +115,9 @@ class PaddedTargets(Hook):
             if rows == classes and places.numel() == target.numel() and left_out != index:
                 stands = target.reshape(tokens) == index
                 if _same_runs(stands.t() if turned else stands, places):
-                    self._tell(site, name, target, classes, index, marked=marked)
+                    self.matched[site, index] += 1
+                    if self.matched[site, index] >= SURE:  # a few rows of random tokens can look so once
+                        self._tell(site, name, target, classes, index, marked=marked)
                     return
         if classes >= FEWEST_CLASSES and form is not None:
             found = padding_runs(target.reshape(form))

@@ -158,6 +158,7 @@ def _seen(event: PaddedTargets) -> str:
             + (f"; {before}" if event.marked else "")
         )
     return (
-        f"in one of its first calls {share}: {runs}, and {event.index} nowhere else; so it was in the tokens of the"
-        f" embedding of the same {event.classes} words" + (f", where {before}" if event.marked else "")
+        f"in two of its first calls, in the second {share}: {runs}, and {event.index} nowhere else; so it was in the"
+        f" tokens of the embedding of the same {event.classes} words"
+        + (f", where {before}" if event.marked else "")
     )

@@ -23,9 +23,7 @@ MAX_ELEMENTS = 10_000_000
 FIRST = 3  # calls of a place in which padding that shows itself is looked for
 SURE = 2  # of them, at least, in which it does
 MAX_TOKENS = 1_000_000
-FEWEST_CLASSES = (
-    8  # of which targets alone can show which is padding: fewer can be the two sides of a boundary
-)
+FEWEST_CLASSES = 8  # for targets that show it alone: fewer can be the two sides of a boundary
 
 
 class PaddedTargets(Hook):
@@ -37,9 +35,7 @@ class PaddedTargets(Hook):
         """Rows of an embedding, form of its tokens, whether that was turned round → index, whether it comes after the
         same token in all rows, where it stands."""
         self.looked: Counter[int] = Counter()  # at these sites of an embedding, and of a loss
-        self.matched: Counter[tuple[int, int]] = (
-            Counter()
-        )  # calls of a loss with the padding of the tokens, by index
+        self.matched: Counter[tuple[int, int]] = Counter()  # calls with the tokens' padding: loss, index
         self.alone: dict[int, list[tuple[int, bool] | None]] = {}
         """Site of a loss → what its targets have shown by themselves: index, whether it comes after the same class in
         all rows."""

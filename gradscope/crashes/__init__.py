@@ -137,7 +137,7 @@ class Explanation:
     `{it}` is the tensor that it is about and `{0}`, `{1}`, … are the groups of the match.
     `of` finds that tensor. `cause` finds the other place that is shown, `when` says whether the error is
     what its text sounds like, `seen` what was measured where that is more than the tensors of the failing
-    line, `words` gives more names for the sentences, `related` more places, `about` the parameter that the
+    line, `words` gives more names for the sentences, `related` more places, `parameter` the one that the
     tensor is."""
 
     name: str
@@ -151,7 +151,7 @@ class Explanation:
     seen: Callable[[Crash], Iterable[str]]
     words: Callable[[Crash], dict[str, str]]
     related: Callable[[Crash], Iterable[Place]]
-    about: Callable[[Crash], Parameter | None]
+    parameter: Callable[[Crash], Parameter | None]
 
     def finding(self, crash: Crash) -> Finding:
         words = {"it": crash.it, **self.words(crash)}
@@ -162,8 +162,8 @@ class Explanation:
             place = made, self.of.made
         if place is not None and place[0].location() == crash.site.location():
             place = None
-        parameter = self.about(crash)
-        subjects = [("parameter", parameter.id)] if parameter is not None else []
+        found = self.parameter(crash)
+        subjects = [("parameter", found.id)] if found is not None else []
         shown = [crash.subject] if crash.subject is not None else crash.tensors[:3]
         return Finding(
             message=self.message.format(*groups, **words),
@@ -196,12 +196,12 @@ def explain(
     seen: Callable[[Crash], Iterable[str]] = lambda crash: (),
     words: Callable[[Crash], dict[str, str]] = lambda crash: {},
     related: Callable[[Crash], Iterable[Place]] = lambda crash: (),
-    about: Callable[[Crash], Parameter | None] = lambda crash: None,
+    parameter: Callable[[Crash], Parameter | None] = lambda crash: None,
 ) -> None:
     """Adds an explanation (see `Explanation`); called by the files of this package."""
     _explanations.append(
         Explanation(
-            name, re.compile(pattern), message, why, fix, of, cause, when, seen, words, related, about
+            name, re.compile(pattern), message, why, fix, of, cause, when, seen, words, related, parameter
         )
     )
 

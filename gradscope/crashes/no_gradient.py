@@ -103,5 +103,5 @@ explain(
     of=Subject(about=_holder),
     cause=_none_since,
     words=_of_no_gradient,
-    about=_parameter,
+    parameter=_parameter,
 )

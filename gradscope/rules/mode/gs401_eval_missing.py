@@ -23,13 +23,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.calls import Call, Calls, calls, is_part_of
 from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
-from gradscope.events import Dropout, ModuleCall, Step, ZeroGrad
+from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import eval_around, put_in_training
 from gradscope.model import Finding, Site, place_of
 from gradscope.rules import rule
@@ -117,7 +117,10 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,
         cause_label="called in training mode",
-        related=((call.entry, "this call ran as in training"),) if cause is not call.entry else (),
+        related=(
+            *(((call.entry, "this call ran as in training"),) if cause is not call.entry else ()),
+            *((site, "puts it in training mode") for site in _put_there(trace, known, call, cause)),
+        ),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
         seen=tuple(measured(trace, event))
@@ -132,6 +135,19 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
     )
+
+
+def _put_there(trace: Trace, known: Calls, call: Call, cause: Site) -> list[Site]:
+    """The `train()` of the function that evaluates, where it is that which put the module in training mode."""
+    when, called = (call.event.segment, call.event.position), known.called(call.event)
+    before = [
+        mode
+        for mode in trace.of(Mode)
+        if (mode.segment, mode.position) <= when and is_part_of(trace, called, mode.module)
+    ]
+    site = before[-1].site.user if before and before[-1].training else None
+    same = site is not None and (site.path, site.function) == (cause.path, cause.function)
+    return [site] if site is not None and same and site.line < cause.line else []
 
 
 def _where(trace: Trace, call: Site, region: Site | None, cause: Site) -> str:

@@ -11,6 +11,7 @@ from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import name_of, names_of
 from gradscope.analysis.ops import FILLS
 from gradscope.analysis.reach import Key, Paths
+from gradscope.analysis.text import site_of
 from gradscope.events import Backward, ErrorRaised, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Site, Value
 from gradscope.source import LOOPS
@@ -209,6 +210,16 @@ def _read_and_kept(trace: Trace, site: Site) -> list[str]:
         kept += _kept(after)
     read = {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, _VARIABLES)}
     return [name for name in dict.fromkeys(kept) if name in read]
+
+
+def kept_behind(trace: Trace, state: State) -> Site | None:
+    """The statement behind the one that takes a state in, where that is what keeps its new value."""
+    file = trace.source_file(state.site.path)
+    statement = file.statement(state.site)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or set(state.names) <= set(_kept(statement)):
+        return None
+    after = file.after(statement)
+    return site_of(state.site.path, state.site.function, after) if after is not None else None
 
 
 def _kept(statement: ast.Assign | ast.AnnAssign) -> list[str]:

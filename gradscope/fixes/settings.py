@@ -6,9 +6,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.names import short_path
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Site
+from gradscope.model import Site, place_of
 from gradscope.source import Function, SourceFile, called_name
 from gradscope.store import Trace
 
@@ -28,6 +29,14 @@ def with_setting(trace: Trace, made: Site | None, name: str, value: str, positio
         return with_argument(trace, made, name, value, position)
     number = written(trace, here.file, given[0])
     return here.replace(number, value) if number is not None else ()
+
+
+def elsewhere(made: Site | None, edits: Edits) -> str:
+    """Where the number is written that these edits change, as "train.py:24"; "" where that is the call itself."""
+    first = next(iter(edits), None)
+    if first is None or made is None or (made.line <= first.line <= (made.end_line or made.line)):
+        return ""
+    return place_of(short_path(first.path), first.line)
 
 
 def written(trace: Trace, file: SourceFile, node: ast.expr) -> ast.Constant | None:

@@ -37,7 +37,7 @@ from gradscope.analysis.words import (
     user,
 )
 from gradscope.events import Backward, Clip, NonFinite, Scaler
-from gradscope.fixes.settings import with_setting
+from gradscope.fixes.settings import elsewhere, with_setting
 from gradscope.fixes.source import Edits
 from gradscope.model import Event, Finding, Op, Site
 from gradscope.rules import rule
@@ -373,7 +373,10 @@ def _against_exploding(trace: Trace, ids: list[int], backward: Site, grown: bool
     smaller = f"{rate / 10:g}"
     made = user(next((one.site for one in holding), None))
     where = f" in {located(trace, made)}" if made is not None else ""
+    edits = with_setting(trace, made, "lr", smaller, 1) if rate and len(holding) == 1 else ()
+    written = f" (written at {other})" if (other := elsewhere(made, edits)) else ""
+    than = f" than {rate:g}{written}, such as {smaller}," if rate else ""
     return (
-        f"take a smaller learning rate{f' than {rate:g}, such as {smaller},' if rate else ''}{where}, or clip with"
+        f"take a smaller learning rate{than}{where}, or clip with"
         f" `clip_grad_norm_(…, 1.0)` after {located(trace, backward, '`backward()`')}, before the step"
-    ), with_setting(trace, made, "lr", smaller, 1) if rate and len(holding) == 1 else ()
+    ), edits

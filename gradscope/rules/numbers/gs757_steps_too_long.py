@@ -30,7 +30,7 @@ from gradscope.analysis.words import (
     plural,
 )
 from gradscope.events import Backward, Clip, Step, Update
-from gradscope.fixes.settings import with_setting
+from gradscope.fixes.settings import elsewhere, with_setting
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -320,15 +320,23 @@ def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]
     rate = rates.pop() if len(rates) == 1 else None
     if isinstance(rate, float | int) and rate > 0:
         lower = _round(rate / part)
+        edits = with_setting(trace, updated.line, "lr", lower, 1)
+        other = elsewhere(updated.line, edits)
         return (
-            f"a lower rate in {located(trace, updated.line, 'the optimizer')}: {lower} in place of {rate:g}; {scale}",
-            with_setting(trace, updated.line, "lr", lower, 1),
+            f"a lower rate in {located(trace, updated.line, 'the optimizer')}: {lower} in place of {rate:g}"
+            f"{f' ({other})' if other else ''}; {scale}",
+            edits,
         )
     written = _rate(trace, updated.line)
     if written is not None:
         name, node, rate = written
         lower, here = _round(rate / part), Source(trace, updated.line.path)
-        return f"a lower rate, {lower} in place of {rate:g} for `{name}`; {scale}", here.replace(node, lower)
+        edits = here.replace(node, lower)
+        other = elsewhere(updated.line, edits)
+        return (
+            f"a lower rate, {lower} in place of {rate:g} for `{name}`{f' ({other})' if other else ''}; {scale}",
+            edits,
+        )
     return f"a lower rate, about 1/{part:.0f} of this one; {scale}", ()
 
 

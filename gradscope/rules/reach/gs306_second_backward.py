@@ -24,6 +24,7 @@ from gradscope.analysis.carried import (
     carried_from_seen,
     carried_into,
     filled_by,
+    kept_behind,
     line_of,
     made_again,
     made_by,
@@ -403,9 +404,18 @@ def _of_state(trace: Trace, known: Paths, event: ErrorRaised, states: list[State
         names,
         first.site,
         f"takes {named(names)} as the step before left {'them, with their' if names[1:] else 'it, with its'} graph",
-        ((made, "made here in the step before"),)
-        if line_of(trace, made) != line_of(trace, first.site)
-        else (),
+        (
+            *(
+                ((made, "made here in the step before"),)
+                if line_of(trace, made) != line_of(trace, first.site)
+                else ()
+            ),
+            *(
+                (site, "keeps it for the next step")
+                for site in [kept_behind(trace, first)]
+                if site is not None
+            ),
+        ),
         seen if times > 1 else (),
         fix,
         edits,

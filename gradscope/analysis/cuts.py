@@ -67,9 +67,12 @@ class Cut:
 
 def _under_a_condition(trace: Trace, site: Site) -> bool:
     """Whether the cut stands in a branch (`if step >= 700:`, `if self.frozen:`): what the text does at some steps
-    only may be meant."""
+    only may be meant. True where the text is not known, as it may be of a run that still goes on."""
+    file = trace.source_file(site.path)
+    if file.tree is None or not file.lines:
+        return True
     inner: ast.AST | None = None
-    for node in trace.source_file(site.path).around(site):
+    for node in file.around(site):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             break
         if isinstance(node, (ast.If, ast.IfExp)) and inner is not node.test:

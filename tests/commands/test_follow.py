@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -52,7 +53,9 @@ def test_a_run_is_stopped_by_what_is_certain(tmp_path: Path) -> None:
     assert ended.returncode in (130, -signal.SIGINT), ended.stderr
     assert ended.stdout == "no child\n", "what follows the run is none that the program has made"
     told, report = ended.stderr.partition("Traceback")[::2]
-    assert "train.py:16:18: warning GS301" in told and "since step 21" in told
+    assert "train.py:16:18: warning GS301" in told
+    (since,) = set(re.findall(r"since step (\d+)", told))
+    assert int(since) >= 21, "later where sampling is asleep at step 21, as on a busy machine"
     assert "KeyboardInterrupt" in report and "warning[GS301]" in report
     assert not _followers(tmp_path)
 

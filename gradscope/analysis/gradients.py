@@ -176,16 +176,11 @@ def thrown_away(trace: Trace) -> dict[Line, set[int]]:
 def how_received(trace: Trace, p: Parameter) -> str:
     """How a leaf got gradients: "passes" filled its `.grad`, a pass was "asked" for them and gave them back, or the
     program put them there "by hand". "" where it got none."""
-    if p.passes or p.id in _filled(trace):  # of a run that goes on, the count may be of before its passes
+    if p.passes:
         return "passes"
     if p.id in asked(trace):
         return "asked"
     return "by hand" if p.steps or p.grad != "none" else ""
-
-
-@once
-def _filled(trace: Trace) -> frozenset[int]:
-    return frozenset(id for event in trace.of(Backward) for id in event.filled)
 
 
 @once

@@ -279,8 +279,15 @@ class Trace:
     @cached_property
     @_sound
     def parameters(self) -> list[Parameter]:
+        """Of a run that goes on, or was killed, the rows can be older than the events: as many passes as these tell of
+        there have been."""
+        told: Counter[int] = Counter()
+        for event in self.of(Backward) if not self.program.get("ended") else ():
+            for id in event.filled:
+                told[id] += event.count
         found = []
         for id, fields in parameters_of(self.rows):
+            fields["passes"] = max(fields.get("passes", 0), told[id])
             fields["shape"] = tuple(fields["shape"])
             fields["optimizers"] = tuple(fields.get("optimizers", ()))
             for places in ("read_at", "taken_at"):

@@ -182,6 +182,13 @@ class Optimizer:
     def parameters(self) -> list[int]:
         return [p for group in self.groups for p in group["parameters"]]
 
+    @property
+    def rate(self) -> float | None:
+        """The learning rate of all groups; None where they differ, or it is no number."""
+        rates = {group.get("lr") for group in self.groups}
+        rate = rates.pop() if len(rates) == 1 else None
+        return rate if isinstance(rate, int | float) else None
+
 
 class Value(NamedTuple):
     """A tensor (one state of it: an in-place write makes a new value).

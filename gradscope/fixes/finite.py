@@ -25,7 +25,7 @@ from gradscope.events import NonFinite
 from gradscope.fixes.calls import kept_inside, kept_positive, with_argument
 from gradscope.fixes.logarithms import with_softmax, with_sum
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Op, Site
+from gradscope.model import Op, Site, Value
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -151,9 +151,8 @@ def _inverse(trace: Trace, event: NonFinite, made: Made) -> Repair:
 
 def _dtype(trace: Trace, event: NonFinite) -> str:
     """That of the first input of the call of the event; "" where it is not known."""
-    if event.graph < 0 or not event.values or event.values[0] >= len(trace.graph(event.graph).values):
-        return ""
-    return trace.graph(event.graph).values[event.values[0]].dtype
+    first = _first_given(trace, event)
+    return first.dtype if first is not None else ""
 
 
 def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
@@ -271,11 +270,14 @@ def _masked_rows(trace: Trace, event: NonFinite, made: Made) -> Repair:
 
 def _maker(trace: Trace, event: NonFinite) -> Op | None:
     """The call that made the first input."""
-    if event.graph < 0 or not event.values:
-        return None
-    graph = trace.graph(event.graph)
-    index = graph.values[event.values[0]].op if event.values[0] < len(graph.values) else None
-    return graph.ops[index] if index is not None else None
+    first = _first_given(trace, event)
+    return trace.graph(event.graph).maker(first.index) if first is not None else None
+
+
+def _first_given(trace: Trace, event: NonFinite) -> Value | None:
+    """The first input of the call of the event."""
+    values = trace.graph(event.graph).values if event.graph >= 0 else []
+    return values[event.values[0]] if event.values and event.values[0] < len(values) else None
 
 
 # -- quotients -------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def forward_again(trace: Trace, calls: Iterable[Site], update: Site, effect: Sit
     ):
         value, taker = here.file.operand(only.value), here.file.parent.get(id(first))
         if isinstance(taker, ast.Call) and first in taker.args and reader is not None and "\n" not in value:
-            new = _with(here, reader, first, value)
+            new = here.text_with(reader, first, value)
             return new, here.replace(first, value) if new else ()
     texts = [here.file.text(one) for one in chain]
     if reader is None or here.loop(reader) is not here.loop(last) or any("\n" in text for text in texts):
@@ -65,11 +65,3 @@ def _plain(here: Source, chain: list[ast.stmt]) -> bool:
         and any(one is other for other in block)
         for one in chain
     )
-
-
-def _with(here: Source, statement: ast.stmt, node: ast.expr, text: str) -> str:
-    """A statement of one line with `text` in place of one of its expressions; "" for a longer one."""
-    whole = here.text_of(statement)
-    _, start, _, _ = here.file.span(statement)
-    _, first, _, end = here.file.span(node)
-    return f"{whole[: first - start]}{text}{whole[end - start :]}" if whole else ""

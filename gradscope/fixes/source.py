@@ -71,9 +71,16 @@ class Source:
             return self.append(node, text)
         return self.insert(node, "(") + self.append(node, f"){text}")
 
-    def text_of(self, statement: ast.stmt) -> str:
-        """A statement of one line as it stands there; "" for a longer one."""
-        return self.file.text(statement) if statement.lineno == statement.end_lineno else ""
+    def text_of(self, node: ast.expr | ast.stmt) -> str:
+        """A statement or expression of one line as it stands there; "" for a longer one."""
+        return self.file.text(node) if node.lineno == node.end_lineno else ""
+
+    def text_with(self, node: ast.expr | ast.stmt, part: ast.expr, text: str) -> str:
+        """The same with `text` in place of one of its expressions."""
+        whole = self.text_of(node)
+        _, start, _, _ = self.file.span(node)
+        _, first, _, end = self.file.span(part)
+        return f"{whole[: first - start]}{text}{whole[end - start :]}" if whole else ""
 
     def method(self, holder: ast.ClassDef, head: str, *body: str) -> Edits:
         """Puts a method behind the others of a class; `head` is its name with its arguments."""

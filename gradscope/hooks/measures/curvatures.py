@@ -31,9 +31,7 @@ class _Filled:
     at: list[int] = field(default_factory=list)  # number of the second pass of each pair
     curvatures: list[float] = field(default_factory=list)
     lengths: list[float] = field(default_factory=list)  # of the gradient
-    rates: list[float] = field(
-        default_factory=list
-    )  # length of the update, by that of the gradient before it
+    rates: list[float] = field(default_factory=list)  # the update's, by that of the gradient before
     cosines: list[float] = field(default_factory=list)  # of the two gradients
     mostly: list[int] = field(default_factory=list)  # the parameter that the update changes most
 

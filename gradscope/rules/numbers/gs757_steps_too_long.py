@@ -316,9 +316,8 @@ def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]
         part = 10.0
     scale = "or bring inputs and targets to a mean of 0 and a deviation of 1 before"
     optimizer = updated.optimizer
-    rates = {group.get("lr") for group in optimizer.groups} if optimizer is not None else set()
-    rate = rates.pop() if len(rates) == 1 else None
-    if isinstance(rate, float | int) and rate > 0:
+    rate = optimizer.rate if optimizer is not None else None
+    if rate is not None and rate > 0:
         lower = _round(rate / part)
         edits = with_setting(trace, updated.line, "lr", lower, 1)
         other = elsewhere(updated.line, edits)

@@ -175,13 +175,4 @@ def _without_graph(trace: Trace, one: Cancelling) -> tuple[str, Edits]:
         return "`x - quantized.detach()`", ()
     side = sides[one.op.inputs.index(one.taken)]
     new = f"{here.file.operand(side)}.detach()"
-    whole, start, end = here.file.text(node), *_within(here, node, side)
-    return f"`{whole[:start]}{new}{whole[end:]}`" if "\n" not in whole else f"`{new}`", here.replace(
-        side, new
-    )
-
-
-def _within(here: Source, node: ast.expr, part: ast.expr) -> tuple[int, int]:
-    """Where a part of an expression of one line begins and ends in its text."""
-    first, (_, start, _, end) = here.file.span(node)[1], here.file.span(part)
-    return start - first, end - first
+    return f"`{here.text_with(node, side, new) or new}`", here.replace(side, new)

@@ -146,9 +146,8 @@ def _finding(
 
 
 def _faster(trace: Trace, optimizer: Optimizer, made: Site | None, share: float) -> tuple[str, Edits]:
-    rates = {group.get("lr") for group in optimizer.groups}
-    rate = rates.pop() if len(rates) == 1 else None
-    if not isinstance(rate, int | float) or not rate > 0:
+    rate = optimizer.rate
+    if rate is None or not rate > 0:
         return f"a larger learning rate ({where(made)})", ()
     most = 1e-3 if any("eps" in group for group in optimizer.groups) else 1e-2
     larger = min(most, rate * 10.0 ** math.ceil(-math.log10(share) - 1)) if rate < most else rate * 10

@@ -76,6 +76,8 @@ def good() -> None:
 
 @rule("GS250", name="random-attribute-untrained", severity="note")
 def random_attribute_untrained(trace: Trace) -> Iterator[Finding]:
+    if not any(graph.called(DRAWS) for graph in trace.graphs):
+        return  # before all values of a run are gone through
     known = paths(trace)
     found: dict[Key, tuple[Op, str, Op, int]] = {}
     for number in dict.fromkeys(event.graph for event in known.backwards if event.graph >= 0):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from gradscope.analysis.words import code, listed, located, parameter_name, parameter_subjects, plural
 from gradscope.events import Update
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Parameter, Site
+from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -97,12 +97,12 @@ def _zeroes(trace: Trace, parameter: Parameter, graph: int) -> set[object]:
     """Where calls of a graph set all of a tensor of its shape to zero."""
     if graph < 0:
         return set()
-    values = trace.graph(graph).values
-
-    def whole(op: Op) -> bool:
-        return op.name == "zero_" and bool(op.inputs) and values[op.inputs[0]].shape == parameter.shape
-
-    return {op.site.user.span() for op in trace.graph(graph).ops if whole(op)}
+    known = trace.graph(graph)
+    return {
+        op.site.user.span()
+        for op in known.called({"zero_"})
+        if op.inputs and known.values[op.inputs[0]].shape == parameter.shape
+    }
 
 
 def _finding(trace: Trace, found: list[Zeroed]) -> Finding:
@@ -113,16 +113,15 @@ def _finding(trace: Trace, found: list[Zeroed]) -> Finding:
     new = listed([f"`{text}`" for text, _ in repairs])
     places = listed([located(trace, one.zero) for one in found])
     return Finding(
-        message=f"{code(trace, first.zero)} sets {each[0]} itself to zero, not its"
-        " gradient: every update is lost",
+        message=f"{code(trace, first.zero)} sets {each[0]} itself to zero, not its gradient: every update is lost",
         cause=first.zero,
         cause_label="writes zeros into the weight",
         effect=first.update,
         effect_label="is lost there: nothing has read what it wrote",
         related=tuple((one.zero, "and here") for one in others),
         seen=(
-            f"in {plural(first.turns, 'turn')} that {'was' if first.turns == 1 else 'were'} looked at {names} got"
-            f" {'their' if others else 'its'} update, and then zeros",
+            f"in {plural(first.turns, 'turn')} that were looked at {names} got {'their' if others else 'its'} update,"
+            " and then zeros",
         ),
         fix=f"clear the gradient there: {new} in place of {places}",
         edits=tuple(edit for _, edits in repairs for edit in edits) if all(e for _, e in repairs) else (),

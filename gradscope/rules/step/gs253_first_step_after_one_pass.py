@@ -143,9 +143,7 @@ def _finding(
         effect=step,
         effect_label="uses one batch alone at first",
         seen=(
-            f"the first step used the gradients of 1 pass, {plural(later, 'step')} after it of {passes} each"
-            if later > 1
-            else f"the first step used the gradients of 1 pass, the next of {passes}",
+            f"the first step used the gradients of 1 pass, {plural(later, 'step')} after it of {passes} each",
         ),
         fix=f"count from one and step after the last batch too: `{text}` in place of {located(trace, cause)}",
         edits=edits,

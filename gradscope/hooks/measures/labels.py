@@ -70,7 +70,9 @@ class Labels(Hook):
             return
         recorder = self.recorder
         key = (recorder.sites.current(frame), torch.is_grad_enabled())
-        counted = self.counted.setdefault(key, Counted(name, classes, key[1]))
+        counted = self.counted.get(key)
+        if counted is None:
+            counted = self.counted[key] = Counted(name, classes, key[1])
         if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
             return
         if weight is not None and can_be_asked(weight, MAX_CLASSES) and weight.numel() == classes:

@@ -114,7 +114,7 @@ class Numbers(Hook):
                 continue
             ids, grads = by_device.setdefault(grad.device, ([], []))
             ids.append(record.id)
-            grads.append(_elements(grad.detach()))
+            grads.append(_elements(grad.detach() if grad.requires_grad else grad))
         parameters: list[int] = []
         parts = [] if loss is None else [send(loss.double())]
         for ids, grads in by_device.values():

@@ -10,7 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.values import can_be_asked, measurable
+from gradscope.hooks.recorder.values import can_be_asked, is_tensor_type, measurable
 
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
 MAX_ELEMENTS = 2_000_000  # they are copied as doubles
@@ -35,7 +35,7 @@ class RawInputs(Hook):
             if self.calls > CALLS:
                 return
         given = args[0] if args else (kwargs or {}).get("input")
-        if given is None or not measurable(given) or given.requires_grad:
+        if given is None or not is_tensor_type(type(given)) or given.requires_grad or not measurable(given):
             return
         weight = _weight(args)
         if weight is None or not (weight.requires_grad if trains else self.trained):

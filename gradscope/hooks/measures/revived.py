@@ -64,7 +64,7 @@ class Revived(Hook):
         looks = self.looks[number] = self.looks.get(number, 0) + 1
         if looks > LOOKS:
             self.rest[number] = 7
-        with private.aside(), torch.no_grad():
+        with private.aside():
             if number not in self.asked:
                 weights = sorted((r for r in records if _weight(r) is not None), key=_size)
                 some = (weights[-1], weights[len(weights) // 2], weights[0]) if weights else ()

@@ -98,19 +98,32 @@ class FunctionMode(TorchFunctionMode):
             extra = told(args, kwargs) if told is not None else ""
             if (len(types) > 0 and self.hook.foreign(types)) or private.mode_count():
                 with private.DisableTorchFunction():
-                    recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
-                    for follow in self.hook.after.get(handler, ()):
-                        follow(handler, args, kwargs, result, sys._getframe(1))
+                    self._note(handler, args, kwargs, result, first, sys._getframe(1), extra)
             else:
-                recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
-                for follow in self.hook.after.get(handler, ()):
-                    follow(handler, args, kwargs, result, sys._getframe(1))
+                self._note(handler, args, kwargs, result, first, sys._getframe(1), extra)
         except BaseException as error:
             recorder.fault(f"recording {handler}", error)
         finally:
             recorder.paused -= 1
         recorder.own_time += perf_counter() - began
         return result
+
+    def _note(
+        self, name: str, args: Any, kwargs: Any, result: Any, first: int, frame: Any, extra: str
+    ) -> None:
+        recorder = self.recorder
+        row = recorder.op(name, args, kwargs, result, first, frame, extra)
+        followers = self.hook.after.get(name)
+        if not followers:
+            return
+        sites = recorder.sites
+        if row is not None:
+            sites.held, sites.held_at = frame, row.site
+        try:
+            for follow in followers:
+                follow(name, args, kwargs, result, frame)
+        finally:
+            sites.held = None
 
     def _announce(self, name: str, args: Any, kwargs: Any, frame: Any) -> None:
         recorder = self.recorder

@@ -116,6 +116,9 @@ class SiteTree:
         self.users: dict[int, int] = {0: 0}  # its innermost frame in the user's code
         self.places: dict[int, tuple[str, int, str]] = {0: ("", 0, "")}  # (path, line, function)
         self._codes: dict[int, CodeType] = {}  # keeps each code alive, so that its id stays its own
+        # A frame that several ask for during one call, and its site: let go before the call returns.
+        self.held: FrameType | None = None
+        self.held_at = 0
         self._stacks: dict[tuple[int, ...], int] = {}  # (code, f_lasti, …, site they are below) → site
         self._files: dict[str, tuple[int, str]] = {}
         self._file_numbers = count(1)
@@ -126,6 +129,8 @@ class SiteTree:
 
     def current(self, frame: FrameType | None) -> int:
         """The id of the stack that ends in `frame`."""
+        if frame is not None and frame is self.held:
+            return self.held_at
         stack: list[int] = []
         anchors = self.anchors
         node = self.root

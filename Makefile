@@ -20,10 +20,10 @@ fix:
 	$(PYTHON) -m ruff format .
 
 .PHONY: new-rule test-rule
-new-rule:  # CODE=GS317 NAME=what-it-catches
-	$(PYTHON) tools/new_rule.py $(CODE) $(NAME)
+new-rule:  # CODE=GS317 NAME=what-it-catches, and RANKS=1 for one that compares the processes of a run
+	$(PYTHON) tools/new_rule.py $(CODE) $(NAME) $(if $(RANKS),--ranks)
 test-rule:  # RULE=GS201
-	$(PYTHON) -m pytest -m "" tests/rules tests/fixes -k $(RULE)
+	$(PYTHON) -m pytest -m "" tests/rules tests/fixes tests/ranks -k $(RULE)
 
 .PHONY: docs outputs
 docs:  # the site, in site/; fails where a link leads nowhere

@@ -1,4 +1,4 @@
-"""Every parameter is frozen, so nothing is left for `backward()` (SCENARIOS 8)."""
+"""Every parameter is frozen, so nothing is left for `backward()`."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""`backward()` on what a `no_grad` block made: there is no graph to go back through (SCENARIOS 4)."""
+"""`backward()` on what a `no_grad` block made: there is no graph to go back through."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""`backward()` on a detached tensor: the graph belongs to the original (SCENARIOS 17)."""
+"""`backward()` on a detached tensor: the graph belongs to the original."""
 
 import torch
 

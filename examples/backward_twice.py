@@ -1,4 +1,4 @@
-"""A second `backward()` through the same graph: what it saved is gone (SCENARIOS 20)."""
+"""A second `backward()` through the same graph: what it saved is gone."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Parameters make a model's output require grad, though its input does not (SCENARIOS 7)."""
+"""Parameters make a model's output require grad, though its input does not."""
 
 import torch
 from torch import nn

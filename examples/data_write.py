@@ -1,4 +1,4 @@
-"""The same write through `.data`: torch says nothing, and the gradient is wrong (SCENARIOS 14)."""
+"""The same write through `.data`: torch says nothing, and the gradient is wrong."""
 
 import torch
 

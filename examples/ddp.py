@@ -1,4 +1,4 @@
-"""Two ranks, of which only the first clips its gradients: from then on they hold different models (SCENARIOS 30)."""
+"""Two ranks, of which only the first clips its gradients: from then on they hold different models."""
 
 import tempfile
 from pathlib import Path

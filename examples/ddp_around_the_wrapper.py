@@ -1,4 +1,4 @@
-"""`model.module(x)` goes around the wrapper: each rank keeps its own gradients, and nothing says so (SCENARIOS 30)."""
+"""`model.module(x)` goes around the wrapper: each rank keeps its own gradients, and nothing says so."""
 
 import tempfile
 from pathlib import Path

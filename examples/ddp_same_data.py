@@ -1,4 +1,4 @@
-"""Both ranks draw the same batches: two processes do the work of one (SCENARIOS 30)."""
+"""Both ranks draw the same batches: two processes do the work of one."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A part of the model that the loss does not depend on, and for whose gradient the ranks wait (SCENARIOS 30)."""
+"""A part of the model that the loss does not depend on, and for whose gradient the ranks wait."""
 
 import tempfile
 from pathlib import Path

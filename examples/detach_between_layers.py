@@ -1,4 +1,4 @@
-"""A `detach()` between two layers: the first one never learns (SCENARIOS 16).
+"""A `detach()` between two layers: the first one never learns.
 
 Ask: gradscope why layer1.weight
 """

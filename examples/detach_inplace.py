@@ -1,4 +1,4 @@
-"""`detach_()` cuts the tensor itself out of its graph (SCENARIOS 16)."""
+"""`detach_()` cuts the tensor itself out of its graph."""
 
 import torch
 from torch import nn

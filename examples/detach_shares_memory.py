@@ -1,4 +1,4 @@
-"""`detach()` copies nothing: a write to the one shows in the other (SCENARIOS 15)."""
+"""`detach()` copies nothing: a write to the one shows in the other."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The model is on one device, the data on another (SCENARIOS 21)."""
+"""The model is on one device, the data on another."""
 
 import torch
 from torch import nn

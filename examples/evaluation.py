@@ -1,4 +1,4 @@
-"""Evaluation as it should be: `eval()`, `no_grad()`, and top-k accuracy (SCENARIOS 24, 28)."""
+"""Evaluation as it should be: `eval()`, `no_grad()`, and top-k accuracy."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Evaluation while dropout drops and batch norm still learns from the test data (SCENARIOS 24)."""
+"""Evaluation while dropout drops and batch norm still learns from the test data."""
 
 import torch
 from torch import nn

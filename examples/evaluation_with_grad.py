@@ -1,4 +1,4 @@
-"""`eval()` does not stop autograd: evaluation keeps graphs that nobody needs (SCENARIOS 26)."""
+"""`eval()` does not stop autograd: evaluation keeps graphs that nobody needs."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A frozen trunk with a new last layer: only `fc` learns, and that is right (SCENARIOS 9)."""
+"""A frozen trunk with a new last layer: only `fc` learns, and that is right."""
 
 import torch
 from torch import nn

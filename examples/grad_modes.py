@@ -1,4 +1,4 @@
-"""The same sum under each grad mode: no graph inside, everything as before outside (SCENARIOS 3)."""
+"""The same sum under each grad mode: no graph inside, everything as before outside."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Which inputs get a gradient from `backward()`, and which don't (SCENARIOS 6).
+"""Which inputs get a gradient from `backward()`, and which don't.
 
 Ask: gradscope why z
 """

@@ -1,4 +1,4 @@
-"""A write through `detach()` to memory that backward needs: torch stops (SCENARIOS 13)."""
+"""A write through `detach()` to memory that backward needs: torch stops."""
 
 import torch
 

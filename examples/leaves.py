@@ -1,4 +1,4 @@
-"""What is a leaf: made by hand, or by an op that recorded no graph (SCENARIOS 19)."""
+"""What is a leaf: made by hand, or by an op that recorded no graph."""
 
 import torch
 

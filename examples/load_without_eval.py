@@ -1,4 +1,4 @@
-"""Weights are loaded and used for inference, but the model is still in train mode (SCENARIOS 25)."""
+"""Weights are loaded and used for inference, but the model is still in train mode."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Inputs that require grad: their gradient is computed in every step and never read (SCENARIOS 10)."""
+"""Inputs that require grad: their gradient is computed in every step and never read."""
 
 import torch
 from torch import nn

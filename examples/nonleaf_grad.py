@@ -1,4 +1,4 @@
-"""`.grad` is filled for leaves only (SCENARIOS 18)."""
+"""`.grad` is filled for leaves only."""
 
 import warnings
 

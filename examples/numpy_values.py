@@ -1,4 +1,4 @@
-"""`numpy()` refuses a tensor that requires grad; `detach()` first says what is meant (SCENARIOS 22)."""
+"""`numpy()` refuses a tensor that requires grad; `detach()` first says what is meant."""
 
 import torch
 

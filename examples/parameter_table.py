@@ -1,4 +1,4 @@
-"""Which parameters are trained, which got gradients, and how large they are (SCENARIOS 32)."""
+"""Which parameters are trained, which got gradients, and how large they are."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Ops that move, join, split and select: each keeps the gradient's path, indices have none (SCENARIOS 27)."""
+"""Ops that move, join, split and select: each keeps the gradient's path, indices have none."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The same two passes with `retain_graph=True`: their gradients add up (SCENARIOS 20)."""
+"""The same two passes with `retain_graph=True`: their gradients add up."""
 
 import torch
 

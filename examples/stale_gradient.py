@@ -1,4 +1,4 @@
-"""One step without `zero_grad()`: the second gradient is exactly twice the first (SCENARIOS 11)."""
+"""One step without `zero_grad()`: the second gradient is exactly twice the first."""
 
 import copy
 

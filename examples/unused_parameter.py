@@ -1,4 +1,4 @@
-"""A layer that trains in name only: no loss ever reaches it (SCENARIOS 31)."""
+"""A layer that trains in name only: no loss ever reaches it."""
 
 import torch
 from torch import nn

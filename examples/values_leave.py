@@ -1,4 +1,4 @@
-"""`item()` and `tolist()` take numbers out of the graph, which is what logging needs (SCENARIOS 23)."""
+"""`item()` and `tolist()` take numbers out of the graph, which is what logging needs."""
 
 import torch
 from torch import nn

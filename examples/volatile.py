@@ -1,4 +1,4 @@
-"""`volatile=True` has done nothing since torch 0.4: the graph is kept (SCENARIOS 5)."""
+"""`volatile=True` has done nothing since torch 0.4: the graph is kept."""
 
 import torch
 from torch.autograd import Variable

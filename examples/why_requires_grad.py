@@ -1,4 +1,4 @@
-"""A result requires grad because of one of its inputs (SCENARIOS 1, 2).
+"""A result requires grad because of one of its inputs.
 
 Ask: gradscope why w
 """

@@ -1,4 +1,4 @@
-"""`model.zero_grad()` covers that model alone: what else is stepped goes stale (SCENARIOS 12)."""
+"""`model.zero_grad()` covers that model alone: what else is stepped goes stale."""
 
 import torch
 from torch import nn

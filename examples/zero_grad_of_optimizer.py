@@ -1,4 +1,4 @@
-"""`optimizer.zero_grad()` covers every parameter that its `step()` uses (SCENARIOS 12)."""
+"""`optimizer.zero_grad()` covers every parameter that its `step()` uses."""
 
 import torch
 from torch import nn

@@ -265,6 +265,13 @@ class Op(NamedTuple):
         return f"<op {self.index}: {self.name} at {place_of(self.site.user.path, self.site.user.line)}>"
 
 
+GRADIENTS_OFF = (
+    "no_grad",
+    "inference_mode",
+    "set_grad_enabled",
+)  # kinds of `Region` in which no graph is recorded
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """A stretch under a grad mode: "no_grad", "enable_grad", "inference_mode",

@@ -175,15 +175,7 @@ def test_a_wrong_example_has_a_fixed_twin(name: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out, "it shows what is different"
 
 
-def test_every_scenario_has_an_example() -> None:
-    shown = set()
-    for path in EXAMPLES:
-        (numbers,) = re.findall(r"\(SCENARIOS ([\d, ]+)\)", path.read_text(encoding="utf-8"))
-        shown |= {int(number) for number in numbers.split(", ")}
-    assert shown == {*range(1, 29), 31, 32}
-
-
-# -- what the graph shows, by scenario ---------------------------------------------
+# -- what the graph shows ----------------------------------------------------------
 
 
 def test_1_2_requires_grad_spreads(watched: Any) -> None:

@@ -110,6 +110,35 @@ def test_no_function_of_a_rule_stands_anywhere_else_too() -> None:
     assert not [names for names in twice if any(name.startswith("rules") for name in names)]
 
 
+def test_no_set_of_operators_stands_twice() -> None:
+    """What two rules ask alike of an operator's name stands in analysis/ops.py."""
+    package = Path(gradscope.rules.__file__).parents[1]
+    places: dict[frozenset[str], list[str]] = {}
+    for part in ("analysis", "fixes", "rules", "answers", "crashes"):
+        for file in (package / part).rglob("*.py"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Set, ast.Tuple)):
+                    names = [n.value for n in node.value.elts if isinstance(n, ast.Constant)]
+                    if len(names) > 1 and len(names) == len(node.value.elts) and type(names[0]) is str:
+                        places.setdefault(frozenset(names), []).append(
+                            f"{file.relative_to(package)}: {ast.unparse(node.targets[0])}"
+                        )
+    assert not [names for names in places.values() if len(names) > 1]
+
+
+def test_a_rule_needs_torch_in_its_examples_alone() -> None:
+    for file in Path(gradscope.rules.__file__).parent.rglob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        examples = [
+            n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith(("bad", "good"))
+        ]
+        within = {node for example in examples for node in ast.walk(example)}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in within:
+                modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+                assert not [name for name in modules if name.partition(".")[0] == "torch"], file
+
+
 def test_every_rule_loads_without_torch(tmp_path: Path) -> None:
     code = (
         "import importlib\nfrom gradscope.rules import all_rules\n"

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import (
     ALIASES,
+    ATTENTION,
     CASTS,
     EXPONENTIALS,
     LOGARITHMS,
@@ -78,7 +79,6 @@ class Run:
 RESHAPES = {"view", "reshape", "view_as", "reshape_as"}  # whose sizes the program gives
 VIEWS = RESHAPES | {"flatten", "unflatten", "ravel", "squeeze", "unsqueeze"}
 PRODUCTS = {"matmul", "bmm", "mm", "__matmul__"}
-ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 POINTWISE = (
     SUMS
     | SCALES

@@ -1,7 +1,7 @@
 """What the names, comments and lines of a program say that its author meant.
 
 This is the only place where they count, and they prove nothing: a finding that stands without them may get milder by
-them, and says so in `seen`. Nothing is found because of a name, and nothing is left out because of one.
+them, and says so in `seen`. Nothing is found because of a name, and nothing but a note is left out because of one.
 """
 
 from __future__ import annotations
@@ -72,6 +72,11 @@ def says_dropped(trace: Trace, site: Site) -> str:
     if isinstance(target, ast.Name) and target.id.startswith("_"):
         return f"its result is called `{target.id}`: a name for what is not used"
     return ""
+
+
+def says_unused(argument: str) -> bool:
+    """Of an argument of a function that nothing reads: that this is meant, by Python's convention."""
+    return argument.startswith("_")
 
 
 def says_unfreeze(trace: Trace) -> str:

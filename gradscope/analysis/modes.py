@@ -10,10 +10,8 @@ from gradscope.analysis.calls import Call, Calls
 from gradscope.analysis.loop import in_order, parameters_of, timeline
 from gradscope.analysis.reach import Key
 from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
-from gradscope.model import Graph, Region, Site, Value
+from gradscope.model import GRADIENTS_OFF, Graph, Region, Site, Value
 from gradscope.store import Trace
-
-_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 @dataclass
@@ -280,7 +278,7 @@ def region_of(trace: Trace, graph: Graph, value: Value) -> Region | None:
     """The mode under which a value was computed."""
     number = graph.ops[value.op].region if value.op is not None else None
     region = trace.regions.get(number) if number is not None else None
-    return region if region is not None and region.kind in _MODES else None
+    return region if region is not None and region.kind in GRADIENTS_OFF else None
 
 
 def outlived(trace: Trace, region: Region, later: Site) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gradscope.analysis.memo import once
 from gradscope.events import ModuleCall
-from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Span, Value, place_of
+from gradscope.model import GradscopeError, Graph, Module, Op, Parameter, Site, Span, Value, place_of
 from gradscope.source import SourceFile, method_name
 from gradscope.store import Trace
 
@@ -85,6 +85,12 @@ def buffer_name(trace: Trace, module: int, name: str) -> str:
     """The same for a buffer that a module holds by this name."""
     path = trace.modules[module].path
     return _as_needed(trace, module, f"{path}.{name}" if path else name)
+
+
+def shown_path(trace: Trace, module: Module) -> set[str]:
+    """The names that a module goes by: its path, also below the variable that holds its root."""
+    root = trace.modules.get(module.root)
+    return {module.path, f"{root.name}.{module.path}" if root is not None and root.name else ""} - {""}
 
 
 def full_name(trace: Trace, parameter: Parameter) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, LOGARITHMS, QUOTIENTS
+from gradscope.analysis.ops import CASTS, LOGARITHMS, MASKING, QUOTIENTS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import parameter_subjects
@@ -143,7 +143,6 @@ def late_mask(trace: Trace, event: NonFinite, origin: Site | None) -> LateMask |
     return None
 
 
-MASKING = {"masked_fill", "masked_fill_"}
 SHAPES = {"view", "reshape", "unsqueeze", "squeeze", "transpose", "permute"}
 
 

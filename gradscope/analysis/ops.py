@@ -12,6 +12,7 @@ SUBTRACTIONS = {"sub", "sub_", "__sub__", "__isub__", "rsub", "__rsub__", "subtr
 SUMS = ADDITIONS | SUBTRACTIONS
 MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
+POWERS = {"pow", "__pow__", "square"}
 SCALES = MULTIPLICATIONS | DIVISIONS
 PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
@@ -36,6 +37,10 @@ SATURATING = PROBABILITIES | {
     "hardsigmoid",
     "softsign",
 }  # flat where it is large
+SOFTMAXES = {"softmax", "log_softmax"}
+SIGMOIDS = {"sigmoid", "sigmoid_", "expit"}
+RELUS = {"relu", "relu_", "relu6"}
+ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 CUTTING_OFF = {
     "relu", "relu_", "relu6", "threshold", "hardtanh", "clamp", "clamp_", "clamp_min", "clamp_max", "clip", "clip_",
 }  # flat beyond a bound  # fmt: skip
@@ -45,6 +50,8 @@ CUTTING_OFF = {
 COMPARING_LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}  # of two values of one form
 POINTWISE_LOSSES = COMPARING_LOSSES | {"soft_margin_loss", "poisson_nll_loss"}
 LOG_LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss", "kl_div"}  # that take logarithms of probabilities
+CLASS_LOSSES = {"cross_entropy", "nll_loss", "nll_loss_nd"}  # that take a label for each sample
+BINARY_LOSSES = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 LOSSES = (
     POINTWISE_LOSSES
     | LOG_LOSSES
@@ -91,11 +98,13 @@ WITH_TWIN = {
     "nan_to_num", "renorm", "transpose", "swapaxes", "t", "dropout", "leaky_relu", "elu", "silu", "mish", "selu",
     "celu", "relu6", "hardtanh", "hardswish",
 }  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
+MASKING = {"masked_fill", "masked_fill_"}
 BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
 
 # -- random numbers and new tensors
 
 FILLED = {"zeros", "ones", "full", "new_zeros", "new_ones", "new_full"}
+ZEROS = {"zeros", "zeros_like", "new_zeros"}
 LIKE = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
 SHAPED_AS = {"view_as", "reshape_as", "expand_as", "type_as"}
 DRAWS = {

@@ -30,7 +30,7 @@ KEPT = 4_000_000  # nodes in answers that are remembered
 
 
 @dataclass
-class Flow:
+class Upstream:
     """Everything some values were computed from. `feeds`: value → (value, op that made it
     of the first, None where one tensor entered another graph)."""
 
@@ -201,9 +201,9 @@ class Paths:
             maker = self.maker((maker.graph, maker.inputs[0]))
         return maker
 
-    def flow(self, roots: Iterable[Key]) -> Flow:
+    def flow(self, roots: Iterable[Key]) -> Upstream:
         """Everything that `roots` were computed from, nearest first."""
-        flow = Flow(dict.fromkeys(roots))
+        flow = Upstream(dict.fromkeys(roots))
         todo = deque(flow.order)
         while todo:
             key = todo.popleft()
@@ -281,9 +281,25 @@ class Paths:
         return found
 
     @cached_property
-    def used(self) -> Flow:
+    def used(self) -> Upstream:
         """Everything that any backward pass of the run depends on."""
         return self.flow(self.roots)
+
+    def becomes_number(self, key: Key, through: Collection[str], last: Collection[str], far: int) -> bool:
+        """Whether a value goes into a single number of a loss by ops of these names alone, at most `far` of them, and
+        then one of `last`."""
+        todo, seen = [(key, 0)], {key}
+        while todo:
+            current, steps = todo.pop()
+            for reader, op in self.used.feeds.get(current, ()):
+                if op is None or steps > far:
+                    continue
+                if op.name in last and not self.value(reader).shape:
+                    return True
+                if op.name in through and reader not in seen:
+                    seen.add(reader)
+                    todo.append((reader, steps + 1))
+        return False
 
     @cached_property
     def _used_calls(self) -> dict[str, list[tuple[int, Key, Op]]]:

@@ -12,6 +12,7 @@ from gradscope.analysis.ops import (
     JOINING,
     MULTIPLICATIONS,
     PASSING,
+    POWERS,
     SCALES,
     SUBTRACTIONS,
     SUMS,
@@ -26,7 +27,6 @@ RISING = {
     "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
 }  # fmt: skip
 NEGATIONS = {"neg", "__neg__"}
-SQUARES = {"pow", "__pow__", "square"}
 MOST = 2000  # values of a loss that are looked at for divergences
 DEEP = 30  # ops that are followed from a loss
 
@@ -106,7 +106,7 @@ def divergences(known: Paths, event: Backward) -> list[Divergence]:
             form = "a normal distribution from the standard one"
             exponentials[known.made(tracked[0])] = Divergence(op, sign, turned, form)
         elif op is not None and (
-            op.name in SQUARES
+            op.name in POWERS
             or (op.name in MULTIPLICATIONS and len(op.inputs) == 2 and len(set(op.inputs)) == 1)
         ):
             squares.add(sign)

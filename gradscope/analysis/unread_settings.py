@@ -7,6 +7,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import has_run, site_of
 from gradscope.events import ModuleCall
@@ -64,7 +65,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
             own = _own(function, name) if owner is not None else ()
             read = _reads(function, name, _to_itself(function, name) if own else ())
             overwritten = _overwritten(function, name) if read else None
-            if name.startswith("_") or (read and overwritten is None):
+            if says_unused(name) or (read and overwritten is None):
                 continue
             calls = _calls(trace, key)
             given = next(((p, c) for p, c in calls if _hands_over(c, name, place, bool(own))), None)

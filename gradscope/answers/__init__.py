@@ -18,6 +18,7 @@ from gradscope.analysis.names import full_name, names_of, parameter_name, short_
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.answers._answer import Answer, Step
+from gradscope.answers._module import explain_buffer, explain_module
 from gradscope.answers._parameter import explain_parameter
 from gradscope.answers._value import explain_number, explain_value
 from gradscope.collector import paused
@@ -54,6 +55,9 @@ def why(trace: Trace, name: str) -> Answer:
         parameters = _within(trace, name) or _of_self(trace, name) or _on_their_own(trace, name)
         if parameters:
             return _first_without(flow, parameters)
+        answer = explain_buffer(trace, name) or explain_module(flow, _dotted(name))
+        if answer is not None:
+            return answer
         parameters = (
             _parameters(trace, name, exact=False) or _of_an_object(trace, name) or _handed_over(trace, name)
         )

@@ -21,7 +21,7 @@ from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.events import ErrorRaised
 from gradscope.fixes.own_copy import OwnCopy, own_copy
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Edit, Graph, Module, Op, Site, Value
+from gradscope.model import GRADIENTS_OFF, Edit, Graph, Module, Op, Site, Value
 from gradscope.source import method_name, names_in
 from gradscope.store import Trace
 
@@ -50,7 +50,6 @@ _VIEWS = set(
     " t transpose unbind unflatten unfold unsqueeze view view_as".split()
 )
 _STORING = {"append", "add", "insert", "setdefault", "extend", "register_buffer"}
-_OFF = ("no_grad", "inference_mode", "set_grad_enabled")
 MAX_SHOWN = 3
 MAX_TEXT = 80  # characters of a new statement that a sentence can take
 
@@ -387,7 +386,7 @@ def _is_view(graph: Graph, index: int) -> bool:
 def _gradients_are_off(trace: Trace, op: Op) -> bool:
     number = op.region
     while number is not None and (region := trace.regions.get(number)) is not None:
-        if region.kind in _OFF:
+        if region.kind in GRADIENTS_OFF:
             return True
         number = region.parent
     return False

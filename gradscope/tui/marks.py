@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.text import Text
 
 from gradscope.analysis.words import counted
-from gradscope.model import SEVERITIES, Finding, Location, Region
+from gradscope.model import GRADIENTS_OFF, SEVERITIES, Finding, Location, Region
 from gradscope.store import LineWork
 
 _FINDING = {"error": ("✗", "bold red"), "warning": ("▲", "bold yellow"), "note": ("•", "bold cyan")}
@@ -18,7 +18,6 @@ _MEANS = {
     "note": "note: may be meant",
 }
 LEGEND = tuple((*sign, _MEANS[severity]) for severity, sign in _FINDING.items())  # of the pages
-_QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 WIDTH = 9
 
 
@@ -38,7 +37,7 @@ class Line:
     @property
     def quiet(self) -> bool:
         """Whether a region switches gradients off here."""
-        return any(region.kind in _QUIET for region in self.regions)
+        return any(region.kind in GRADIENTS_OFF for region in self.regions)
 
     def gutter(self) -> Text:
         """`✗ 128✂✎│`: finding, nodes built, cut, in-place write, region."""

@@ -21,8 +21,10 @@ from gradscope.rules import all_rules
 
 
 def by_what_is_meant(program: Program) -> bool:
-    """Whether its rule asks what the program says it means."""
-    return program.rule.code in ("GS309", "GS314")
+    """Whether its rule asks what the program says it means, and this program is one that shows it."""
+    module = program.rule.module.replace(".", "/")
+    text = (Path(gradscope.__file__).parents[1] / f"{module}.py").read_text(encoding="utf-8")
+    return "gradscope.analysis.intent" in text
 
 
 @pytest.mark.drawn(0.01)
@@ -37,7 +39,9 @@ def test_other_names_hide_nothing(bad: Program, tmp_path: Path) -> None:
 @pytest.mark.drawn(0.01)
 @pytest.mark.parametrize("good", parameters("good", always=by_what_is_meant))
 def test_other_names_make_nothing_wrong(good: Program, tmp_path: Path) -> None:
-    assert set(told(_renamed(good, tmp_path)).values()) <= {"note"}
+    own = told(good)
+    loud = {place for place, severity in told(_renamed(good, tmp_path)).items() if severity != "note"}
+    assert loud <= set(own), "what a name makes milder is told still"
 
 
 def told(program: Callable[[], object]) -> dict[object, str]:

@@ -459,3 +459,21 @@ def test_of_several_by_one_name_it_says_which_one_it_is() -> None:
         model = nn.Linear(2, 1)
         model(torch.ones(1, 2)).sum().backward()
     assert "go by this name" not in str(why(scope.trace, "model.weight"))
+
+
+def test_what_a_report_names_beside_parameters_has_an_answer_too() -> None:
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            opt.zero_grad()
+            net(torch.randn(8, 4)).sum().backward()
+            opt.step()
+            with torch.no_grad():
+                net(torch.randn(8, 4)).argmax(dim=1)
+    (finding,) = (f for f in scope.findings if f.code == "GS401")
+    told = " ".join(finding.seen)
+    for name, means in (("1.running_mean", "is a buffer"), ("2", "the result of `dropout`")):
+        assert f"`{name}`" in told
+        assert means in why(scope.trace, name).headline
+    assert why(scope.trace, "net.2").steps[-1].site.line == why(scope.trace, "2").steps[-1].site.line

@@ -46,8 +46,3 @@ def test_example(name: str, fixed: bool, tmp_path: Path) -> None:
         for role, code in MARK.findall(line)
     }
     assert found == marked and bool(marked) != fixed, report["findings"]
-
-
-def test_scenario_30_is_shown() -> None:
-    assert len(EXAMPLES) == 4
-    assert all("SCENARIOS 30" in path.read_text(encoding="utf-8") for path in EXAMPLES)

@@ -60,7 +60,7 @@ def about(program: Path) -> str:
     """The first sentence of its docstring."""
     text = program.read_text(encoding="utf-8")
     said = re.match(r'(?:#[^\n]*\n|\s)*"""(.+?)(?:"""|\n\n)', text, re.S)
-    sentence = re.sub(r" \(SCENARIOS \d+\)", "", " ".join(said[1].split())) if said else ""
+    sentence = " ".join(said[1].split()) if said else ""
     return sentence.rstrip(".") or program.stem.replace("_", " ")
 
 

@@ -39,11 +39,11 @@ class Signals:
 
     def __init__(self) -> None:
         # -- the loop
-        self.before_pass: Signal[...] = Signal()  # (roots, inputs, …) of a backward pass
-        self.after_pass: Signal[...] = Signal()
-        self.before_expected_pass: Signal[...] = (
-            Signal()
-        )  # of a pass that is only counted: what none can do without
+        # of a backward pass: roots, the engine's other arguments, site, whether it fills `.grad`, frame
+        self.before_pass: Signal[Any, Any, int, bool, Any] = Signal()
+        self.after_pass: Signal[int, BaseException | None] = Signal()  # site, why it failed
+        # the same as `before_pass`, of a pass that is only counted: what none can do without
+        self.before_expected_pass: Signal[Any, Any, int, bool, Any] = Signal()
         self.before_call: Signal[Any, ModuleRecord, int] = (
             Signal()
         )  # of an outermost module: module, record, site
@@ -67,9 +67,8 @@ class Signals:
         )  # an op read what an earlier segment made
         self.module_input: Signal[list[Any], ModuleRecord, int] = Signal()
         self.array_wrapped: Signal[Any, Any] = Signal()  # what `from_numpy` gave, its caller's frame
-        self.function_applied: Signal[...] = (
-            Signal()
-        )  # class, arguments, result, frame of an autograd.Function
+        # of an autograd.Function: class, arguments, result, frame
+        self.function_applied: Signal[Any, Any, Any, Any] = Signal()
         self.before_reduced: Signal[str, list[Any], Any] = (
             Signal()
         )  # a call between ranks that writes unseen by autograd's version check: name, tensors, frame

@@ -13,14 +13,13 @@ from gradscope.analysis.names import relative
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line, plain
-from gradscope.model import SEVERITIES
+from gradscope.model import GRADIENTS_OFF, SEVERITIES
 from gradscope.render import _style as style
 from gradscope.source import lines_of
 from gradscope.store import LineWork, Pages
 
 MOST = 20_000  # lines of a page; of more only those near what happened
 NEAR = 6  # lines around those
-_QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 _COLOURS = ((Comment, "c"), (String, "s"), (Number, "n"), (Keyword, "k"), (Operator.Word, "k"),
             (Name.Function, "f"), (Name.Class, "f"), (Name.Decorator, "f"))  # fmt: skip
 
@@ -89,7 +88,7 @@ class _Marked:
             own = all(
                 frame.kind != "torch" for frame in region.site.stack
             )  # not what `nn.init` does for itself
-            if own and site.path == path and region.kind in _QUIET:
+            if own and site.path == path and region.kind in GRADIENTS_OFF:
                 self._quiet.update(range(site.line, max(region.end_line or 0, site.end_line) + 1))
 
     def lines(self, whole: bool) -> Iterator[Line]:

@@ -26,7 +26,7 @@ from dataclasses import replace
 from gradscope.analysis.calls import Call, Calls, calls, is_part_of
 from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.loop import in_order
-from gradscope.analysis.names import short_path
+from gradscope.analysis.names import buffer_name, short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
@@ -353,12 +353,14 @@ def measured(trace: Trace, call: ModuleCall) -> Iterator[str]:
     """What the call moved or dropped: running statistics, a part of its input."""
     for row in call.stats:
         module = trace.modules.get(row["module"])
-        path = module.path if module is not None and module.path else "batch norm"
-        yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
+        moved = buffer_name(trace, row["module"], row["name"]) if module is not None else row["name"]
+        yield f"`{moved}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
     for event in trace.of(Dropout):
         number = event.module
         if number in call.train_layers and event.zeroed is not None:
             module = trace.modules.get(number)
-            path = module.path if module is not None and module.path else "dropout"
-            yield f"`{path}` set {event.zeroed:.0%} of its input to zero"
+            layer = (
+                f"`{module.cls}` `{module.path}`" if module is not None and module.path else "dropout layer"
+            )
+            yield f"the {layer} set {event.zeroed:.0%} of its input to zero"
             return

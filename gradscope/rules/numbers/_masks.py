@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.ops import ORDERINGS, PASSING, SCALES
+from gradscope.analysis.ops import MASKING, ORDERINGS, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import quoted
 from gradscope.fixes.source import Edits, Source
@@ -17,7 +17,6 @@ MASKED = {  # → the name of the mask's argument, its place in a function, and 
     "masked_fill": ("mask", 1, 0),
     "masked_fill_": ("mask", -1, 0),
 }
-FILLS = {"masked_fill", "masked_fill_"}
 COMPARISONS = ORDERINGS | {
     "eq", "ne", "__eq__", "__ne__", "__and__",
     "__or__", "__invert__", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
@@ -35,7 +34,7 @@ CHANCES = {
     "dropout",
 }
 WHOLE = {"bool", "uint8", "int8", "int16", "int32", "int64"}
-AFTER = PASSING | SCALES | {"dropout", "exp", "neg", "where", *FILLS}
+AFTER = PASSING | SCALES | {"dropout", "exp", "neg", "where", *MASKING}
 
 
 def turned(trace: Trace, function: str, site: Site) -> tuple[str, Edits]:
@@ -77,7 +76,7 @@ def masked_again(known: Paths, key: Key, mask: Key) -> bool:
     graph, todo, seen = known.graph(key[0]), [key[1]], {key[1]}
     for value in todo:  # grows while it is walked
         for op in graph.consumers.get(value, ()):
-            if op.name in FILLS or op.name == "where":
+            if op.name in MASKING or op.name == "where":
                 return True
             if op.name in SCALES and len(op.inputs) == 2:
                 other = (op.graph, next((i for i in op.inputs if i != value), value))

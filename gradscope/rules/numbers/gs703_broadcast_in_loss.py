@@ -107,7 +107,7 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     wide = [_expanded(known, (graph.id, i)) for i in op.inputs[:2]]
     if op.name in POINTWISE_LOSSES:
         return not all(wide)
-    if any(wide) or not _reduced(known, (graph.id, op.outputs[0])):
+    if any(wide) or not known.becomes_number((graph.id, op.outputs[0]), POINTWISE, REDUCTIONS, NEAR):
         return False
     a, b = (graph.values[i] for i in op.inputs[:2])
     if any(value.kind in ("parameter", "buffer") for value in (a, b)):
@@ -185,22 +185,6 @@ def _adds_dimension(graph: Graph, op: Op) -> bool:
     built = [graph.nodes[i].name for i in op.nodes]
     before, after = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
     return "UnsqueezeBackward0" in built or len(after) > len(before)
-
-
-def _reduced(known: Paths, key: Key) -> bool:
-    """Whether only simple arithmetic stands between a value and its mean or sum over everything."""
-    todo, seen = [(key, 0)], {key}
-    while todo:
-        current, far = todo.pop()
-        for reader, op in known.used.feeds.get(current, ()):
-            if op is None or far > NEAR:
-                continue
-            if op.name in REDUCTIONS and not known.value(reader).shape:
-                return True
-            if op.name in POINTWISE and reader not in seen:
-                seen.add(reader)
-                todo.append((reader, far + 1))
-    return False
 
 
 def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:

@@ -18,7 +18,7 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SCALES, SUMS
+from gradscope.analysis.ops import BINARY_LOSSES, COMPARING_LOSSES, PASSING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import located, numbers
 from gradscope.events import Targets
@@ -28,7 +28,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_values, losses, makers, measured_targets
 from gradscope.store import Trace
 
-BINARY = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 SMOOTHED = 0.5  # what noise on the labels 0 and 1 may add, on purpose
 SHARE = 0.05  # of the targets, at least
 RANGES = {  # of what an activation gives; None: without end
@@ -81,7 +80,7 @@ def _no_probability(
 ) -> Iterator[Finding]:
     """Targets of a binary cross entropy outside of 0 to 1."""
     told: set[tuple[str, int]] = set()
-    for _, op in losses(known, BINARY):
+    for _, op in losses(known, BINARY_LOSSES):
         event = measured.get((op.site.user.span(), op.name))
         outside = _outside(event, 0, 1) if event is not None else 0.0
         if event is None or outside == 0 or op.site.user.location() in told:

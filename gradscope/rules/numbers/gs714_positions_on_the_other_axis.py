@@ -16,8 +16,8 @@ Silent on: positions along the axis that is attended along, masks, attention bet
 from collections.abc import Iterator
 from typing import Literal
 
-from gradscope.analysis.axes import ATTENTION, Axes, Axis, Run, axes, size_of
-from gradscope.analysis.ops import ADDITIONS
+from gradscope.analysis.axes import Axes, Axis, Run, axes, size_of
+from gradscope.analysis.ops import ADDITIONS, ATTENTION
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, source
 from gradscope.model import Finding, Op, Site

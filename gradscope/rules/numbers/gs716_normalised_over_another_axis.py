@@ -27,6 +27,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     PRODUCTS_OF_MATRICES,
     SCALES,
+    SOFTMAXES,
 )
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
@@ -37,7 +38,6 @@ from gradscope.rules.numbers._losses import losses, makers
 from gradscope.store import Trace
 
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
-SOFTMAX = {"softmax", "log_softmax"}
 BY_HAND = MULTIPLICATIONS | {"gather", "kl_div"}
 ADDING = (
     MEANS
@@ -81,7 +81,7 @@ def good() -> None:
 
 @rule("GS716", name="normalised-over-another-axis", severity="warning")
 def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(SOFTMAX):
+    if trace.op_names.isdisjoint(SOFTMAXES):
         return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Axis, Axis, int]] = {}
@@ -99,7 +99,7 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
             told.setdefault(maker.site.user.location(), (maker, loss, over, classes, dim))
     for key, labels, loss in _by_hand(known):
         made, own = makers(known, key), found.of(key)
-        if len(made) != 1 or made[0][1].name not in SOFTMAX or made[0][1].site.user.location() in told:
+        if len(made) != 1 or made[0][1].name not in SOFTMAXES or made[0][1].site.user.location() in told:
             continue
         result, maker = made[0]
         chosen, over = _chosen(known, found, own, labels, loss), _over(found, result, maker)
@@ -114,7 +114,7 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, known, maker, loss, over, classes, dim, lost.get(place))
     samples = {
         op.site.user.location(): (key, op)
-        for key, op in known.used_calls(SOFTMAX)
+        for key, op in known.used_calls(SOFTMAXES)
         if op.site.user.location() not in told
     }
     for key, op in samples.values():
@@ -224,7 +224,7 @@ def _uses(known: Paths, found: Axes, key: Key, over: Axis) -> list[Op] | None:
                 continue
             seen.add(given)
             uses.append(op)
-            if op.name in SOFTMAX or op.name == "logsumexp" or op.name in PRODUCTS_OF_MATRICES:
+            if op.name in SOFTMAXES or op.name == "logsumexp" or op.name in PRODUCTS_OF_MATRICES:
                 return None
             own = found.of(given)
             if any(size_of(axis) == size_of(over) for axis in own):

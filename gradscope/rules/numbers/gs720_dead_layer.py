@@ -14,7 +14,7 @@ Silent on: single units that are off, layers that come back, losses of zero.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import LAYERS, PASSING
+from gradscope.analysis.ops import LAYERS, PASSING, RELUS
 from gradscope.analysis.since import since_step
 from gradscope.analysis.words import (
     located,
@@ -31,7 +31,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._zeros import Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
-RELUS = {"relu", "relu_", "relu6"}
 KEEPING = PASSING | {
     "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d",
     "adaptive_avg_pool2d", "adaptive_max_pool2d", "dropout", "dropout1d", "dropout2d", "dropout3d", "mean", "amax",

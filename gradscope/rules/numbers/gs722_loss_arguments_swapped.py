@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.fixes.source import Edits, Source
@@ -21,8 +22,6 @@ from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
-
-LOSSES = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 
 
 def bad() -> None:
@@ -60,7 +59,7 @@ def loss_arguments_swapped(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for number in known.graph_ids:
         for op in known.graph(number).ops:
-            if op.name not in LOSSES or len(op.inputs) < 2 or not op.outputs:
+            if op.name not in BINARY_LOSSES or len(op.inputs) < 2 or not op.outputs:
                 continue
             given, target = (known.made((number, i)) for i in op.inputs[:2])
             if (number, op.outputs[0]) not in known.used.order or op.site.user.location() in told:

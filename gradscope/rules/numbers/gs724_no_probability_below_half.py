@@ -13,6 +13,7 @@ are shifted or weighed before the sigmoid.
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
+from gradscope.analysis.ops import RELUS, SIGMOIDS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.events import Targets
@@ -23,8 +24,6 @@ from gradscope.rules.numbers._losses import losses, makers, measured_targets
 from gradscope.store import Trace
 
 SHARE = 0.05  # of the targets, at least
-SIGMOIDS = {"sigmoid", "sigmoid_", "expit"}
-RELUS = {"relu", "relu_", "relu6"}
 NEVER_BELOW_ZERO = RELUS | SIGMOIDS | {"softplus", "abs", "square", "softmax"}
 HALF = 0.5
 

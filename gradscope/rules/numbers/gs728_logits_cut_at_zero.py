@@ -13,6 +13,7 @@ parameter gets a gradient from; smooth activations such as softplus.
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
+from gradscope.analysis.ops import RELUS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, parameter_subjects, plural, source
 from gradscope.events import Backward
@@ -22,7 +23,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event, losses, makers, shape_of
 from gradscope.store import Trace
 
-RELUS = {"relu", "relu_", "relu6"}
 CLASSES = 3  # between two of them a ReLU leaves the difference
 
 

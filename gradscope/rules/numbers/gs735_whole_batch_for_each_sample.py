@@ -109,7 +109,7 @@ def _total(known: Paths, op: Op) -> _Total | None:
         else:  # one number for each sample on both sides, and not the total without this one
             fits = many.requires_grad and many.shape == before.shape and len(many.shape) == 1
             fits = fits and summed not in known.flow([(graph.id, beside)]).order
-        if fits and _reduced(known, (graph.id, op.outputs[0])):
+        if fits and known.becomes_number((graph.id, op.outputs[0]), _ALONG, _ALONG, _FAR):
             return _Total(op, made, summed, (graph.id, beside))
     return None
 
@@ -156,22 +156,6 @@ def _one_by_one(known: Paths, key: Key, last: Op) -> tuple[Op, Key] | None:
 def _unbinds(known: Paths, key: Key) -> Op | None:
     _, op = known.sources(key)
     return op if op is not None and op.name in ("unbind", "__iter__") else None
-
-
-def _reduced(known: Paths, key: Key) -> bool:
-    """Whether nothing but sums, factors and means stand between a value and a single number."""
-    todo, seen = [(key, 0)], {key}
-    while todo:
-        current, far = todo.pop()
-        for reader, op in known.used.feeds.get(current, ()):
-            if op is None or op.name not in _ALONG or far > _FAR:
-                continue
-            if not known.value(reader).shape:
-                return True
-            if reader not in seen:
-                seen.add(reader)
-                todo.append((reader, far + 1))
-    return False
 
 
 def _finding(trace: Trace, known: Paths, found: _Total) -> Finding:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Straddle, axes
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import CLASS_LOSSES, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
@@ -28,9 +29,7 @@ from gradscope.store import Trace
 KINDS = ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg_pool")
 FIRST = {f"{kind}{rank}d" for kind in KINDS for rank in (1, 2, 3)}  # layers whose features lie along axis 1
 LAST = {"linear", "layer_norm"}  # along the last one
-CLASSES = {"cross_entropy", "nll_loss", "nll_loss_nd"}
 LARGEST = {"argmax", "max", "topk"}
-NORMALISING = {"softmax", "log_softmax"}
 
 
 def bad() -> None:
@@ -189,11 +188,11 @@ def _looked_along(graph: Graph, value: int, axis: int) -> bool:
 
 def _features(op: Op, rank: int) -> int | None:
     """The axis that a call takes for features or classes."""
-    if op.name in FIRST or op.name in CLASSES:
+    if op.name in FIRST or op.name in CLASS_LOSSES:
         return 1
     if op.name in LAST:
         return rank - 1
-    if op.name in NORMALISING and len(op.extra.get("dims", [])) == 1:
+    if op.name in SOFTMAXES and len(op.extra.get("dims", [])) == 1:
         return int(op.extra["dims"][0]) % rank
     if op.name == "__getitem__" and op.extra.get("at") in (":i", ".i"):
         return rank - 1

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.ops import PASSING, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -28,7 +28,6 @@ from gradscope.rules.numbers._losses import losses, measured_targets, shape_of
 from gradscope.store import Trace
 
 CUTTING = {"__getitem__", "narrow", "index_select"}
-SOFTMAXES = {"softmax", "log_softmax"}
 MISSING = 0.05  # of a target's sum
 
 

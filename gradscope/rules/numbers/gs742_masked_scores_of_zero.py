@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, SCALES
+from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.events import ZeroScores
@@ -26,7 +26,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import makers, shape_of
-from gradscope.rules.numbers._masks import FILLS, is_mask, masked_again
+from gradscope.rules.numbers._masks import is_mask, masked_again
 from gradscope.store import Trace
 
 SOFTMAXES = {"softmax", "log_softmax", "cross_entropy"}
@@ -110,7 +110,7 @@ def _masked(known: Paths, key: Key) -> Masked | None:
             trained = [k for k in pair if known.value(k).requires_grad]
             masks = [k for k in pair if k not in trained]
             return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
-        if op.name in FILLS and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
+        if op.name in MASKING and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
             return Masked(op, (op.graph, op.inputs[1]), (op.graph, op.inputs[0]))
         if op.name not in CASTS and not (op.name in SCALES and len(op.inputs) == 1):
             return None
@@ -123,7 +123,7 @@ def _fills_with_zero(trace: Trace, op: Op) -> bool:
     if (
         not isinstance(node, ast.Call)
         or not isinstance(node.func, ast.Attribute)
-        or node.func.attr not in FILLS
+        or node.func.attr not in MASKING
     ):
         return False
     given = [word.value for word in node.keywords if word.arg == "value"] or node.args[-1:]
@@ -171,7 +171,7 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
     node = here.file.at(found.op.site.user)
     dtype = trace.graph(found.scores[0]).values[found.scores[1]].dtype
     number = "-1e4" if dtype == "float16" else "-1e9"
-    if found.op.name in FILLS and isinstance(node, ast.Call):
+    if found.op.name in MASKING and isinstance(node, ast.Call):
         given = [here.file.text(one) for one in node.args[: None if node.keywords else -1]]
         new = f"{here.file.text(node.func)}({', '.join([*given, number])})"
         edits = with_argument(trace, found.op.site.user, "value", number, position=len(node.args) - 1)

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS, RECURRENT
+from gradscope.analysis.ops import ADDITIONS, BINARY_LOSSES, RECURRENT
 from gradscope.analysis.words import code, holds, located, plural
 from gradscope.events import OwnAnswers
 from gradscope.fixes.source import Source
@@ -35,7 +35,6 @@ MASKED = {
     "masked_fill_",
     "where",
 }
-BINARY = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 NEARLY_ALL = 0.99  # answers that are right: a mask may hide each place from itself
 FORMS = ("view", "reshape", "flatten", "transpose", "permute", "contiguous")
 
@@ -86,7 +85,7 @@ def answer_in_the_input(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(OwnAnswers):
         place = event.site.user.location()
-        silent = event.beside or place in told or (event.name in BINARY and event.right < NEARLY_ALL)
+        silent = event.beside or place in told or (event.name in BINARY_LOSSES and event.right < NEARLY_ALL)
         way = None if silent else _way(trace, event)
         if way is not None:
             told.add(place)
@@ -158,7 +157,7 @@ def _finding(trace: Trace, event: OwnAnswers, way: Way) -> Finding:
     text = code(trace, place, f"`{event.name}`")
     words = f"`{_stem(target)}`" if target is not None else "the targets"
     given = _called(trace, lookup, place)
-    binary = event.name in BINARY
+    binary = event.name in BINARY_LOSSES
     fix, edits = _begun(trace, way) if binary else _next(trace, way, place, scores, target, words)
     return Finding(
         message=f"the targets of {text} are what the model is given: it learns to copy its input",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS, POWERS, SUBTRACTIONS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, holds, located
@@ -30,7 +30,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 REDUCES = MEANS | {"sum"}
-POWERS = {"pow", "__pow__", "square"}
 WEIGHING = (
     POWERS | NEGATIONS | SUBTRACTIONS | MULTIPLICATIONS | {"exp", "mean", "sum"}
 )  # from a loss to its weight

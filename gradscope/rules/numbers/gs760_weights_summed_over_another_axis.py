@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import CASTS, LAYERS, LOGARITHMS, PASSING, SCALES, SUMS
+from gradscope.analysis.ops import CASTS, CLASS_LOSSES, LAYERS, LOGARITHMS, PASSING, SCALES, SOFTMAXES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import Sum, trail
 from gradscope.analysis.words import code, located
@@ -25,8 +25,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses
 from gradscope.store import Trace
 
-SOFTMAX = {"softmax", "log_softmax"}
-PICKING = {"cross_entropy", "nll_loss", "nll_loss_nd"}  # that take a label for each sample
 PROJECTING = LAYERS | {"matmul", "bmm"}
 MATRICES = {"matmul", "__matmul__", "bmm"}
 MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
@@ -67,12 +65,12 @@ def good() -> None:
 
 @rule("GS760", name="weights-summed-over-another-axis", severity="warning")
 def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(SOFTMAX):
+    if trace.op_names.isdisjoint(SOFTMAXES):
         return
     known, found = paths(trace), axes(trace)
     samples = _samples(known, found)
     told: set[tuple[str, int]] = set()
-    for key, op in known.used_calls(SOFTMAX):
+    for key, op in known.used_calls(SOFTMAXES):
         place = op.site.user.location()
         own = found.of(key)
         dims = op.extra.get("dims", [])
@@ -97,7 +95,7 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
                 shown = samples[own[over]]
                 treats = (
                     "has a label for each place"
-                    if shown.name in PICKING
+                    if shown.name in CLASS_LOSSES
                     else f"treats the places of axis {over} apart"
                 )
                 why = f"`{shown.name}` ({_where(trace, shown)}) {treats}: they are samples"
@@ -120,7 +118,7 @@ def _samples(known: Paths, found: Axes) -> dict[Axis, Op]:
     shown: dict[Axis, Op] = {}
     for run in found.runs:
         shown.setdefault(run.apart, run.op)
-    for key, loss in losses(known, PICKING):
+    for key, loss in losses(known, CLASS_LOSSES):
         own = found.of(key)
         if len(own) > 1 and len(own[0]) == 1 and found.whole(own[0]):
             shown.setdefault(own[0], loss)
@@ -157,7 +155,7 @@ def _projected(known: Paths, key: Key) -> bool:
     """Whether a layer made these values, and no softmax: products of these are transitions."""
     for _ in range(DEEP):
         op = known.maker(key)
-        if op is None or not op.inputs or op.name in SOFTMAX:
+        if op is None or not op.inputs or op.name in SOFTMAXES:
             return False
         if op.name in PROJECTING:
             return True

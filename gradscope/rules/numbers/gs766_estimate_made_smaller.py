@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import Trained, trained_alone
-from gradscope.analysis.ops import COMPARING_LOSSES
+from gradscope.analysis.ops import COMPARING_LOSSES, POWERS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.schedules import goes_down
 from gradscope.analysis.senses import Part, site_in, sole_part
@@ -26,7 +26,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 3  # steps of each
-SQUARES = {"pow", "square", "__pow__"}
 
 
 def bad() -> None:
@@ -99,7 +98,7 @@ def _estimating(known: Paths, lines: list[Trained]) -> set[int]:
         if part is None or not _compares(part.op):
             continue
         graph = known.graph(part.op.graph)
-        op = graph.maker(part.op.inputs[0]) if part.op.name in SQUARES else part.op
+        op = graph.maker(part.op.inputs[0]) if part.op.name in POWERS else part.op
         if (
             op is None
             or len(op.inputs) < 2
@@ -113,7 +112,7 @@ def _estimating(known: Paths, lines: list[Trained]) -> set[int]:
 
 
 def _compares(op: Op) -> bool:
-    return op.name in COMPARING_LOSSES | SQUARES
+    return op.name in COMPARING_LOSSES | POWERS
 
 
 def _is_label(known: Paths, graph: int, value: int) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.ops import RECURRENT, RECURRENT_CELLS
+from gradscope.analysis.ops import RECURRENT, RECURRENT_CELLS, ZEROS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, parameter_names, plural
 from gradscope.fixes.source import Edits, Source
@@ -29,7 +29,6 @@ from gradscope.store import Trace
 
 CELLS = dict.fromkeys(RECURRENT_CELLS, 1) | {"lstm_cell": 2}  # tensors of their state
 LAYERS = dict.fromkeys(RECURRENT, 1) | {"lstm": 2}
-ZEROS = {"zeros", "zeros_like", "new_zeros"}
 FEW = 3  # calls
 
 

@@ -17,17 +17,16 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS
+from gradscope.analysis.ops import CASTS, MASKING, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import MaskWeight
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._masks import FILLS, is_mask, masked_again
+from gradscope.rules.numbers._masks import is_mask, masked_again
 from gradscope.store import Trace
 
-SOFTMAXES = {"softmax", "log_softmax"}
 SAME = CASTS | {
     "view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose", "permute", "contiguous", "clone",
 }  # fmt: skip
@@ -103,7 +102,7 @@ def _filled(known: Paths, key: Key) -> Filled | None:
         if op is None or not sources:
             return None
         given = [(op.graph, value) for value in op.inputs]
-        if op.name in FILLS and len(given) >= 2:
+        if op.name in MASKING and len(given) >= 2:
             return Filled(op, given[1], given[0], given[2] if len(given) > 2 else None)
         if op.name == "where" and 2 <= len(given) <= 3:
             trained = [one for one in given[1:] if known.value(one).requires_grad]
@@ -163,12 +162,12 @@ def _lower(trace: Trace, filled: Filled, *, whole: bool) -> tuple[str, Edits]:
     named = {word.arg: word.value for word in call.keywords}
     if method and isinstance(call.func, ast.Attribute):
         given.insert(0, call.func.value)
-    if filled.op.name in FILLS:
+    if filled.op.name in MASKING:
         order = ("input", "mask", "value")
     else:
         order = ("input", "condition", "other") if method else ("condition", "input", "other")
     arguments = dict(zip(order, given, strict=False)) | named
-    place = "value" if filled.op.name in FILLS else _other(trace, filled)
+    place = "value" if filled.op.name in MASKING else _other(trace, filled)
     node, scores = arguments.get(place), arguments.get("other" if place == "input" else "input")
     if node is None or any(isinstance(one, ast.Starred) for one in given):
         return "", ()

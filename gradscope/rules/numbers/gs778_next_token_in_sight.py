@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS, RECURRENT
+from gradscope.analysis.ops import ATTENTION, DIVISIONS, MULTIPLICATIONS, RECURRENT
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import NextAnswers
 from gradscope.fixes.calls import with_argument
@@ -28,7 +28,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._places import keeps_places
 from gradscope.store import Trace
 
-ATTENTION = {"multi_head_attention_forward", "scaled_dot_product_attention"}
 PRODUCTS = {"matmul", "bmm", "__matmul__", "einsum"}
 WEIGHTS = MULTIPLICATIONS | DIVISIONS | {"softmax", "dropout", "float", "to", "type_as", "contiguous"}
 DEEP = 8

@@ -16,7 +16,7 @@ import ast
 from collections import deque
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, MULTIPLICATIONS, SIGMOIDS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.events import ZeroOnes
@@ -26,7 +26,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._masks import CHANCES, masked_again
 from gradscope.store import Trace
 
-SIGMOIDS = {"sigmoid", "sigmoid_", "expit"}
 SAME = CASTS | {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous"}
 TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS
 SHARE = 0.05  # of the mask, that is 0

@@ -15,21 +15,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, FILLED, LIKE
+from gradscope.analysis.ops import ADDITIONS, CASTS, FILLED, LIKE, MASKING, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import WholeMask
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._masks import FILLS
 from gradscope.source import FUNCTIONS, names_in
 from gradscope.store import Trace
 
-SOFTMAXES = {"softmax", "log_softmax"}
 DIRECT = "scaled_dot_product_attention"
 BETWEEN = (
-    CASTS | ADDITIONS | FILLS | {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "clone"}
+    CASTS | ADDITIONS | MASKING | {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "clone"}
 )
 CONSTANTS = LIKE | FILLED
 ENOUGH = 3  # calls

@@ -20,10 +20,13 @@ from gradscope.analysis.wrappers import Round, rounds, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Split, Wrapped
 from gradscope.model import Finding, listed_ranks
 from gradscope.rules import rule_across
+from gradscope.source import FUNCTIONS, called_name, names_in
 from gradscope.store import Member, Run, Trace
 
 _ENOUGH = 3  # calls with the same inputs
 _SHOWN = 4  # groups of ranks, or ranks
+_RANK_CALLS = {"get_rank", "get_node_local_rank"}  # of torch.distributed
+_RANK_VARIABLES = ("RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # that launchers set
 
 
 def bad() -> None:
@@ -330,11 +333,22 @@ def _trains(trace: Trace, loader: Loader) -> bool:
 
 
 def _asks_for_rank(trace: Trace, dataset: str) -> bool:
-    """Whether the text of a class has to do with ranks."""
+    """Whether a class asks torch, or the launcher, for the rank; by itself or in a function that it calls."""
+    nodes = [node for path in trace.sources for node in trace.source_file(path).nodes]
+    asking = {node.name for node in nodes if isinstance(node, FUNCTIONS) and _reads_rank(node)}
     return any(
-        isinstance(node, ast.ClassDef) and node.name == dataset and "rank" in ast.unparse(node).lower()
-        for path in trace.sources
-        for node in trace.source_file(path).nodes
+        _reads_rank(node) or asking & names_in(node)
+        for node in nodes
+        if isinstance(node, ast.ClassDef) and node.name == dataset
+    )
+
+
+def _reads_rank(node: ast.AST) -> bool:
+    """`get_rank()`, or a variable of the environment that the launcher sets."""
+    return any(
+        (isinstance(part, ast.Call) and called_name(part) in _RANK_CALLS)
+        or (isinstance(part, ast.Constant) and part.value in _RANK_VARIABLES)
+        for part in ast.walk(node)
     )
 
 

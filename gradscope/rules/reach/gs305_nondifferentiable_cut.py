@@ -23,7 +23,7 @@ from typing import TypeGuard
 from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ZERO_GRADIENT
+from gradscope.analysis.ops import CLASS_LOSSES, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
@@ -54,7 +54,6 @@ BY_LABEL = (
     "scatter_",
     "index_select",
 )
-CLASSIFYING = ("cross_entropy", "nll_loss", "nll_loss_nd")
 
 
 def bad_argmax() -> None:  # fix: by hand
@@ -368,7 +367,7 @@ def _of_two_chances(trace: Trace, op: Op) -> int | None:
     todo, seen = list(op.outputs), set(op.outputs)
     while todo:
         for reader in graph.consumers.get(todo.pop(), ()):
-            if reader.name in CLASSIFYING or reader.name in BY_LABEL:
+            if reader.name in CLASS_LOSSES or reader.name in BY_LABEL:
                 return None
             new = [i for i in reader.outputs if i not in seen]
             seen.update(new)
@@ -411,7 +410,7 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
                 " it has a gradient"
             )
         ends = "cross entropy takes the scores themselves"
-        if trace.op_names.isdisjoint(CLASSIFYING):
+        if trace.op_names.isdisjoint(CLASS_LOSSES):
             ends = "a loss that is computed from the scores has a gradient"
         return f"put the loss on {given}, without {place}: {ends}"
     if name in ("round", "floor", "ceil", "trunc", "sign"):

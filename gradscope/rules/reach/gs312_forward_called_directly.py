@@ -77,6 +77,5 @@ def _finding(trace: Trace, event: DirectForward) -> Finding:
 
 
 def _unnormalised(trace: Trace, event: DirectForward) -> frozenset[Any]:
-    """The module's own parameters, where the hook that did not run makes its weight of them."""
-    makes = any("Norm" in name for name in event.hooks)
-    return parameter_subjects(p.id for p in trace.parameters if makes and p.module == event.module)
+    """The module's own parameters that got no gradient: the hook that did not run makes its weight of them."""
+    return parameter_subjects(p.id for p in trace.parameters if p.module == event.module and not p.passes)

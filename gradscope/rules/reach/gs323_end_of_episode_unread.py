@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.bootstraps import sums
+from gradscope.analysis.intent import says_unused
 from gradscope.analysis.loop import settled
 from gradscope.analysis.never_read import Unread, unread_at, unread_value
 from gradscope.analysis.ops import SCALES
@@ -124,8 +125,8 @@ def _handed(trace: Trace, target: _Target, flags: list[Flags]) -> tuple[Flags, U
     if function is None or function.decorator_list or {"locals", "vars"} & names_in(function):
         return None
     given = [a for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
-    unread = [a for a in given if a.arg not in names_in(function) and not a.arg.startswith("_")]
-    if len(unread) != 1:
+    unread = [a for a in given if a.arg not in names_in(function)]
+    if len(unread) != 1 or says_unused(unread[0].arg):
         return None
     found = []
     for event in flags:

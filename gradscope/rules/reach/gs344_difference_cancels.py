@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import ADDITIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
@@ -26,8 +26,7 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-DISTANCES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
-DIFFERENCES = SUBTRACTIONS | DISTANCES
+DIFFERENCES = SUBTRACTIONS | COMPARING_LOSSES
 DEEP = 20  # sums from a side back to what it counts as
 
 
@@ -169,7 +168,7 @@ def _without_graph(trace: Trace, one: Cancelling) -> tuple[str, Edits]:
     sides: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
         sides = [node.left, node.right]
-    elif isinstance(node, ast.Call) and one.op.name in DISTANCES:
+    elif isinstance(node, ast.Call) and one.op.name in COMPARING_LOSSES:
         sides = node.args[:2]
     if len(sides) != 2 or len(one.op.inputs) != 2 or not isinstance(node, ast.expr):
         return "`x - quantized.detach()`", ()

@@ -16,6 +16,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope.analysis.ops import ZEROS
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, optimizer_name, plural
 from gradscope.events import MomentumAnew
@@ -25,7 +26,6 @@ from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, SCOPES, called_name, stands_in
 from gradscope.store import Trace
 
-ZEROS = {"zeros_like", "zeros", "new_zeros"}
 NEAR = 1e-3
 
 

@@ -47,10 +47,10 @@ def bad() -> None:
     for _ in range(3):
         x, penalties = torch.randn(8, 4), torch.zeros(())
         for layer in layers:
-            x, penalty = layer(x)  # cause: GS776
+            x, penalty = layer(x)  # cause: GS345
         penalties = penalties + penalty
         opt.zero_grad()
-        (x.pow(2).mean() + 0.01 * penalties).backward()  # effect: GS776
+        (x.pow(2).mean() + 0.01 * penalties).backward()  # effect: GS345
         opt.step()
 
 
@@ -88,7 +88,7 @@ class Kept(NamedTuple):
     reads: list[ast.Name]
 
 
-@rule("GS776", name="last-turn-alone", severity="warning", over=("GS302",))
+@rule("GS345", name="last-turn-alone", severity="warning", over=("GS302",))
 def last_turn_alone(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()

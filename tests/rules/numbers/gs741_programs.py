@@ -1,4 +1,4 @@
-"""More programs of GS256: each bad one is reported at its marks, each good one by no rule."""
+"""More programs of GS741: each bad one is reported at its marks, each good one by no rule."""
 
 
 def bad_negatives_summed_before() -> None:
@@ -13,8 +13,8 @@ def bad_negatives_summed_before() -> None:
         v = center(word)
         positive = (v * context(near)).sum(dim=1)
         negative = torch.bmm(context(far), v.unsqueeze(2)).squeeze(2)
-        summed = negative.sum(dim=1)  # cause: GS256
-        both = nn.functional.logsigmoid(positive) + nn.functional.logsigmoid(-summed)  # effect: GS256
+        summed = negative.sum(dim=1)  # cause: GS741
+        both = nn.functional.logsigmoid(positive) + nn.functional.logsigmoid(-summed)  # effect: GS741
         loss = -both.mean()
         opt.zero_grad()
         loss.backward()
@@ -33,8 +33,8 @@ def bad_negatives_summed_in_view() -> None:
         def forward(self, word: torch.Tensor, near: torch.Tensor, far: torch.Tensor) -> torch.Tensor:
             v = self.v(word)
             score = torch.log(torch.sigmoid((self.u(near) * v).sum(-1, keepdim=True)))
-            wrong = torch.sum(torch.einsum("bkd,bd->bk", self.u(far), v), 1).view(-1, 1)  # cause: GS256
-            return -(score + torch.log(torch.sigmoid(-wrong))).mean()  # effect: GS256
+            wrong = torch.sum(torch.einsum("bkd,bd->bk", self.u(far), v), 1).view(-1, 1)  # cause: GS741
+            return -(score + torch.log(torch.sigmoid(-wrong))).mean()  # effect: GS741
 
     torch.manual_seed(0)
     model = SkipGram()
@@ -56,7 +56,7 @@ def bad_means_of_rewards_compared() -> None:
     chosen, rejected = torch.randn(64, 4) + 0.5, torch.randn(64, 4)
     for rows in torch.randperm(64).split(16):
         better, worse = reward(chosen[rows]).squeeze(1), reward(rejected[rows]).squeeze(1)
-        loss = -nn.functional.logsigmoid(better.mean() - worse.mean())  # cause: GS256  # effect: GS256
+        loss = -nn.functional.logsigmoid(better.mean() - worse.mean())  # cause: GS741  # effect: GS741
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -57,8 +57,8 @@ def bad() -> None:
     pairs = torch.stack([torch.randint(40, (64,)), torch.randint(30, (64,))], dim=1)
     for rows in torch.randperm(64).split(16):
         u, p, n = users(pairs[rows, 0]), items(pairs[rows, 1]), items(torch.randint(30, (16,)))
-        score = (u * (p - n)).sum()  # cause: GS256
-        loss = -nn.functional.logsigmoid(score)  # effect: GS256
+        score = (u * (p - n)).sum()  # cause: GS741
+        loss = -nn.functional.logsigmoid(score)  # effect: GS741
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -91,7 +91,7 @@ class _Early:
     beside: Op | None  # the other one's `logsigmoid`, of single scores; None where the sum is over the batch
 
 
-@rule("GS256", name="summed-before-the-logsigmoid", severity="warning")
+@rule("GS741", name="summed-before-the-logsigmoid", severity="warning")
 def summed_before_the_logsigmoid(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint(OF_ONE | {"sigmoid"}):
         return

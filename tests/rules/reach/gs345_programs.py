@@ -1,4 +1,4 @@
-"""More programs of GS776: each bad one is reported at its marks, each good one by no rule."""
+"""More programs of GS345: each bad one is reported at its marks, each good one by no rule."""
 
 
 def bad_no_sum_at_all() -> None:
@@ -24,10 +24,10 @@ def bad_no_sum_at_all() -> None:
     for _ in range(3):
         x, y = torch.randn(8, 4), torch.rand(8, 4)
         for layer in layers:
-            x, kl = layer(x)  # cause: GS776
+            x, kl = layer(x)  # cause: GS345
         loss = nn.functional.mse_loss(x, y) + 0.001 * kl
         opt.zero_grad()
-        loss.backward()  # effect: GS776
+        loss.backward()  # effect: GS345
         opt.step()
 
 
@@ -51,10 +51,10 @@ def bad_log_determinants() -> None:
     for _ in range(3):
         z = torch.randn(16, 4)
         for layer in flow:
-            z, log_det = layer(z)  # cause: GS776
+            z, log_det = layer(z)  # cause: GS345
         loss = (0.5 * z.pow(2).sum(1) - log_det).mean()
         opt.zero_grad()
-        loss.backward()  # effect: GS776
+        loss.backward()  # effect: GS345
         opt.step()
 
 

@@ -206,6 +206,7 @@ def complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
         code=rule.code,
         name=rule.name,
         severity=severity,
+        symptom=rule.symptom,
         why=finding.why or rule.why,
         fix=finding.fix or rule.fix,
         locations=finding.locations or tuple(_locations(finding, trace, cwd)),
@@ -371,11 +372,12 @@ def _ignored_in_file(finding: Finding, config: Config, cwd: Path) -> bool:
     return False
 
 
-def in_order(finding: Finding) -> tuple[int, str, int, str]:
-    """What findings are sorted by."""
+def in_order(finding: Finding) -> tuple[int, bool, str, int, str]:
+    """What findings are sorted by: what is measured before what is only the likeliest."""
     place = finding.locations[0] if finding.locations else None
     return (
         SEVERITIES.index(finding.severity),
+        finding.symptom,
         place.path if place else "",
         place.line if place else 0,
         finding.code,

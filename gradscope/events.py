@@ -150,7 +150,7 @@ class Backward(Rooted):
     stale = Field(_ids)  # parameters whose gradient a step had used and was added to
     unlooked = Field(_flag)  # the forward was not captured
     within = Field(_ids)  # values that its hooks began passes of their own with
-    weights = Field(_ids)  # values: leaves that it was given as the gradient to begin with
+    weights = Field(_ids)  # values: leaves, or its roots, that it was given as the gradient to begin with
     sense = Field(_one_unless_told)  # -1: it was given one negative number to begin with; 0: not known
     held_nodes = Field(_count)  # what a kept graph holds after its first pass
     held_bytes = Field(_count)

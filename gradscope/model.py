@@ -517,6 +517,7 @@ class Finding:
     count: int = 1
     at_least: bool = False  # of the count: only some of the passes were looked at (sampling)
     severity: str = ""  # lower than the rule's own, where this case is milder
+    symptom: bool = False  # its rule tells what the training came to, and guesses at the cause
     code: str = ""
     name: str = ""
     locations: tuple[Location, ...] = ()

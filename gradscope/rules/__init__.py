@@ -36,7 +36,8 @@ _MARKED = re.compile(r"\n@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(
 @dataclass(frozen=True)
 class Rule:
     """One rule with what its file says about it. `over` lists the codes that are folded
-    into this one where they have the same cause (docs/design.md: one cause, one finding)."""
+    into this one where they have the same cause (docs/design.md: one cause, one finding). `symptom`: it
+    tells what the training came to, and its cause is the likeliest one: others are told before it."""
 
     code: str
     name: str
@@ -46,6 +47,7 @@ class Rule:
     doc: str
     over: tuple[str, ...] = ()
     default: bool = True
+    symptom: bool = False
     across: Across | None = None  # of a rule that compares processes
 
     @property
@@ -82,7 +84,13 @@ class Rule:
 
 
 def rule(
-    code: str, *, name: str, severity: str, over: tuple[str, ...] = (), default: bool = True
+    code: str,
+    *,
+    name: str,
+    severity: str,
+    over: tuple[str, ...] = (),
+    default: bool = True,
+    symptom: bool = False,
 ) -> Callable[[Check], Check]:
     """Marks the check of rule `code` (see the package docstring)."""
     return _as_it_is

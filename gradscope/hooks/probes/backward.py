@@ -148,7 +148,7 @@ class Backward(Hook):
             "inputs": self._indices(inputs or (), site),
             "accumulate": bool(accumulate),
             "before": recorder.ledger.before_pass(t_outputs) if accumulate else [],
-            "weights": self._indices(_leaves(args[0]) if args and accumulate else (), site),
+            "weights": self._indices(_weights(args[0], t_outputs) if args and accumulate else (), site),
             "sense": _sense(args[0] if args and recorder.segment.looked else ()),
         }
 
@@ -246,9 +246,11 @@ class Backward(Hook):
         note_error(self.recorder, "backward", "backward", error, t_outputs, {}, frame, more)
 
 
-def _leaves(given: Any) -> list[Any]:
-    """Those that require a gradient themselves, of the gradients that a pass begins with."""
-    return [t for t in given or () if isinstance(t, torch.Tensor) and t.requires_grad and private.is_leaf(t)]
+def _weights(given: Any, roots: Any) -> list[Any]:
+    """Those of the gradients that a pass begins with which are leaves that require one themselves, or its roots."""
+    own = {id(root) for root in roots}
+    tensors = [t for t in given or () if isinstance(t, torch.Tensor) and t.requires_grad]
+    return [t for t in tensors if id(t) in own or private.is_leaf(t)]
 
 
 def _sense(given: Any) -> int:

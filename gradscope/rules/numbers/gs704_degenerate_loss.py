@@ -7,7 +7,8 @@ Fix: one output per class for `cross_entropy`; for a single output `binary_cross
 (yes or no) or `mse_loss` (a number); or take the softmax along the dimension of the classes.
 
 Silent on: attention over a single position, softmax over one class beside other ways to the loss.
-At warning: a softmax along the first axis, which had one place in every call, where another has several; a softmax of
+At warning: a softmax along the first axis, which had one place in every call, where another has several; along any axis
+of one place, where what it weighs is summed over several others; a softmax of
 the one score that `topk` or `max` has chosen among several, as a gate does with k=1.
 """
 
@@ -66,7 +67,7 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
     for _, op in known.used_calls({"cross_entropy", "softmax", "log_softmax"}):
         places.setdefault((op.site.user.location(), op.name), []).append(op)
     for calls in places.values():
-        along = _along_one(known, calls)
+        along = _along_one(known, calls) or _weighs_along_others(trace, known, calls)
         for op in calls:
             event = loss_event(known, op) if op.nodes and _over_one(known, op) else None
             if event is None:
@@ -144,6 +145,33 @@ def _along_one(known: Paths, calls: list[Op]) -> bool:
     return True
 
 
+def _weighs_along_others(trace: Trace, known: Paths, calls: list[Op]) -> bool:
+    """Whether each of these calls was given an axis that had one place, and what it weighs is summed over two others or
+    more: over a single one it is known which was meant."""
+    for call in calls:
+        axis = _given_axis(known, call)
+        if axis is None or known.graph(call.graph).values[call.inputs[0]].shape[axis] != 1:
+            return False
+        if len(_summed_over(trace, call) - {axis}) < 2:
+            return False
+    return True
+
+
+def _given_axis(known: Paths, op: Op) -> int | None:
+    """The axis that a softmax was given, counted from the front."""
+    shape = known.graph(op.graph).values[op.inputs[0]].shape if op.inputs else ()
+    given = op.extra.get("dims") or []
+    if op.name == "cross_entropy" or len(given) != 1 or not -len(shape) <= given[0] < len(shape):
+        return None
+    return int(given[0]) % len(shape)
+
+
+def _summed_over(trace: Trace, op: Op) -> set[int]:
+    """The axes that what a softmax weighs is summed over."""
+    found = trail(trace, (op.graph, op.outputs[0])).sums
+    return {axis for one in found if one.other is not None for axis in one.over}
+
+
 def _chosen(known: Paths, op: Op) -> Op | None:
     """The call that left one of several scores, the largest one, over which this softmax goes."""
     if op.name == "cross_entropy" or len(op.extra.get("dims") or []) != 1:
@@ -196,8 +224,14 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int],
             " `mse_loss`"
         )
     elif along:
-        over, places = "an axis of one place", "axis 0 has one place"
-        axes = [f"`dim={axis - len(shape)}` ({size} places)" for axis, size in enumerate(shape) if size > 1]
+        own = _given_axis(known, op) or 0
+        over, places = "an axis of one place", f"axis {own} has one place"
+        # The first axis is that of the samples, unless the softmax itself goes along it.
+        axes = [
+            f"`dim={axis - len(shape)}` ({n} places)"
+            for axis, n in enumerate(shape)
+            if n > 1 and (axis or not own)
+        ]
         fix = f"take {made} along the axis whose places share the weights: {' or '.join(axes)}"
     elif weighed is not None:
         axis, use = weighed

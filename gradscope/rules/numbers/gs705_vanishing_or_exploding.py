@@ -86,7 +86,7 @@ def good_deep() -> None:
         opt.step()
 
 
-@rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"))
+@rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"), symptom=True)
 def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
     scaled = {
         e.site.user.location() for e in trace.of(Scaler) if e.call == "backward" and e.scaled is not False

@@ -64,7 +64,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705"))
+@rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705"), symptom=True)
 def flat_activation(trace: Trace) -> Iterator[Finding]:
     known, thrown, scaled = paths(trace), thrown_away(trace), under_a_scaler(trace)
     lines = {event.site.user.location(): event for event in known.backwards}

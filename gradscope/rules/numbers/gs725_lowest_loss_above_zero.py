@@ -58,7 +58,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS725", name="lowest-loss-above-zero", severity="note")
+@rule("GS725", name="lowest-loss-above-zero", severity="note", symptom=True)
 def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     measured = measured_targets(trace)

@@ -1,12 +1,14 @@
-"""`backward(x)` is given the very tensor whose gradient it computes: each gradient is multiplied by that tensor.
+"""`backward(x)` is given the very tensor whose gradient it computes, or the loss: each gradient is multiplied by it.
 
 Why: the argument of `backward` is the gradient that comes from above, not what to differentiate by. Of several
 results it holds the weight of each. With the leaf itself there, each gradient is too large or too small by its own
-value, and has the wrong sign where that is below 0.
+value, and has the wrong sign where that is below 0. With the loss itself there, `loss.backward(loss)`, what is followed
+is the gradient of half its square: next to nothing once the loss is small.
 
-Fix: `y.sum().backward()`, or `y.backward(torch.ones_like(y))`. What to differentiate by is `inputs=`.
+Fix: `loss.backward()`; of several results `y.sum().backward()`, or `y.backward(torch.ones_like(y))`. What to
+differentiate by is `inputs=`.
 
-Silent on: weights of any other kind, `autograd.grad`, results of one number.
+Silent on: weights of any other kind, `autograd.grad`, leaves of one number.
 """
 
 import ast
@@ -55,6 +57,10 @@ def weighted_by_the_leaf(trace: Trace) -> Iterator[Finding]:
         place = event.site.user.location()
         if not event.weights or len(event.roots) != 1 or place in told:
             continue
+        if event.roots[0] in event.weights:
+            told.add(place)
+            yield _by_itself(trace, event)
+            continue
         graph = known.graph(event.graph)
         reached = known.reach([(event.graph, event.roots[0])]).leaves
         for value in event.weights:
@@ -84,6 +90,49 @@ def _finding(trace: Trace, event: Backward, value: int, shape: tuple[int, ...]) 
         " `.sum().backward()`",
         edits=edits,
     )
+
+
+def _by_itself(trace: Trace, event: Backward) -> Finding:
+    """`loss.backward(loss)`."""
+    site = event.site.user
+    root = trace.graph(event.graph).values[event.roots[0]]
+    name = names_of(trace).name(trace.graph(event.graph), event.roots[0])
+    loss = f"`{name}`" if name else "the loss"
+    losses = trace.numbers("loss", event.site.id)
+    factors = [
+        f"in pass {number:,} {abs(value):.4g} times" for number, value in (*losses[:1], *losses[1:][-1:])
+    ]
+    return Finding(
+        message=f"{code(trace, site, '`backward(…)`')} multiplies every gradient by {loss} itself",
+        cause=site,
+        cause_label=f"begins with {loss} in place of 1",
+        seen=(
+            f"what it was given as the gradient to begin with is {loss}, on which it was called",
+            *(
+                (f"so the gradients were {losses[0]:.4g} and at last {losses[-1]:.4g} times as large",)
+                if losses
+                else ()
+            ),
+        ),
+        why="the argument of `backward` is the gradient that comes from above: 1 for a loss. With the loss in its place"
+        " the pass follows half the square of the loss: its steps become shorter as it falls, and where it is below 0"
+        " they go up",
+        fix=f"leave the argument out in {located(trace, site)}"
+        if not root.shape
+        else f"give it ones in {located(trace, site)}, or differentiate the sum: `.sum().backward()`",
+        edits=_without_argument(trace, site) if not root.shape else _ones(trace, site)[1],
+        count=event.count,
+        subjects=parameter_subjects(event.filled),
+    )
+
+
+def _without_argument(trace: Trace, site: Site) -> Edits:
+    """`loss.backward()` for `loss.backward(loss)`."""
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if not isinstance(call, ast.Call) or len(call.args) + len(call.keywords) != 1:
+        return ()
+    return here.replace(call, f"{here.file.text(call.func)}()")
 
 
 def _ones(trace: Trace, site: Site) -> tuple[str, Edits]:

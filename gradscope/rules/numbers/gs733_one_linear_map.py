@@ -76,7 +76,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS733", name="one-linear-map", severity="note")
+@rule("GS733", name="one-linear-map", severity="note", symptom=True)
 def one_linear_map(trace: Trace) -> Iterator[Finding]:
     lines = {event.site.user.location(): event for event in trace.of(Backward)}
     if not any(_still(_losses(trace, event)) for event in lines.values()):

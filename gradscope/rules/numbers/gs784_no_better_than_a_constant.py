@@ -60,7 +60,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS784", name="no-better-than-a-constant", severity="note")
+@rule("GS784", name="no-better-than-a-constant", severity="note", symptom=True)
 def no_better_than_a_constant(trace: Trace) -> Iterator[Finding]:
     for found in no_better(trace):
         if found.falls:

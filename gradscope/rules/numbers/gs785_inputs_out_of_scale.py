@@ -64,7 +64,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS785", name="inputs-out-of-scale", severity="warning", over=("GS784", "GS720", "GS705"))
+@rule("GS785", name="inputs-out-of-scale", severity="warning", over=("GS784", "GS720", "GS705"), symptom=True)
 def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for found in no_better(trace):

@@ -11,7 +11,8 @@ The same of a cosine that is stepped on behind its end: it has no end, and bring
 A note where warm restarts come several times in each pass over a data loader, and it was gone through as many times as
 one period has turns: the period may have been counted in epochs. A note, too, where a cosine is on its second way up.
 Silent on: schedules that come down at the end of the run, as they are meant to; that were told where to end;
-that are stepped as often as their settings say; runs that an exception ended.
+that are stepped as often as their settings say; `ReduceLROnPlateau` once per turn of the only loop; runs
+that an exception ended.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         optimizer = trace.optimizers.get(event.optimizer)
         if maker is None or optimizer is None or not optimizer.steps or not settled(trace):
             continue
-        wrong = _nothing(trace, event, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
+        wrong = _nothing(trace, event, maker, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
         wrong = wrong or _risen(trace, event, maker)
         wrong = wrong or _seldom(trace, event, optimizer.steps) or _restarts(trace, event, maker)
         if wrong is not None:
@@ -109,8 +110,10 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _nothing(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
+def _nothing(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wrong | None:
     """The rate is below a thousandth of the highest for more than half of the turns."""
+    if made.cls == "ReduceLROnPlateau" and not event.passes and not _within_another_loop(trace, event):
+        return None  # it cuts where its number stands still, as it is to do
     if "total_iters" in event.settings or "total_steps" in event.settings:
         return None  # it was told where to end
     high, last = event.high, event.last
@@ -126,10 +129,8 @@ def _nothing(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
     label = f"made to fall with {_settings(event)}" if event.settings else "made here"
     fix, edits = _rhythm(trace, event, steps)
     if gamma == 0:
-        made = where(next(e for e in trace.of(SchedulerMade) if e.scheduler == event.scheduler).site)
-        fix = (
-            f"give {_name(trace, event)} ({made}) a `gamma` above 0: 1 leaves the rate as it is, 0 makes it 0"
-        )
+        holder = f"{_name(trace, event)} ({where(made.site)})"
+        fix = f"give {holder} a `gamma` above 0: 1 leaves the rate as it is, 0 makes it 0"
         edits = ()
     return _Wrong(
         f"{_name(trace, event)} brings the learning rate to next to nothing early in the run",
@@ -314,6 +315,10 @@ def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ..
         return f"call {called} once per epoch: behind the loop of line {line}", edits
     by_library = _by_a_library(trace, event, steps, "epoch")
     return by_library or f"call {called} once per epoch, or give it settings that count batches", ()
+
+
+def _within_another_loop(trace: Trace, event: Rates) -> bool:
+    return bool(behind_their_loop(trace, _together(trace, event))[0])
 
 
 def _together(trace: Trace, event: Rates) -> list[Site]:

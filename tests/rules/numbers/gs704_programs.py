@@ -254,3 +254,40 @@ def good_gate_of_two() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_weights_of_places_along_an_axis_of_one() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    features, scores, head = nn.Conv2d(3, 8, 1), nn.Conv2d(3, 4, 1), nn.Linear(8, 5)
+    opt = torch.optim.SGD(
+        [*features.parameters(), *scores.parameters(), *head.parameters()], lr=0.1, momentum=0.9
+    )
+    for _ in range(8):
+        x, y = torch.randn(16, 3, 5, 5), torch.randint(0, 5, (16,))
+        parts = features(x).view(16, 4, 2, 5, 5)
+        weights = scores(x).view(16, 4, 1, 5, 5).softmax(2)  # cause: GS704
+        pooled = (parts * weights).sum(dim=(3, 4)).flatten(1)
+        loss = nn.functional.cross_entropy(head(pooled), y)
+        opt.zero_grad()
+        loss.backward()  # effect: GS704
+        opt.step()
+
+
+def good_weights_of_parts_at_each_place() -> None:
+    import torch
+    from torch import nn
+
+    features, scores, head = nn.Conv2d(3, 8, 1), nn.Conv2d(3, 4, 1), nn.Linear(8, 5)
+    opt = torch.optim.SGD(
+        [*features.parameters(), *scores.parameters(), *head.parameters()], lr=0.1, momentum=0.9
+    )
+    for _ in range(8):
+        x, y = torch.randn(16, 3, 5, 5), torch.randint(0, 5, (16,))
+        parts = features(x).view(16, 4, 2, 5, 5)
+        pooled = (parts * scores(x).view(16, 4, 1, 5, 5).softmax(1)).sum(dim=(3, 4)).flatten(1)
+        loss = nn.functional.cross_entropy(head(pooled), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -54,3 +54,45 @@ def good_weights_that_are_learned() -> None:
         x.grad = None
     (scale * x.detach()).sum().backward()
     print(scale.grad.tolist())
+
+
+def bad_loss_as_its_own_gradient() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 3)
+        loss = nn.functional.mse_loss(net(x), x.sum(1, keepdim=True))
+        opt.zero_grad()
+        loss.backward(loss)  # cause: GS732
+        opt.step()
+
+
+def bad_results_as_their_own_gradients() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 3)
+        errors = (net(x) - x.sum(1, keepdim=True)).abs()
+        opt.zero_grad()
+        errors.backward(gradient=errors)  # cause: GS732
+        opt.step()
+
+
+def good_weighted_by_what_is_detached() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 3)
+        errors = (net(x) - x.sum(1, keepdim=True)).abs()
+        opt.zero_grad()
+        errors.backward(errors.detach() / errors.detach().sum())
+        opt.step()

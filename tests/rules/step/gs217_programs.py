@@ -318,3 +318,20 @@ def good_restarts_by_fractions_of_an_epoch() -> None:
     scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
     for number in range(6):
         epoch(number)
+
+
+def good_plateau_of_what_stands_still() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.zeros(3, requires_grad=True)
+    x = torch.rand(64, 3)
+    y = x.sum(1) + torch.randn(64)
+    opt = torch.optim.SGD([w], lr=0.5)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, factor=0.5, patience=2)
+    for _ in range(150):
+        loss = (x @ w - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        scheduler.step(loss.item())

@@ -114,7 +114,9 @@ class Scope:
         if self._session or self._outer or self._unwatched:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
         file = frame.f_code.co_filename
-        self._program = [cell_of(file) or file]
+        cell, main = cell_of(file), frame.f_globals.get("__name__") == "__main__"
+        # the command line of a program that watches itself: that of a notebook or a test runner is not its own
+        self._program = [cell or file, *(sys.argv[1:] if main and not cell else ())]
         if self._asked is not None:
             check_target(self._asked)
         try:

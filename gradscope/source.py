@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import io
+import keyword
+import token
+import tokenize
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -17,6 +20,7 @@ N = TypeVar("N", bound=ast.AST)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SCOPES = (*FUNCTIONS, ast.Lambda)
+_NOTHING = (tokenize.NL, tokenize.COMMENT)  # tokens within an expression that are no part of it
 PRIMARIES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # that bind closer than any operator
 Block = ast.For | ast.AsyncFor | ast.With | ast.AsyncWith
 
@@ -42,6 +46,11 @@ def method_name(node: ast.AST | None) -> str:
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
+def arguments(function: Function | ast.Lambda) -> list[ast.arg]:
+    """What a function is given by name or place."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
 def stands_in(statement: ast.stmt, site: Site) -> bool:
     """Whether the line of `site`, in the same file, is one of the statement's."""
     return statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
@@ -59,6 +68,14 @@ def lines_of(text: str, *, keep_ends: bool = False) -> list[str]:
     return lines if keep_ends else [line.rstrip("\r\n") for line in lines]
 
 
+def _ends_value(one: tokenize.TokenInfo) -> bool:
+    """Whether a parenthesis behind this token is one of a call, a class or a function."""
+    named = one.type == token.NAME and (
+        not keyword.iskeyword(one.string) or one.string in ("None", "True", "False")
+    )
+    return named or one.type in (token.NUMBER, token.STRING) or one.string in (")", "]", "}")
+
+
 class SourceFile:
     """Expressions of one source file by their exact span."""
 
@@ -67,7 +84,8 @@ class SourceFile:
         self.by_span: dict[Span, ast.AST] = {}
         self.parent: dict[int, ast.AST] = {}
         self.nodes: list[ast.AST] = []  # all of them; none where the text can't be parsed
-        self.imported: set[str] = set()
+        self._origins: dict[str, str] = {}  # of a name that an import gives: "F" → "torch.nn.functional"
+        self.imported = self._origins.keys()
         self._children: dict[int, list[ast.AST]] = {}
         self._blocks: dict[Span, Block] = {}
         self._of: dict[tuple[type[ast.AST], ...], list[tuple[str, ast.AST]]] = {}
@@ -82,8 +100,13 @@ class SourceFile:
             self.nodes += children
             for child in children:
                 self.parent[id(child)] = node
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self.imported |= {(a.asname or a.name).split(".")[0] for a in node.names}
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    first = alias.name.partition(".")[0]  # `import torch.nn` gives `torch`
+                    self._origins[alias.asname or first] = alias.name if alias.asname else first
+            elif isinstance(node, ast.ImportFrom):
+                origin = f"{'.' * node.level}{node.module or ''}"
+                self._origins |= {a.asname or a.name: f"{origin}.{a.name}" for a in node.names}
             if isinstance(node, (ast.expr, ast.AugAssign)) and (span := self._span(node)) is not None:
                 self.by_span[span] = node
             elif isinstance(node, Block) and (span := self._span(node)) is not None:
@@ -157,7 +180,11 @@ class SourceFile:
 
     def text(self, node: ast.expr | ast.stmt) -> str:
         """The source of a node, as it stands there."""
-        first, column, last, end = self.span(node)
+        return self.between(self.span(node))
+
+    def between(self, span: Span) -> str:
+        """The source of a span."""
+        first, column, last, end = span
         if first == last:
             return self.lines[first - 1][column - 1 : end - 1]
         middle = self.lines[first : last - 1]
@@ -171,6 +198,36 @@ class SourceFile:
         """Line, column, end line and end column (exclusive), from 1."""
         found = self._span(node)
         assert found is not None, "ast.parse gives every expression and statement its end"
+        return found
+
+    def whole(self, node: ast.expr | ast.stmt) -> Span:
+        """The span with all parentheses that stand around an expression, which are no part of its node; those of a
+        call are not its argument's."""
+        span = self.span(node)
+        while (outer := self._parentheses.get(span)) is not None:
+            span = outer
+        return span
+
+    @cached_property
+    def _parentheses(self) -> dict[Span, Span]:
+        """What stands in parentheses that only group → the same with these."""
+        found: dict[Span, Span] = {}
+        opened: list[tuple[int, bool]] = []  # the token, and whether it only groups
+        text = io.StringIO("\n".join(self.lines))
+        try:
+            tokens = [t for t in tokenize.generate_tokens(text.readline) if t.type not in _NOTHING]
+        except (tokenize.TokenError, SyntaxError):
+            return found
+        for place, one in enumerate(tokens):
+            if one.type == token.OP and one.string in "([{":
+                called = place > 0 and _ends_value(tokens[place - 1])
+                opened.append((place, one.string == "(" and not called))
+            elif one.type == token.OP and one.string in ")]}" and opened:
+                first, groups = opened.pop()
+                if groups and place > first + 1:
+                    (line, column), (last, end) = tokens[first + 1].start, tokens[place - 1].end
+                    (above, left), (below, right) = tokens[first].start, one.end
+                    found[line, column + 1, last, end + 1] = (above, left + 1, below, right + 1)
         return found
 
     def statement(self, site: Site) -> ast.stmt | None:
@@ -256,9 +313,17 @@ class SourceFile:
         return found
 
     def is_imported(self, node: ast.expr) -> bool:
+        return bool(self.imported_name(node))
+
+    def imported_name(self, node: ast.expr) -> str:
+        """What a name or attribute stands for: "torch.nn.functional.relu" of `F.relu`; "" where it begins with no
+        import."""
+        behind = ""
         while isinstance(node, ast.Attribute):
+            behind = f".{node.attr}{behind}"
             node = node.value
-        return isinstance(node, ast.Name) and node.id in self.imported
+        known = self._origins.get(node.id) if isinstance(node, ast.Name) else None
+        return f"{known}{behind}" if known is not None else ""
 
     def variable(self, site: Site) -> str | None:
         """The variable that a chain of calls beginning at `site` is assigned to:

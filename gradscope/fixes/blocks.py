@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import beside
-from gradscope.fixes.source import TRAINING, Edits, Source
+from gradscope.fixes.source import TRAINING, Binds, Edits, Source
 from gradscope.model import Edit, Optimizer, Parameter, Site
-from gradscope.source import LOOPS, PRIMARIES, called_name, names_in
+from gradscope.source import LOOPS, called_name, method_name, names_in
 from gradscope.store import Trace
 
 
@@ -30,6 +30,8 @@ def rest_without_grad(trace: Trace, site: Site, *, in_place_of_it: bool = False)
         return ()
     if not in_place_of_it:
         return here.together_under(block, "with torch.no_grad():")
+    if not here.alone(first):
+        return ()
     indented = here.together_under(block, "")
     return (*here.replace(first, "with torch.no_grad():"), *indented) if indented else ()
 
@@ -143,7 +145,7 @@ def only_trained(trace: Trace, made: Site | None, froze: Site | None, group: int
     method = given.func if isinstance(given, ast.Call) and not given.args else None
     if given is None or not isinstance(method, ast.Attribute) or method.attr != "parameters":
         return ()
-    return here.insert(given, "[p for p in ") + here.append(given, " if p.requires_grad]")
+    return here.around(given, "[p for p in ", " if p.requires_grad]", Binds.OR)
 
 
 def divided(trace: Trace, site: Site, by: str) -> tuple[str, Edits]:
@@ -153,17 +155,12 @@ def divided(trace: Trace, site: Site, by: str) -> tuple[str, Edits]:
     call = here.file.at(site)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return "", ()
-    value, outer = call.func.value, True
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "scale":
-        if len(value.args) == 1:
-            value, outer = value.args[0], False
-    text, whole = here.file.text(value), here.file.text(call)
-    if isinstance(value, PRIMARIES):
-        before, after = ("(", f"{by})") if outer else ("", by)
-    else:  # an outer sum has its own parentheses
-        before, after = "(", f"){by}"
-    shown = " ".join(whole.replace(text, f"{before}{text}{after}", 1).split())
-    return shown, (*(here.insert(value, before) if before else ()), *here.append(value, after))
+    value = call.func.value
+    if method_name(value) == "scale" and isinstance(value, ast.Call) and len(value.args) == 1:
+        edits = here.around(value.args[0], "", by, Binds.PRODUCT)
+    else:
+        edits = here.around(value, "(", f"{by})", Binds.PRODUCT)
+    return " ".join(here.text_after(call, edits).split()), edits
 
 
 def buffers_copied(trace: Trace, write: Site | None) -> tuple[str, Edits]:
@@ -195,8 +192,8 @@ def spectral_norm_renewed(trace: Trace, path: str) -> Edits:
     here = Source(trace, path)
     edits: list[Edit] = []
     for node in here.file.nodes:
-        if isinstance(node, ast.Attribute) and node.attr == "spectral_norm":
-            if ast.unparse(node.value).endswith("utils"):
+        if isinstance(node, ast.Attribute):
+            if here.file.imported_name(node) == "torch.nn.utils.spectral_norm":
                 edits += here.append(node.value, ".parametrizations")
         elif isinstance(node, ast.ImportFrom) and node.module == "torch.nn.utils":
             names = [alias.name for alias in node.names]
@@ -243,7 +240,7 @@ def written_in_place(trace: Trace, site: Site) -> tuple[str, Edits]:
     target, sign = statement.targets[0], {ast.Add: "+", ast.Sub: "-"}.get(type(value.op))
     if sign is None or not isinstance(target, ast.Name) or ast.unparse(value.left) != target.id:
         return "", ()
-    text = f"{target.id} {sign}= {here.file.text(value.right)}"
+    text = f"{target.id} {sign}= {here.part(value.right, Binds.TUPLE)}"
     around = (node for node in here.file.around(site) if isinstance(node, (ast.With, ast.AsyncWith)))
     off = any("no_grad" in ast.unparse(item.context_expr) for node in around for item in node.items)
     return " ".join(text.split()), here.replace(statement, text) if off else ()

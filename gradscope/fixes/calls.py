@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from gradscope.analysis.made import layer_made
 from gradscope.events import Scaler
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source, has_long_text, of_torch
 from gradscope.model import Edit, Op, Site
 from gradscope.source import LOOPS, PRIMARIES, names_in
 from gradscope.store import Trace
@@ -119,6 +119,8 @@ def behind_their_loop(trace: Trace, sites: list[Site], around: int = 2) -> tuple
 
 def out_of(here: Source, last: Sequence[ast.stmt], block: ast.stmt) -> Edits:
     """The last statements of a block's body behind the block: as far to the left as it stands."""
+    if any(has_long_text(s) for s in last):
+        return ()
     more = last[0].col_offset - block.col_offset
     return tuple(Edit(here.path, n, 1, n, 1 + more, "") for n in _lines(last))
 
@@ -135,7 +137,7 @@ def into_the_loop(trace: Trace, loop: ast.stmt, last: Site) -> Edits:
     if end not in after or not isinstance(loop, LOOPS) or loop.orelse:
         return ()
     moved = after[: after.index(end) + 1]
-    if not all(isinstance(s, ast.Expr) for s in moved):
+    if not all(isinstance(s, ast.Expr) and not has_long_text(s) for s in moved):
         return ()
     indent = here.file.lines[loop.body[0].lineno - 1][loop.col_offset : loop.body[0].col_offset]
     return tuple(Edit(here.path, n, 1, n, 1, indent) for n in _lines(moved))
@@ -207,7 +209,7 @@ def argument_as(trace: Trace, site: Site | None, name: str, position: int, form:
     if not given or any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
         return ()
     here = Source(trace, site.path)
-    return here.replace(given[0], form.format(here.file.operand(given[0])))
+    return here.replace(given[0], form.format(here.part(given[0])))
 
 
 def first_argument(trace: Trace, call: Site | None, reader: Site) -> str:
@@ -235,17 +237,21 @@ def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
         return made if node.args or node.keywords else ()
     if node.func.attr != name:
         return ()
-    of_torch = Source(trace, site.path).file.is_imported(node.func)
-    return with_argument(trace, site, "dim", str(dim), int(of_torch))
+    file = Source(trace, site.path).file
+    if not of_torch(trace, file, node.func):
+        return ()
+    return with_argument(trace, site, "dim", str(dim), int(file.is_imported(node.func)))
 
 
 def renamed(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
-    """`module.old(…)` or `old(…)` at `site` as a call of `new`; only of a function of torch's that
-    is named by its module, so that `new` is known there too."""
+    """`module.old(…)` or `x.old(…)` at `site` as a call of `new`; only of a function of torch's that
+    is named by its module, or of a method, so that `new` is known there too."""
     node = _call(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != old:
         return ()
     here = Source(trace, site.path)
+    if not of_torch(trace, here.file, node.func):
+        return ()
     _, _, line, end = here.file.span(node.func)
     return (Edit(site.path, line, end - len(old), line, end, new),)
 
@@ -323,7 +329,7 @@ def wrapped_value(trace: Trace, site: Site | None, target: str, wrapper: str) ->
     prefix = "" if "nn" in here.file.imported else "torch." if "torch" in here.file.imported else None
     if value is None or prefix is None or (wrapper == "nn.ModuleDict" and not _by_text(value)):
         return ()
-    return here.insert(value, f"{prefix}{wrapper}(") + here.append(value, ")")
+    return here.around(value, f"{prefix}{wrapper}(", ")")
 
 
 def _assigned(here: Source, site: Site, target: str) -> ast.expr | None:
@@ -355,18 +361,7 @@ def scaled_by(trace: Trace, site: Site | None, step: Site, scaler: str) -> Edits
     here, loss = Source(trace, site.path), node.func.value
     if not beside(trace, site, step) or here.file.is_imported(loss):
         return ()
-    text = here.file.text(loss)
-    while text.startswith("(") and _is_expression(text[1:-1]):
-        text = text[1:-1]
-    return here.replace(loss, f"{scaler}.scale({text})")
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
-        return False
-    return True
+    return here.replace(loss, f"{scaler}.scale({here.part(loss, Binds.WHOLE)})")
 
 
 def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: str) -> Edits:
@@ -394,7 +389,7 @@ def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
     ]
     if not name or len(made) != 1:
         return "", "", ()
-    return name, here.file.text(made[0]), here.insert(made[0], "list(") + here.append(made[0], ")")
+    return name, here.file.text(made[0]), here.around(made[0], "list(", ")")
 
 
 def in_place_of(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
@@ -439,8 +434,8 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
     call = here.file.at(reader) if beside(trace, site, reader) else None
     if node is None or not isinstance(node.func, ast.Attribute) or not isinstance(call, ast.Call):
         return ()
-    of_torch = here.file.is_imported(node.func)
-    value = node.func.value if not of_torch else node.args[0] if node.args else None
+    imported = here.file.is_imported(node.func)
+    value = node.func.value if not imported else node.args[0] if node.args else None
     name = here.file.variable(site)
     above = here.file.parent.get(id(node))
     if isinstance(above, ast.Assign) and name:
@@ -453,7 +448,8 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
         alone = len(reads) == 1 and any(reads[0] in ast.walk(given) for given in call.args)
     else:
         alone = node in call.args
-    return here.replace(node, here.file.text(value)) if alone and value is not None else ()
+    plain = alone and value is not None and not isinstance(value, ast.Starred)
+    return here.replace(node, here.file.text(value)) if plain and value is not None else ()
 
 
 def unwrapped(trace: Trace, site: Site) -> Edits:
@@ -461,11 +457,11 @@ def unwrapped(trace: Trace, site: Site) -> Edits:
     node, here = _call(trace, site), Source(trace, site.path)
     if node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
         return ()
-    of_torch = here.file.is_imported(node.func)
-    if len(node.args) != int(of_torch) or isinstance(here.file.parent.get(id(node)), ast.Expr):
+    imported = here.file.is_imported(node.func)
+    if len(node.args) != int(imported) or isinstance(here.file.parent.get(id(node)), ast.Expr):
         return ()
-    value = node.args[0] if of_torch else node.func.value
-    return here.replace(node, here.file.operand(value))
+    value = node.args[0] if imported else node.func.value
+    return here.replace(node, here.file.text(value)) if not isinstance(value, ast.Starred) else ()
 
 
 def without_last_layer(trace: Trace, op: Op) -> Edits:
@@ -493,8 +489,7 @@ def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
     if isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
     found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
-    plain = len(found) == 1 and isinstance(found[0], PRIMARIES)
-    return here.append(found[0], method) if plain else ()
+    return here.behind(found[0], method) if len(found) == 1 and isinstance(found[0], PRIMARIES) else ()
 
 
 def _is_torch(function: ast.Attribute) -> bool:
@@ -503,37 +498,36 @@ def _is_torch(function: ast.Attribute) -> bool:
 
 def kept_positive(trace: Trace, site: Site | None) -> Edits:
     """`x.clamp(min=1e-8)` for the argument of the logarithm at `site`, `x + 1e-8` for that of the root there."""
-    name, of_torch, given = _only_argument(trace, site)
+    name, given = _only_argument(trace, site)
     if site is None or given is None:
         return ()
     here = Source(trace, site.path)
-    text = here.file.text(given)
     if name in ("log", "log2", "log10"):
-        return here.replace(given, f"{here.file.operand(given)}.clamp(min=1e-8)")
+        return here.replace(given, f"{here.part(given)}.clamp(min=1e-8)")
     if name == "sqrt":
-        return here.replace(given, f"{text} + 1e-8" if of_torch else f"({text} + 1e-8)")
+        return here.replace(given, f"{here.part(given, Binds.SUM)} + 1e-8")
     return ()
 
 
 def kept_inside(trace: Trace, site: Site | None, low: str, high: str) -> Edits:
     """`x.clamp(low, high)` for the only argument of the call at `site`."""
-    _, _, given = _only_argument(trace, site)
+    _, given = _only_argument(trace, site)
     if site is None or given is None:
         return ()
     here = Source(trace, site.path)
-    return here.replace(given, f"{here.file.operand(given)}.clamp({low}, {high})")
+    return here.replace(given, f"{here.part(given)}.clamp({low}, {high})")
 
 
-def _only_argument(trace: Trace, site: Site | None) -> tuple[str, bool, ast.expr | None]:
-    """What is called at `site`, whether it is a function of torch (`torch.log(x)`) or a method (`x.log()`), and x; None
-    where it has more arguments."""
+def _only_argument(trace: Trace, site: Site | None) -> tuple[str, ast.expr | None]:
+    """What is called at `site`, a function of torch (`torch.log(x)`) or a method (`x.log()`), and x; None where it
+    has more arguments."""
     node = _call(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
-        return "", False, None
-    of_torch = Source(trace, site.path).file.is_imported(node.func)
-    given = node.args[0] if of_torch and len(node.args) == 1 else node.func.value
-    plain = bool(node.args) == of_torch and not isinstance(given, ast.Starred)
-    return node.func.attr, of_torch, given if plain else None
+        return "", None
+    imported = Source(trace, site.path).file.is_imported(node.func)
+    given = node.args[0] if imported and len(node.args) == 1 else node.func.value
+    plain = bool(node.args) == imported and not isinstance(given, ast.Starred)
+    return node.func.attr, given if plain else None
 
 
 def copied(trace: Trace, site: Site | None) -> Edits:
@@ -567,7 +561,8 @@ def factor_moved(trace: Trace, product: Site, weighed: Site, term: Site, added: 
         other = total.right if node is total.left else total.left
     if not isinstance(other, ast.expr) or "\n" in text:
         return text, ()
-    new = f"{here.file.operand(factor)} * {here.file.operand(other)}"
+    left = here.part(factor, Binds.PRODUCT)
+    new = f"{left} * {here.part(other, Binds.SIGN)}"
     return text, here.replace(other, new) + here.replace(node, here.file.text(kept))
 
 

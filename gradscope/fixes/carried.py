@@ -16,7 +16,7 @@ from gradscope.analysis.names import place, short_path
 from gradscope.analysis.words import dotted, listed, located, named, parameter_name, quoted
 from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, line_before
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Module, Parameter, Site, place_of
 from gradscope.source import names_in
 from gradscope.store import Trace
@@ -184,7 +184,7 @@ def in_each_step(
         name = parameter_name(trace, leaf.id) if leaf is not None else ""
         if name.isidentifier() and _in_scope(trace, made[0].site, [name]):
             how += f": add `or {name}.requires_grad` to it"
-            edits = here.append(condition.test, f" or {name}.requires_grad")
+            edits = here.around(condition.test, "", f" or {name}.requires_grad", Binds.OR)
     elif beside(trace, made[0].site, effect):
         how = ", inside the loop"
     else:

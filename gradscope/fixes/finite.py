@@ -290,7 +290,7 @@ def _quotient(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
             if other is not None:
                 return other
     whole, chooser = made.called(trace), left_out_by(trace, event)
-    divisor: Mapping[str, Any] = made.inputs[-1] if made.inputs else {}
+    divisor = _divisor(made)
     if chooser is not None and after and divisor.get("not_finite") and not divisor.get("zeros"):
         chosen = chooser.site.user
         return Repair(
@@ -338,6 +338,18 @@ def _quotient(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
     return Repair(
         f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant{after}"
     )
+
+
+def _divisor(made: Made) -> Mapping[str, Any]:
+    """What was measured of the divisor. A reciprocal keeps its result alone: where that is infinite, the divisor is
+    0, and its other numbers have the signs of the divisor's."""
+    data: Mapping[str, Any] = made.inputs[-1] if made.inputs else {}
+    if data.get("of") != "result":
+        return data
+    zeros = data.get("infinite", 0)
+    ends = [1 / data[end] for end in ("min", "max") if data.get(end)] + [0.0] * bool(zeros)
+    found = {"zeros": zeros, "not_finite": data.get("not_finite", 0) - zeros}
+    return found | ({"min": min(ends), "max": max(ends)} if ends else {})
 
 
 def _divided_by_one(trace: Trace, made: Made, chosen: Site) -> tuple[str, Edits]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from gradscope.analysis.text import own_nodes
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Site
 from gradscope.source import names_in
 from gradscope.store import Trace
@@ -44,7 +44,7 @@ def forward_again(trace: Trace, calls: Iterable[Site], update: Site, effect: Sit
         and isinstance(only, ast.Assign)
         and isinstance(only.targets[0], ast.Name)
     ):
-        value, taker = here.file.operand(only.value), here.file.parent.get(id(first))
+        value, taker = here.part(only.value, Binds.WHOLE), here.file.parent.get(id(first))
         if isinstance(taker, ast.Call) and first in taker.args and reader is not None and "\n" not in value:
             new = here.text_with(reader, first, value)
             return new, here.replace(first, value) if new else ()

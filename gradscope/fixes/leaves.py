@@ -8,7 +8,7 @@ from typing import TypeGuard
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.words import owner, source, where
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Binds, Source
 from gradscope.model import Edit, Graph, Op, Site
 from gradscope.source import called_name
 from gradscope.store import Trace
@@ -60,9 +60,7 @@ def asked_last(trace: Trace, made: Site, name: str) -> tuple[Edit, ...]:
     value, text = statement.value, here.file.text(statement.value)
     if not asks(text):
         return ()
-    if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
-        return here.append(value, ".detach().requires_grad_()")
-    return here.insert(value, "(") + here.append(value, ").detach().requires_grad_()")
+    return here.behind(value, ".detach().requires_grad_()")
 
 
 def inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple[Edit, ...]]:
@@ -77,10 +75,12 @@ def inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple
     wrapper = value.func.value
     if not isinstance(wrapper, ast.Call) or len(wrapper.args) != 1 or wrapper.keywords:
         return "", ()
+    if isinstance(wrapper.args[0], ast.Starred):
+        return "", ()
     if not ast.unparse(wrapper.func).endswith("Parameter") or ast.unparse(statement.targets[0]) != target:  # type: ignore[union-attr]
         return "", ()
-    inner, whole = here.file.text(wrapper.args[0]), here.file.text(value)
-    text = f"{here.file.text(wrapper.func)}({inner}{whole[len(here.file.text(wrapper)) :]})"
+    behind = here.file.between((*here.file.whole(wrapper)[2:], *here.file.span(value)[2:]))
+    text = f"{here.file.text(wrapper.func)}({here.part(wrapper.args[0])}{behind})"
     return text, here.replace(value, text)
 
 
@@ -148,7 +148,7 @@ def joined(trace: Trace, site: Site, graph: Graph, cut: Op, made: int) -> tuple[
         return "", ()
     if "torch" not in here.file.imported or len(elements) < 2:
         return "", ()
-    new = f"torch.{function}({here.file.text(given)})"
+    new = f"torch.{function}({here.part(given, Binds.WHOLE)})"
     return new, here.replace(node, new)
 
 
@@ -170,7 +170,7 @@ def made_in_init(trace: Trace, made: Site, shapes: set[tuple[int, ...]]) -> tupl
     last = begin.body[-1]
     first = here.after(last, f"{target} = {ast.unparse(call.func)}(torch.ones(()))")
     under = here.under(statement, "with torch.no_grad():")
-    value = here.replace(statement, f"{target}.copy_({here.file.text(call.args[0])})")
+    value = here.replace(statement, f"{target}.copy_({here.part(call.args[0], Binds.WHOLE)})")
     return target, first + under + value if first and under and not isinstance(last, ast.Return) else ()
 
 

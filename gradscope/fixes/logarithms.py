@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from gradscope.fixes.calls import renamed, unwrapped
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Site
 from gradscope.store import Trace
 
@@ -18,13 +18,10 @@ def with_softmax(trace: Trace, softmax: Site, log: Site) -> Edits:
     here = Source(trace, softmax.path)
     inner, outer = here.file.at(softmax), here.file.at(log) if log.path == softmax.path else None
     if isinstance(inner, ast.Call) and isinstance(outer, ast.Call) and inner in ast.walk(outer):
-        function = here.file.text(inner.func)
-        text = here.file.text(inner)
-        if inner not in (*outer.args, getattr(outer.func, "value", None)) or not function.endswith(
-            ".softmax"
-        ):
+        if inner not in (*outer.args, getattr(outer.func, "value", None)):
             return ()
-        return here.replace(outer, f"{function.removesuffix('softmax')}log_softmax{text[len(function) :]}")
+        edits = renamed(trace, softmax, "softmax", "log_softmax")
+        return here.replace(outer, here.text_after(inner, edits)) if edits else ()
     one, other = renamed(trace, softmax, "softmax", "log_softmax"), unwrapped(trace, log)
     return (*one, *other) if one and other else ()
 
@@ -47,8 +44,8 @@ def _in_one(here: Source, log: ast.AST | None) -> str:
         return ""
     if any(keyword.arg not in (None, "dim", "keepdim") for keyword in how):
         return ""
-    given = ", ".join(f"{f'{one.arg}=' if one.arg else ''}{here.file.text(one.value)}" for one in how)
-    return f"torch.logsumexp({here.file.text(exponent)}, {given})"
+    given = ", ".join(f"{f'{one.arg}=' if one.arg else ''}{here.part(one.value, Binds.WHOLE)}" for one in how)
+    return f"torch.logsumexp({here.part(exponent, Binds.WHOLE)}, {given})"
 
 
 def _taken_of(here: Source, node: ast.AST | None, name: str) -> tuple[ast.expr | None, list[ast.keyword]]:

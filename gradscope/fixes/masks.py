@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, quoted
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Site
-from gradscope.source import PRIMARIES
+from gradscope.source import FUNCTIONS, PRIMARIES, arguments
 from gradscope.store import Trace
 
 
@@ -90,20 +90,21 @@ def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool) -> Turn
     same = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name.id]
     given = [n for n in same if isinstance(n.ctx, ast.Store)]
     others = [n for n in same if isinstance(n.ctx, ast.Load) and n is not name and not _counts(here, n)]
-    if others or len(given) > 1:
+    taker = scope if isinstance(scope, FUNCTIONS) else None  # what the mask is an argument of
+    taker = taker if taker is not None and any(one.arg == name.id for one in arguments(taker)) else None
+    if others or len(given) + (taker is not None) > 1:
         return _turned(here, site, text, mask, boolean)
     if given:
         assigned = here.file.parent.get(id(given[0]))
         if isinstance(assigned, ast.Assign) and assigned.targets == given:
             return _turned(here, site, text, assigned.value, boolean)
         return _turned(here, site, text, mask, boolean)
-    if len(same) > 1:  # an argument, that is counted too
+    if len(same) > 1:  # an argument, that is counted too: turned round before all that reads it
         new = f"{name.id} = ~{name.id}" if boolean and mask is name else f"{name.id} = 1 - {name.id}"
-        first = min(same, key=lambda n: (n.lineno, n.col_offset))
-        statement = here.file.statement_of(first)
-        if boolean and mask is not name:
+        if (boolean and mask is not name) or taker is None:
             return Turned(text, site, new, ())
-        return Turned(text, site, new, here.before(statement, new))
+        first = next((s for s in taker.body if any(node in same for node in ast.walk(s))), None)
+        return Turned(text, site, new, here.before(first, new))
     return _turned(here, site, text, mask, boolean)
 
 
@@ -113,7 +114,7 @@ def _turned(here: Source, site: Site, text: str, mask: ast.expr, boolean: bool) 
         inner = called
     new = ""
     if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and type(inner.ops[0]) in OPPOSITES:
-        sides = here.file.text(inner.left), here.file.text(inner.comparators[0])
+        sides = [here.part(side, Binds.BIT_OR) for side in (inner.left, inner.comparators[0])]
         new = f"{sides[0]} {OPPOSITES[type(inner.ops[0])]} {sides[1]}"
     elif isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.Invert):
         new = here.file.text(inner.operand)
@@ -125,7 +126,7 @@ def _turned(here: Source, site: Site, text: str, mask: ast.expr, boolean: bool) 
         new = here.file.text(inner.right)
     else:
         inner = mask
-        new = f"~{here.file.operand(mask)}" if boolean else f"(1 - {here.file.operand(mask)})"
+        new = f"~{here.part(mask, Binds.SIGN)}" if boolean else f"(1 - {here.part(mask, Binds.PRODUCT)})"
     place = site_of(here.path, site.function, inner)
     return Turned(text, place, new, here.replace(inner, new) if "\n" not in new else ())
 

@@ -10,7 +10,7 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, method_name, names_in
+from gradscope.source import FUNCTIONS, arguments, method_name, names_in
 from gradscope.store import Trace
 
 
@@ -41,9 +41,8 @@ def own_copy(trace: Trace, write: Site, name: str, saved: Iterable[Site]) -> Own
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno <= last:
             if not isinstance(here.file.parent.get(id(node)), ast.AugAssign):
                 bound.setdefault(node.id, []).append(node)
-    given = function.args
-    arguments = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)} - {"self", "cls"}
-    if name in arguments and not bound[name]:
+    given = {one.arg for one in arguments(function)} - {"self", "cls"}
+    if name in given and not bound[name]:
         begin = _first_write(here, function, name)
         if begin is None or not _is_read(here, function, name, end):
             return None
@@ -64,7 +63,7 @@ def own_copy(trace: Trace, write: Site, name: str, saved: Iterable[Site]) -> Own
         ):
             return None
         argument, begin = alias.value.id, alias
-        if argument not in arguments or bound.get(argument) or not _is_read(here, function, name, end):
+        if argument not in given or bound.get(argument) or not _is_read(here, function, name, end):
             return None
         if loop is not None and here.loop(alias) is loop:
             return None

@@ -37,7 +37,7 @@ def patched(sources: Mapping[str, str], findings: Iterable[Finding]) -> Patch:
             patch.left.append(finding)
             continue
         tried = {
-            path: _apply(sources[path], [*done.get(path, ()), *(e for e in fresh if e.path == path)])
+            path: changed(sources[path], [*done.get(path, ()), *(e for e in fresh if e.path == path)])
             for path in {edit.path for edit in fresh}
         }
         if not all(_is_python(text) for text in tried.values()):
@@ -50,7 +50,8 @@ def patched(sources: Mapping[str, str], findings: Iterable[Finding]) -> Patch:
     return patch
 
 
-def _apply(text: str, edits: Sequence[Edit]) -> str:
+def changed(text: str, edits: Sequence[Edit]) -> str:
+    """The text with edits made in it, none of which overlap."""
     lines = lines_of(text, keep_ends=True)
     starts = [0]
     for line in lines:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from gradscope.analysis.names import short_path
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site, place_of
-from gradscope.source import Function, SourceFile, called_name
+from gradscope.source import SCOPES, Function, SourceFile, arguments, called_name, own_name
 from gradscope.store import Trace
 
 
@@ -50,15 +51,18 @@ def written(trace: Trace, file: SourceFile, node: ast.expr) -> ast.Constant | No
 
 def _given(trace: Trace, file: SourceFile, node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, ast.Name):
-        function = file.function_of(node)
-        if function is not None and node.id in {arg.arg for arg in _arguments(function)}:
-            yield from _of_argument(file, function, node.id)
-            return
-        yield from _stored(file, node.id, of_object=False)
+        scopes = (above for above in file.above(node) if isinstance(above, SCOPES))
+        taker = next((one for one in scopes if node.id in {arg.arg for arg in arguments(one)}), None)
+        yield from _stored(file, node, taker)
+        if isinstance(taker, ast.Lambda):
+            yield node
+        elif taker is not None:
+            yield from _of_argument(file, taker, node.id)
     elif isinstance(node, ast.Attribute):
-        yield from _stored(file, node.attr, of_object=True)
+        yield from _stored(file, node)
         yield from _of_option(trace, file, node.attr)
     elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        yield from _stored(file, node)
         key = node.slice.value
         for one in file.nodes:
             if isinstance(one, ast.Dict):
@@ -66,13 +70,6 @@ def _given(trace: Trace, file: SourceFile, node: ast.expr) -> Iterator[ast.expr]
                 yield from (v for k, v in keys if isinstance(k, ast.Constant) and k.value == key)
             elif isinstance(one, ast.Call) and called_name(one) == "dict":
                 yield from (k.value for k in one.keywords if k.arg == key)
-            elif isinstance(one, (ast.Assign, ast.AugAssign)):
-                targets = one.targets if isinstance(one, ast.Assign) else [one.target]
-                yield from (one.value for t in targets if ast.unparse(t) == ast.unparse(node))
-
-
-def _arguments(function: Function) -> list[ast.arg]:
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
 def _of_argument(file: SourceFile, function: Function, name: str) -> Iterator[ast.expr]:
@@ -97,18 +94,34 @@ def _of_argument(file: SourceFile, function: Function, name: str) -> Iterator[as
         yield defaults[name]
 
 
-def _stored(file: SourceFile, name: str, *, of_object: bool) -> Iterator[ast.expr]:
-    """What statements give to a variable, or to an attribute of whatever object (in a class body too)."""
-    for node in file.nodes:
-        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
+def _stored(
+    file: SourceFile, name: ast.Name | ast.Attribute | ast.Subscript, within: ast.AST | None = None
+) -> Iterator[ast.expr]:
+    """What statements give to a variable (`within` one function alone), to an attribute of whatever object (in a
+    class body too), or to an item: the target itself where that is a part of what they give, or is computed."""
+    for target in file.nodes:
+        if not _is_written(target, file, name) or (within and file.scope_of(target) is not within):
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        in_class = isinstance(file.parent.get(id(node)), ast.ClassDef)
-        for target in targets:
-            if isinstance(target, ast.Attribute) and of_object and target.attr == name:
-                yield node.value
-            elif isinstance(target, ast.Name) and target.id == name and in_class == of_object:
-                yield node.value
+        statement = file.parent.get(id(target))
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            yield target
+        elif statement.value is not None:
+            yield statement.value
+
+
+def _is_written(
+    target: ast.AST, file: SourceFile, name: ast.Name | ast.Attribute | ast.Subscript
+) -> TypeGuard[ast.Name | ast.Attribute | ast.Subscript]:
+    """Whether that is a place where what a name, an attribute or an item reads is written to."""
+    if not isinstance(getattr(target, "ctx", None), ast.Store):
+        return False
+    if isinstance(target, ast.Name) and not isinstance(name, ast.Subscript):
+        statement = file.statement_of(target)
+        in_class = statement is not None and isinstance(file.parent.get(id(statement)), ast.ClassDef)
+        return own_name(name) == target.id and in_class == isinstance(name, ast.Attribute)
+    if isinstance(target, ast.Attribute) and isinstance(name, ast.Attribute):
+        return target.attr == name.attr
+    return isinstance(target, ast.Subscript) and ast.unparse(target) == ast.unparse(name)
 
 
 def _of_option(trace: Trace, file: SourceFile, name: str) -> Iterator[ast.expr]:
@@ -122,6 +135,13 @@ def _of_option(trace: Trace, file: SourceFile, name: str) -> Iterator[ast.expr]:
         named = dest.value if isinstance(dest, ast.Constant) else own.lstrip("-").replace("-", "_")
         if named == name and "default" in known:
             yield known["default"]
-            argv = (str(one).partition("=")[0] for one in trace.program.get("argv") or ())
-            if set(flags) & set(argv):
+            argv = [str(one).partition("=")[0] for one in trace.program.get("argv") or ()]
+            if any(_gives(one, flag) for one in argv for flag in flags):
                 yield call
+
+
+def _gives(argument: str, flag: str) -> bool:
+    """Whether an argument of the command line names an option: `--lr`, its beginning `--l`, or `-l0.1` for `-l`."""
+    if flag.startswith("--"):
+        return len(argument) > 2 and flag.startswith(argument)
+    return flag.startswith("-") and argument.startswith(flag)

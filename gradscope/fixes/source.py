@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 
+from gradscope.fixes.patch import changed
 from gradscope.model import Edit, Site
 from gradscope.source import (
     FUNCTIONS,
     LOOPS,
-    PRIMARIES,
     SCOPES,
     SourceFile,
     called_name,
     method_name,
+    own_name,
     stands_in,
 )
 from gradscope.store import Trace
@@ -25,6 +27,48 @@ from gradscope.store import Trace
 Edits = tuple[Edit, ...]
 TRAINING = ("backward", "step")
 _COLLECTIONS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Binds(IntEnum):
+    """How closely an expression holds together, by Python's grammar; of a place how closely what stands there must."""
+
+    LOOSELY = 0  # `yield x`, and a place in parentheses
+    TUPLE = 1  # without parentheses of its own
+    NAMED = 2
+    WHOLE = 3  # a lambda, a condition; an argument or element
+    OR = 4
+    AND = 5
+    NOT = 6
+    COMPARISON = 7
+    BIT_OR = 8
+    BIT_XOR = 9
+    BIT_AND = 10
+    SHIFT = 11
+    SUM = 12
+    PRODUCT = 13
+    SIGN = 14
+    POWER = 15
+    AWAIT = 16  # and a number, which takes no method
+    PRIMARY = 17  # a name, a call, what stands in brackets; what a method is called on
+
+
+_OPERATORS: dict[type[ast.operator | ast.boolop | ast.unaryop], Binds] = {
+    ast.Or: Binds.OR, ast.And: Binds.AND, ast.Not: Binds.NOT, ast.BitOr: Binds.BIT_OR, ast.BitXor: Binds.BIT_XOR,
+    ast.BitAnd: Binds.BIT_AND, ast.LShift: Binds.SHIFT, ast.RShift: Binds.SHIFT, ast.Add: Binds.SUM,
+    ast.Sub: Binds.SUM, ast.Mult: Binds.PRODUCT, ast.MatMult: Binds.PRODUCT, ast.Div: Binds.PRODUCT,
+    ast.FloorDiv: Binds.PRODUCT, ast.Mod: Binds.PRODUCT, ast.UAdd: Binds.SIGN, ast.USub: Binds.SIGN,
+    ast.Invert: Binds.SIGN, ast.Pow: Binds.POWER,
+}  # fmt: skip
+_OTHERS: dict[type[ast.AST], Binds] = {
+    ast.Yield: Binds.LOOSELY, ast.YieldFrom: Binds.LOOSELY, ast.NamedExpr: Binds.NAMED, ast.Lambda: Binds.WHOLE,
+    ast.IfExp: Binds.WHOLE, ast.Compare: Binds.COMPARISON, ast.Await: Binds.AWAIT,
+}  # fmt: skip
+_PLACES: dict[type[ast.AST], Binds] = {
+    ast.Assign: Binds.LOOSELY, ast.AugAssign: Binds.LOOSELY, ast.AnnAssign: Binds.LOOSELY, ast.Expr: Binds.LOOSELY,
+    ast.Return: Binds.TUPLE, ast.For: Binds.TUPLE, ast.AsyncFor: Binds.TUPLE, ast.If: Binds.NAMED,
+    ast.While: Binds.NAMED, ast.Compare: Binds.BIT_OR, ast.Starred: Binds.BIT_OR, ast.comprehension: Binds.OR,
+    ast.FormattedValue: Binds.OR, ast.Await: Binds.PRIMARY, ast.Attribute: Binds.PRIMARY,
+}  # fmt: skip
 
 
 class Source:
@@ -36,40 +80,76 @@ class Source:
 
     def before(self, statement: ast.stmt | None, text: str) -> Edits:
         """Puts the statement `text` on a line of its own before another."""
-        if statement is None or not self._alone(statement):
+        if statement is None or not self.alone(statement):
             return ()
-        line = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        line = _first_line(statement)
         return (Edit(self.path, line, 1, line, 1, f"{self._indent(statement)}{text}\n"),)
 
     def after(self, statement: ast.stmt | None, text: str, *inner: str) -> Edits:
         """Puts the statement `text` on a line of its own after another and its block; each of `inner` is the one
         statement of the block before it."""
-        if statement is None or not self._alone(statement):
+        if statement is None or not self.alone(statement):
             return ()
         _, _, last, _ = self.file.span(statement)
-        end = len(self.file.lines[last - 1]) + 1  # a comment stays on its line
+        end = self._line_end(last)  # a comment stays on its line
         indent = self._indent(statement)
         lines = [f"\n{indent}{self._unit() * depth}{line}" for depth, line in enumerate((text, *inner))]
         return (Edit(self.path, last, end, last, end, "".join(lines)),)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
+        """Puts `text` in place of a statement or expression: that of an expression gets the parentheses that it
+        needs there."""
+        if isinstance(node, ast.expr):
+            text = _fitting(text, self._room(node))
         return (Edit(self.path, *self.file.span(node), text),)
 
     def insert(self, node: ast.expr, text: str) -> Edits:
-        """Puts `text` before an expression."""
-        line, column, _, _ = self.file.span(node)
+        """Puts `text` before an expression and the parentheses around it."""
+        line, column, _, _ = self.file.whole(node)
         return (Edit(self.path, line, column, line, column, text),)
 
     def append(self, node: ast.expr, text: str) -> Edits:
-        """Puts `text` after an expression."""
-        _, _, line, column = self.file.span(node)
+        """Puts `text` after an expression and the parentheses around it."""
+        _, _, line, column = self.file.whole(node)
         return (Edit(self.path, line, column, line, column, text),)
 
+    def around(self, node: ast.expr, before: str, after: str, binds: Binds = Binds.WHOLE) -> Edits:
+        """Puts text before and after an expression, which gets parentheses unless it has some or binds as closely as
+        what stands there then must. None for `*x`, which is no value."""
+        if isinstance(node, ast.Starred):
+            return ()
+        if self.file.whole(node) == self.file.span(node) and _binds(self.file, node) < binds:
+            before, after = f"{before}(", f"){after}"
+        return (self.insert(node, before) if before else ()) + (self.append(node, after) if after else ())
+
     def behind(self, node: ast.expr, text: str) -> Edits:
-        """The same for what is called on an expression, such as `.detach()`: an operation gets parentheses."""
-        if isinstance(node, PRIMARIES):
-            return self.append(node, text)
-        return self.insert(node, "(") + self.append(node, f"){text}")
+        """Puts what is called on an expression, such as `.detach()`, after it: an operation gets parentheses."""
+        return self.around(node, "", text, Binds.PRIMARY)
+
+    def part(self, node: ast.expr, binds: Binds = Binds.PRIMARY) -> str:
+        """The text of an expression for a place in which it must bind so closely: in parentheses where it does not."""
+        return _fitting(self.file.text(node), binds)
+
+    def _room(self, node: ast.expr) -> Binds:
+        """How closely an expression must bind that comes in place of another."""
+        above = self.file.parent.get(id(node))
+        if self.file.whole(node) != self.file.span(node) or isinstance(getattr(node, "ctx", None), ast.Store):
+            return Binds.LOOSELY
+        if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Pow):
+            return Binds.AWAIT if node is above.left else Binds.SIGN
+        if isinstance(above, ast.BinOp):
+            return Binds(_OPERATORS[type(above.op)] + (node is above.right))
+        if isinstance(above, ast.BoolOp):
+            return Binds(_OPERATORS[type(above.op)] + 1)
+        if isinstance(above, ast.UnaryOp):
+            return _OPERATORS[type(above.op)]
+        if isinstance(above, ast.IfExp):
+            return Binds.WHOLE if node is above.orelse else Binds.OR
+        if isinstance(above, ast.Subscript):
+            return Binds.PRIMARY if node is above.value else Binds.TUPLE
+        if isinstance(above, ast.Call) and node is above.func:
+            return Binds.PRIMARY
+        return _PLACES.get(type(above), Binds.WHOLE) if above is not None else Binds.WHOLE
 
     def text_of(self, node: ast.expr | ast.stmt) -> str:
         """A statement or expression of one line as it stands there; "" for a longer one."""
@@ -77,44 +157,54 @@ class Source:
 
     def text_with(self, node: ast.expr | ast.stmt, part: ast.expr, text: str) -> str:
         """The same with `text` in place of one of its expressions."""
-        whole = self.text_of(node)
-        _, start, _, _ = self.file.span(node)
-        _, first, _, end = self.file.span(part)
-        return f"{whole[: first - start]}{text}{whole[end - start :]}" if whole else ""
+        return self.text_after(node, self.replace(part, text)) if self.text_of(node) else ""
+
+    def text_after(self, node: ast.expr | ast.stmt, edits: Edits) -> str:
+        """A statement or expression, of however many lines, as it stands there once edits within it are made."""
+        text, (line, column, _, _) = "\n".join(self.file.lines), self.file.span(node)
+        before = sum(len(one) + 1 for one in self.file.lines[: line - 1]) + column - 1
+        behind = len(text) - before - len(self.file.text(node))
+        new = changed(text, edits)
+        return new[before : len(new) - behind]
 
     def method(self, holder: ast.ClassDef, head: str, *body: str) -> Edits:
         """Puts a method behind the others of a class; `head` is its name with its arguments."""
         last = holder.body[-1]
+        if not self.alone(last):
+            return ()
         indent = self._indent(last)
         _, _, line, _ = self.file.span(last)
-        end = len(self.file.lines[line - 1]) + 1
+        end = self._line_end(line)
         text = f"\n\n{indent}def {head}:" + "".join(f"\n{indent}{self._unit()}{row}" for row in body)
         return (Edit(self.path, line, end, line, end, text),)
 
     def remove(self, statement: ast.stmt | None) -> Edits:
         """Takes a statement out; `pass` stays where it was the only one of its block."""
-        if statement is None or not self._alone(statement):
+        if statement is None or not self.alone(statement):
             return ()
+        line, (_, column, last, end) = _first_line(statement), self.file.span(statement)
         if len(self.file.siblings(statement)) == 1:
-            return self.replace(statement, "pass")
-        line, _, last, _ = self.file.span(statement)
+            return (Edit(self.path, line, column, last, end, "pass"),)
         return (Edit(self.path, line, 1, last + 1, 1, ""),)
 
     def move(self, statement: ast.stmt, to: ast.stmt, *, after: bool = False, lines: bool = False) -> Edits:
-        """Puts a statement of one line on the line before, or after, another; one of several `lines` where
-        it is indented like that."""
-        text = self.text_of(statement)
-        if (
-            lines
-            and not text
-            and self._indent(statement) == self._indent(to)
-            and not _has_long_text(statement)
-        ):
-            text = self.file.text(statement)
-        if statement is to or not text:
+        """Puts a statement of one line, with the comment behind it, on the line before, or after, another; one of
+        several `lines` where it is indented like that."""
+        line, column, last, _ = self.file.span(statement)
+        alike = lines and self._indent(statement) == self._indent(to) and not has_long_text(statement)
+        if statement is to or _first_line(statement) != line or not (line == last or alike):
             return ()
-        placed, removed = (self.after if after else self.before)(to, text), self.remove(statement)
-        return removed + placed if placed and removed else ()
+        if not self.alone(statement) or not self.alone(to):
+            return ()
+        whole = (line, column, last, self._line_end(last))
+        text = self.file.between(whole).rstrip()
+        only = len(self.file.siblings(statement)) == 1
+        if after and self.file.span(to)[2] == last:  # behind the block that it ends
+            if only:
+                return (Edit(self.path, *whole, f"pass\n{self._indent(to)}{text}"),)
+            return (Edit(self.path, line, 1, last, whole[3], f"{self._indent(to)}{text}"),)
+        placed = (self.after if after else self.before)(to, text)
+        return (Edit(self.path, *whole, "pass"), *placed) if only else (*self.remove(statement), *placed)
 
     def under(self, statement: ast.stmt | None, header: str) -> Edits:
         """Moves a statement with its block under `header`, such as `with torch.no_grad():`."""
@@ -122,9 +212,9 @@ class Source:
 
     def together_under(self, statements: list[ast.stmt], header: str) -> Edits:
         """The same for statements that follow one another. Without a header they are only indented."""
-        if any(not self._alone(one) or _has_long_text(one) for one in statements):
+        if any(not self.alone(one) or has_long_text(one) for one in statements):
             return ()
-        line, last = self.file.span(statements[0])[0], self.file.span(statements[-1])[2]
+        line, last = _first_line(statements[0]), self.file.span(statements[-1])[2]
         indent, unit = self._indent(statements[0]), self._unit()
         rows = (
             Edit(self.path, n, 1, n, 1, unit) for n in range(line, last + 1) if self.file.lines[n - 1].strip()
@@ -147,14 +237,25 @@ class Source:
         return "    "
 
     def without_keyword(self, call: ast.Call, keyword: ast.keyword) -> Edits:
-        """Takes a keyword argument out of a call, with the comma that goes before it."""
-        others: list[ast.expr | ast.keyword] = [*call.args, *(k for k in call.keywords if k is not keyword)]
-        before = [node for node in others if _end(node) <= (keyword.lineno, keyword.col_offset)]
-        text = self.file.lines[keyword.lineno - 1]
-        if not text.isascii() or call.lineno != call.end_lineno:
+        """Takes a keyword argument out of a call, with the comma that goes before it, or else behind it."""
+        if call.lineno != call.end_lineno or not self.file.lines[call.lineno - 1].isascii():
             return ()
-        start = max((_end(node)[1] for node in before), default=keyword.col_offset) + 1
-        return (Edit(self.path, keyword.lineno, start, keyword.lineno, _end(keyword)[1] + 1, ""),)
+        line, _, _, end = self.file.whole(keyword.value)
+        start = keyword.col_offset + 1
+        arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+        others = [self._argument(one) for one in arguments if one is not keyword]
+        before = [last for _, last in others if last < start]
+        behind = [first for first, _ in others if first > end]
+        if before:
+            start = max(before)
+        else:
+            end = min(behind, default=self.file.span(call)[3] - 1)
+        return (Edit(self.path, line, start, line, end, ""),)
+
+    def _argument(self, one: ast.expr | ast.keyword) -> tuple[int, int]:
+        """The columns where an argument begins and ends, on a line of ASCII alone."""
+        _, start, _, end = self.file.whole(one.value if isinstance(one, ast.keyword) else one)
+        return one.col_offset + 1 if isinstance(one, ast.keyword) else start, end
 
     def block(self, site: Site, keep_out: Iterable[Site] = ()) -> ast.stmt | None:
         """The outermost loop around `site`, within its function, in which nothing trains and that
@@ -198,15 +299,48 @@ class Source:
                 return other
         return None
 
-    def _alone(self, statement: ast.stmt) -> bool:
-        """Whether no other statement shares its first and last line."""
+    def alone(self, statement: ast.stmt) -> bool:
+        """Whether no other statement shares its first and last line. An `elif` is a part of its `if`."""
         line, column, last, end = self.file.span(statement)
         rest = self.file.lines[last - 1][end - 1 :].strip()
+        if self.file.lines[line - 1][column - 1 :].startswith("elif") and isinstance(statement, ast.If):
+            return False
         return not self.file.lines[line - 1][: column - 1].strip() and (not rest or rest.startswith("#"))
+
+    def _line_end(self, line: int) -> int:
+        return len(self.file.lines[line - 1]) + 1
 
     def _indent(self, statement: ast.stmt) -> str:
         line, column, _, _ = self.file.span(statement)
         return self.file.lines[line - 1][: column - 1]
+
+
+def _binds(file: SourceFile, node: ast.expr) -> Binds:
+    """How closely an expression binds, without the parentheses around it."""
+    if isinstance(node, (ast.BinOp, ast.BoolOp, ast.UnaryOp)):
+        return _OPERATORS[type(node.op)]
+    if isinstance(node, ast.Tuple) and node.elts:
+        bare = file.span(node)[:2] == file.whole(node.elts[0])[:2]
+        return Binds.TUPLE if bare else Binds.PRIMARY
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, complex)):
+        return Binds.PRIMARY if isinstance(node.value, bool) else Binds.AWAIT
+    return _OTHERS.get(type(node), Binds.PRIMARY)
+
+
+def _fitting(text: str, binds: Binds) -> str:
+    """The text of an expression, in parentheses where it does not bind so closely; what is none stays as it is."""
+    file = SourceFile(text)
+    if (node := _only(file)) is not None:
+        closed = file.whole(node) != file.span(node)
+        return text if closed or _binds(file, node) >= binds else f"({text})"
+    # what goes over several lines may need parentheses to be one expression
+    return f"({text})" if text and _only(SourceFile(f"({text})")) is not None else text
+
+
+def _only(file: SourceFile) -> ast.expr | None:
+    """The expression that is all of a text."""
+    body = file.tree.body if isinstance(file.tree, ast.Module) else []
+    return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
 
 
 def receiver(trace: Trace, site: Site | None, method: str = "") -> str:
@@ -280,11 +414,11 @@ def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edit
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         if node.func.attr == "append":
             kept, target = node.args[0], ast.unparse(node.func.value)
-        elif handed and not node.keywords and not holds_several(here.file, site, node.args[0]):
-            return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
-    if kept is None or not target or holds_several(here.file, site, kept):
+        elif handed and not node.keywords:
+            kept, target = node.args[0], node.func.attr
+    if kept is None or not target or isinstance(kept, ast.Starred) or holds_several(here.file, site, kept):
         return ()
-    return here.replace(kept, f"{here.file.operand(kept)}.detach()")
+    return here.replace(kept, f"{here.part(kept)}.detach()")
 
 
 def holds_several(file: SourceFile, site: Site, node: ast.AST | None, deep: int = 2) -> bool:
@@ -326,6 +460,18 @@ def _mentions(node: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.expr) and ast.unparse(part) == name for part in ast.walk(node))
 
 
+def of_torch(trace: Trace, file: SourceFile, function: ast.Attribute) -> bool:
+    """Whether `module.f` is a function of torch's, or `x.f` a method of a value, as far as the text and the run tell:
+    what the program keeps under that name in a module of its own, `self.f = nn.F()`, is something else."""
+    if name := file.imported_name(function):
+        return name.startswith("torch.")
+    modules = trace.modules.values()
+    if isinstance(function.value, ast.Name):
+        return function.value.id not in {"self", *(module.variable for module in modules)}
+    name = own_name(function.value)
+    return not name or name not in {module.path.rpartition(".")[2] for module in modules}
+
+
 def calls(method: str) -> Callable[[ast.AST], bool]:
     """Whether a node is a call of this method."""
     return lambda node: method_name(node) == method
@@ -338,7 +484,7 @@ def is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _has_long_text(statement: ast.stmt) -> bool:
+def has_long_text(statement: ast.stmt) -> bool:
     """Whether a string in it goes over several lines: indenting would change it."""
     return any(
         isinstance(node, (ast.Constant, ast.JoinedStr))
@@ -348,5 +494,7 @@ def _has_long_text(statement: ast.stmt) -> bool:
     )
 
 
-def _end(node: ast.expr | ast.keyword) -> tuple[int, int]:
-    return (node.end_lineno or node.lineno, node.end_col_offset or 0)
+def _first_line(statement: ast.stmt) -> int:
+    """The line that a statement begins on, with its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])

@@ -18,6 +18,8 @@ import gradscope
 from gradscope.check import Report, examine
 from gradscope.config import Config
 from gradscope.events import ModuleCall
+from gradscope.fixes.patch import patched as patched_files
+from gradscope.model import Edit, Finding
 from gradscope.render.diff import render
 from gradscope.rules import Rule, all_rules
 
@@ -183,3 +185,73 @@ def test_patch_fits_a_file_that_begins_with_a_mark(tmp_path: Path, monkeypatch: 
     assert "import torch" in patch
     apply(patch, tmp_path)
     assert script.read_bytes().startswith(b"\xef\xbb\xbfimport torch\n")
+
+
+# -- the edits of several findings in the texts of files ----------------------------------
+
+
+def finding(*edits: tuple[int, int, int, int, str], path: str = "a.py") -> Finding:
+    return Finding("", edits=tuple(Edit(path, *edit) for edit in edits))
+
+
+def test_edits_hit_the_places_that_the_first_text_had() -> None:
+    one, two = finding((1, 1, 1, 1, "import os\n"), (3, 1, 4, 1, "")), finding((4, 5, 4, 6, "20"))
+    text = "a = 1\nb = 1\nc = 1\nd = 2\n"
+    for order in ([one, two], [two, one]):
+        patch = patched_files({"a.py": text}, order)
+        assert patch.texts == {"a.py": "import os\na = 1\nb = 1\nd = 20\n"}
+        assert patch.made == order and not patch.left
+
+
+def test_a_finding_whose_edits_meet_those_of_an_earlier_one_is_left_as_a_whole() -> None:
+    one, two = finding((1, 5, 1, 10, "f(x)")), finding((2, 1, 2, 1, "y = 1\n"), (1, 7, 1, 8, "z"))
+    patch = patched_files({"a.py": "a = x + 1\nb = a\n"}, [one, two])
+    assert patch.texts == {"a.py": "a = f(x)\nb = a\n"}
+    assert (patch.made, patch.left) == ([one], [two])
+
+
+def test_two_lines_are_not_put_in_at_the_same_place_in_an_order_by_chance() -> None:
+    one, two = finding((2, 1, 2, 1, "one()\n")), finding((2, 1, 2, 1, "two()\n"))
+    patch = patched_files({"a.py": "a = 1\nb = 2\n"}, [one, two])
+    assert patch.texts == {"a.py": "a = 1\none()\nb = 2\n"} and patch.left == [two]
+
+
+def test_an_edit_that_two_findings_want_is_made_once() -> None:
+    line = (2, 1, 2, 1, "net.eval()\n")
+    one, two = finding(line), finding(line, (2, 5, 2, 6, "20"))
+    patch = patched_files({"a.py": "a = 1\nb = 2\n"}, [one, two])
+    assert patch.texts == {"a.py": "a = 1\nnet.eval()\nb = 20\n"} and patch.made == [one, two]
+
+
+def test_edits_beside_each_other_do_not_meet() -> None:
+    around, inside = finding((1, 5, 1, 5, "f("), (1, 6, 1, 6, ")")), finding((1, 5, 1, 6, "y"))
+    for order in ([around, inside], [inside, around]):
+        patch = patched_files({"a.py": "a = x\n"}, order)
+        assert patch.texts == {"a.py": "a = f(y)\n"} and not patch.left
+
+
+def test_a_finding_that_would_break_a_file_leaves_all_files_as_they_were() -> None:
+    broken = Finding("", edits=(Edit("b.py", 1, 1, 1, 1, "ok()\n"), Edit("a.py", 1, 5, 1, 6, "(")))
+    sources = {"a.py": "a = x\n", "b.py": "b = 1\n"}
+    patch = patched_files(sources, [broken, finding((1, 5, 1, 6, "y"))])
+    assert patch.texts == {"a.py": "a = y\n"} and patch.left == [broken]
+
+
+def test_a_file_that_the_trace_does_not_hold_is_not_edited() -> None:
+    both = Finding("", edits=(Edit("a.py", 1, 1, 1, 1, "ok()\n"), Edit("gone.py", 1, 1, 1, 1, "ok()\n")))
+    patch = patched_files({"a.py": "a = 1\n"}, [both, Finding("without edits")])
+    assert (patch.texts, patch.made, patch.left) == ({}, [], [both])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False], ids=["ended", "open end"])
+def test_an_edit_that_counts_columns_meets_them_in_any_text(end: str, last: bool) -> None:
+    text = f"a = 'größer 🎉', x{end}b = 1  #\f not a line{end}c = 1{end if last else ''}"
+    patch = patched_files(
+        {"a.py": text},
+        [finding((1, 17, 1, 18, "y"), (3, 1, 4, 1, "c = 2"), (2, 1, 2, 1, "if b:\n    b = 0\n"))],
+    )
+    assert (
+        patch.texts["a.py"]
+        == f"a = 'größer 🎉', y{end}if b:{end}    b = 0{end}b = 1  #\f not a line{end}c = 2"
+    )

@@ -99,9 +99,6 @@ def _by_itself(trace: Trace, event: Backward) -> Finding:
     name = names_of(trace).name(trace.graph(event.graph), event.roots[0])
     loss = f"`{name}`" if name else "the loss"
     losses = trace.numbers("loss", event.site.id)
-    factors = [
-        f"in pass {number:,} {abs(value):.4g} times" for number, value in (*losses[:1], *losses[1:][-1:])
-    ]
     return Finding(
         message=f"{code(trace, site, '`backward(…)`')} multiplies every gradient by {loss} itself",
         cause=site,

@@ -18,13 +18,16 @@ from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Update
+from gradscope.fixes.copies import deepcopied
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import called_name
+from gradscope.source import called_name, own_name
 from gradscope.store import Trace
 
+LISTING = ("parameters", "named_parameters", "state_dict")
 
-def bad() -> None:
+
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -88,6 +91,8 @@ def target_shares_parameters(trace: Trace) -> Iterator[Finding]:
     for mix in mixes.values():
         if mix.apart and mix.shared.keys() - mix.apart.keys() == mix.shared.keys() and mix.shared:
             yield _finding(trace, mix)
+        elif mix.shared and not mix.apart and _of_two_names(trace, mix.site):
+            yield _one_network(trace, mix)
 
 
 def _count(
@@ -137,6 +142,58 @@ def _finding(trace: Trace, mix: _Mix) -> Finding:
         count=1,
         subjects=parameter_subjects(shared),
     )
+
+
+def _of_two_names(trace: Trace, site: Site) -> bool:
+    """Whether the loop around the line goes along the parameters of two things with different names."""
+    file = trace.source_file(site.path)
+    loop = next((above for above in file.around(site) if isinstance(above, ast.For)), None)
+    owners = {
+        ast.unparse(call.func.value)
+        for call in (ast.walk(loop.iter) if loop is not None else ())
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LISTING
+    }
+    return len(owners) == 2
+
+
+def _one_network(trace: Trace, mix: _Mix) -> Finding:
+    """Every parameter that the line writes to is mixed with itself."""
+    names = parameter_names(trace, list(mix.shared))
+    named = _second_name(trace, next(iter(mix.shared)))
+    place, value = named if named is not None else (None, None)
+    given = ast.unparse(value) if value is not None else ""
+    return Finding(
+        message=f"{code(trace, mix.site, 'this line')} mixes a network with itself: there are not two of them",
+        cause=place or mix.site,
+        cause_label="a second name for the same network" if place else "both sides are one tensor",
+        effect=mix.site if place else None,
+        effect_label="both sides are one tensor",
+        seen=(
+            f"this line mixes {plural(len(mix.shared), 'parameter')}, which an optimizer steps, with its own values"
+            if len(mix.shared) == 1
+            else f"this line mixes {len(mix.shared)} parameters, which an optimizer steps, each with its own values",
+        ),
+        fix=f"make the second network a copy: `copy.deepcopy({given or '…'})`"
+        f"{f', in {located(trace, place)}' if place else ''}: now each step of the optimizer changes {names} in both",
+        edits=deepcopied(trace, place, value) if place is not None and value is not None else (),
+        count=1,
+        subjects=parameter_subjects(mix.shared),
+    )
+
+
+def _second_name(trace: Trace, parameter: int) -> tuple[Site, ast.expr] | None:
+    """The one assignment that gives the network of a parameter another name, and the name that it had."""
+    module = trace.modules.get(trace.parameter(parameter).module or 0)
+    root = trace.modules[module.root] if module is not None else None
+    name = root.variable.rpartition(".")[2] if root is not None and root.variable else ""
+    found = [
+        (site_of(path, function, node.value), node.value)
+        for path, function, node in nodes_of_functions(trace, ast.Assign)
+        if name and isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute))
+        if own_name(node.value) == name and isinstance(node.targets[0], (ast.Name, ast.Attribute))
+        if own_name(node.targets[0]) != name
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _given(trace: Trace, shared: int, apart: int) -> Site | None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import counted, parameter_subjects, where
 from gradscope.events import Step
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.copies import deepcopied
 from gradscope.model import Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS, SCOPES, SourceFile
@@ -175,23 +175,6 @@ def _finding(
             " makes another model",
         ),
         fix=f"keep a copy: `{kept} = copy.deepcopy({given})` ({where(place)})",
-        edits=_deepcopied(trace, place, node),
+        edits=deepcopied(trace, place, node.value),
         subjects=parameter_subjects(p.id for p in trace.parameters if _root(trace, p.module) == module.id),
     )
-
-
-def _deepcopied(trace: Trace, place: Site, node: ast.Assign) -> Edits:
-    here = Source(trace, place.path)
-    edits = here.replace(node.value, f"copy.deepcopy({here.file.text(node.value)})")
-    if "copy" in here.file.imported:
-        return edits
-    first = next(
-        (
-            one
-            for one in getattr(here.file.tree, "body", [])
-            if isinstance(one, (ast.Import, ast.ImportFrom)) and getattr(one, "module", "") != "__future__"
-        ),
-        None,
-    )
-    placed = here.before(first, "import copy")
-    return placed + edits if placed else ()

@@ -1,7 +1,7 @@
 """More programs of GS219: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_encoder_given_to_both() -> None:
+def bad_encoder_given_to_both() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -30,7 +30,7 @@ def bad_encoder_given_to_both() -> None:
             q.data.copy_(0.05 * p.data + 0.95 * q.data)  # effect: GS219
 
 
-def bad_tied_after_the_copy() -> None:
+def bad_tied_after_the_copy() -> None:  # fix: by hand
     import copy
 
     import torch
@@ -112,3 +112,45 @@ def good_decay_by_hand() -> None:
         with torch.no_grad():
             for p in net.parameters():
                 p.add_(p, alpha=-0.01)
+
+
+def bad_a_second_name() -> None:
+    import torch
+    from torch import nn
+
+    class Agent:
+        def __init__(self) -> None:
+            self.local = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+            self.fixed = self.local  # cause: GS219
+            self.opt = torch.optim.Adam(self.local.parameters(), lr=0.01)
+
+        def learn(self, x: torch.Tensor) -> None:
+            with torch.no_grad():
+                wanted = 1 + 0.9 * self.fixed(x)
+            self.opt.zero_grad()
+            nn.functional.mse_loss(self.local(x), wanted).backward()
+            self.opt.step()
+            self.update(self.local, self.fixed, 0.05)
+
+        def update(self, source: nn.Module, other: nn.Module, tau: float) -> None:
+            for q, p in zip(other.parameters(), source.parameters(), strict=True):
+                q.data.copy_(tau * p.data + (1.0 - tau) * q.data)  # effect: GS219
+
+    agent = Agent()
+    for _ in range(4):
+        agent.learn(torch.randn(8, 3))
+
+
+def good_decayed_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p in net.parameters():
+                p.copy_(0.99 * p)

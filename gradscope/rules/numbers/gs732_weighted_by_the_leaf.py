@@ -106,7 +106,7 @@ def _by_itself(trace: Trace, event: Backward) -> Finding:
         seen=(
             f"what it was given as the gradient to begin with is {loss}, on which it was called",
             *(
-                (f"so the gradients were {losses[0]:.4g} and at last {losses[-1]:.4g} times as large",)
+                (f"so the gradients were {losses[0][1]:.4g} and at last {losses[-1][1]:.4g} times as large",)
                 if losses
                 else ()
             ),

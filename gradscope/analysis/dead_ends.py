@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.memo import once
+from gradscope.analysis.never_read import read_again
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.model import Graph, Op, Site
 from gradscope.source import FUNCTIONS, SourceFile, names_in
@@ -43,6 +44,33 @@ def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
             yield current
         todo += made - seen
         seen |= made
+
+
+class Unread(NamedTuple):
+    """A result with a graph that the program gives a name and reads nowhere."""
+
+    call: Site
+    name: str
+    shape: tuple[int, ...]
+
+
+def unread_results(trace: Trace, graph: Graph) -> list[Unread]:
+    """What calls of this graph gave that requires a gradient, and that no op takes and whose name nothing asks for
+    again, once for each call."""
+    found: dict[tuple[str, int], Unread] = {}
+    for value in graph.values:
+        if not value.requires_grad or value.op is None or graph.consumers.get(value.index):
+            continue
+        call = _drops(trace, value.site) if (graph.id, value.index) not in taken_along(trace) else None
+        statement = trace.source_file(call.path).statement(call) if call is not None else None
+        if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or statement.value is not trace.source_file(call.path).at(call):
+            continue
+        if not read_again(trace.source_file(call.path), statement, target.id):
+            found.setdefault(call.location(), Unread(call, target.id, value.shape))
+    return list(found.values())
 
 
 @once

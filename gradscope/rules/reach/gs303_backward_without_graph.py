@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from gradscope.analysis.branches import Constant, constants, zero_with_graph
 from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
+from gradscope.analysis.dead_ends import Unread, unread_results
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
@@ -23,7 +24,7 @@ from gradscope.analysis.numbers import back_as, real
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import Hook, given_by, runs_it
-from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, user
+from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted, user
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
 from gradscope.fixes.source import Edits, Source
@@ -89,6 +90,8 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
     frozen = _frozen(known, root)
     if not frozen and (plain := constants(trace, effect)):
         return _of_constants(trace, known, event, name, root, plain)
+    if not frozen and (aside := _aside(trace, known, root)):
+        return _of_what_was_given(trace, known, event, name, root, *aside)
     froze = _freeze(trace, known, frozen)
     cause, label = froze, "made not to require a gradient here"
     if cause is None:
@@ -115,6 +118,53 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
         + ("" if runs_it(event.site) else f", or leave {located(trace, effect, '`backward()`')} out"),
         count=event.count,
         subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
+    )
+
+
+def _aside(trace: Trace, known: Paths, root: Key) -> tuple[Op, ast.expr, Unread] | None:
+    """The op that made the loss, what it was given first, and the one result of that shape which has a graph and
+    which the program leaves unread."""
+    graph = known.graph(root[0])
+    op = graph.maker(root[1])
+    call = trace.source_file(op.site.user.path).at(op.site.user) if op is not None else None
+    if op is None or not op.inputs or not isinstance(call, ast.Call) or not call.args:
+        return None
+    shape = graph.values[op.inputs[0]].shape
+    left = [one for one in unread_results(trace, graph) if one.shape == shape and shape]
+    given = call.args[0]
+    return (op, given, left[0]) if len(left) == 1 and isinstance(given, (ast.Name, ast.Attribute)) else None
+
+
+def _of_what_was_given(
+    trace: Trace, known: Paths, event: Event, name: str, root: Key, op: Op, given: ast.expr, left: Unread
+) -> Finding:
+    """The loss is computed of the data themselves, and what the model made of them is read by nothing."""
+    made = op.site.user
+    text = quoted(ast.unparse(given))
+    ids = known.reach(
+        (root[0], v.index)
+        for v in known.graph(root[0]).values
+        if v.site is not None and left.call in v.site.stack
+    ).parameters
+    return Finding(
+        message=f"{name} has no graph to go back through: it is computed from {text}, and nothing reads `{left.name}`",
+        cause=made,
+        cause_label=f"takes {text}, which has no graph",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=((left.call, f"`{left.name}` has a graph, and is not read"),),
+        seen=(
+            _facts(known, name, root),
+            f"`{left.name}`, {'×'.join(map(str, left.shape))} as {text}, is computed from"
+            f" {parameter_names(trace, sorted(ids))}",
+        )
+        if ids
+        else (_facts(known, name, root),),
+        why=_steps(trace, known, root, None),
+        fix=f"give {located(trace, made, 'the loss')} `{left.name}` in place of {text}",
+        count=event.count,
+        edits=Source(trace, made.path).replace(given, left.name),
+        subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
 
 

@@ -174,3 +174,28 @@ def good_empty_batch_with_its_graph() -> None:
         loss = loss_of(model(torch.randn(4, 4)), torch.tensor(labels))
         loss.backward()
         opt.step()
+
+
+def bad_loss_of_the_data_themselves() -> None:
+    import torch
+    from torch import nn
+
+    class Coder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down, self.up = nn.Linear(6, 2), nn.Linear(2, 6)
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            code = torch.relu(self.down(rows))
+            return self.up(code)  # type: ignore[no-any-return]
+
+    coder = Coder()
+    opt = torch.optim.SGD(coder.parameters(), lr=0.1)
+    wanted = torch.randn(8, 6)
+    for _ in range(2):
+        rows = torch.randn(8, 6)
+        opt.zero_grad()
+        rebuilt = coder(rows)
+        miss = nn.functional.mse_loss(rows, wanted)  # cause: GS303
+        miss.backward()  # effect: GS303
+        opt.step()

@@ -6,13 +6,13 @@ Each gives no edits where the source is not plain enough for it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gradscope.analysis.made import layer_made
 from gradscope.events import Scaler
 from gradscope.fixes.source import Binds, Edits, Source, has_long_text, of_torch
 from gradscope.model import Edit, Op, Site
-from gradscope.source import LOOPS, PRIMARIES, names_in
+from gradscope.source import LOOPS, PRIMARIES, method_name, names_in
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -321,7 +321,8 @@ def assigned_value(trace: Trace, site: Site | None, target: str) -> str:
 
 
 def wrapped_value(trace: Trace, site: Site | None, target: str, wrapper: str) -> Edits:
-    """`target = wrapper(value)` for `target = value` at `site`; `wrapper` begins with `nn`."""
+    """`target = wrapper(value)` for `target = value` at `site`, and the same for the lists within a list, also
+    for those that are appended to it; `wrapper` begins with `nn`."""
     if site is None:
         return ()
     here = Source(trace, site.path)
@@ -329,7 +330,31 @@ def wrapped_value(trace: Trace, site: Site | None, target: str, wrapper: str) ->
     prefix = "" if "nn" in here.file.imported else "torch." if "torch" in here.file.imported else None
     if value is None or prefix is None or (wrapper == "nn.ModuleDict" and not _by_text(value)):
         return ()
-    return here.around(value, f"{prefix}{wrapper}(", ")")
+    within = (*_lists_in(value), *_lists_appended(here, target)) if wrapper == "nn.ModuleList" else ()
+    edits = here.around(value, f"{prefix}{wrapper}(", ")")
+    return edits + tuple(edit for one in within for edit in here.around(one, f"{prefix}{wrapper}(", ")"))
+
+
+def _lists_in(value: ast.expr) -> Iterator[ast.expr]:
+    """The lists that a list has for its elements."""
+    elements = value.elts if isinstance(value, (ast.List, ast.Tuple)) else ()
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        elements = [value.elt]
+    for element in elements:
+        if isinstance(element, (ast.List, ast.Tuple, ast.ListComp)):
+            yield element
+            yield from _lists_in(element)
+
+
+def _lists_appended(here: Source, target: str) -> Iterator[ast.expr]:
+    """The lists that are appended to `target`."""
+    for node in here.file.nodes:
+        if isinstance(node, ast.Call) and method_name(node) == "append" and len(node.args) == 1:
+            if ast.unparse(node.func) == f"{target}.append" and isinstance(
+                node.args[0], (ast.List, ast.ListComp)
+            ):
+                yield node.args[0]
+                yield from _lists_in(node.args[0])
 
 
 def _assigned(here: Source, site: Site, target: str) -> ast.expr | None:

@@ -162,6 +162,8 @@ def _finding(trace: Trace, cls: str, event: Unregistered, lost: list[Parameter],
     value = assigned_value(trace, made, target)
     fix = f"write `{target} = {holder}({value if len(value) < MAX_CODE else '…'})`"
     edits = wrapped_value(trace, made, target, holder)
+    if len(edits) > 1:
+        fix += ", and each list in it as well"
     if kind == "dict" and not event.texts:
         add = "add_module" if layers else "register_parameter"
         fix = f"`{holder}` takes texts as keys only: write `for key, one in {target}.items():"

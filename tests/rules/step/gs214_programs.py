@@ -315,3 +315,53 @@ def bad_masked_in_its_own_place() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS214
         opt.step()
+
+
+def bad_list_of_lists() -> None:
+    import torch
+    from torch import nn
+
+    class Grid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = [[nn.Linear(3, 3), nn.Tanh()] for _ in range(2)]  # cause: GS214
+            self.last = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for row in self.rows:
+                for layer in row:
+                    x = layer(x)
+            return self.last(x)  # type: ignore[no-any-return]
+
+    grid = Grid()
+    opt = torch.optim.SGD(grid.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        grid(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
+def bad_lists_appended() -> None:
+    import torch
+    from torch import nn
+
+    class Tower(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.floors = []  # cause: GS214
+            for _ in range(2):
+                self.floors.append([nn.Linear(3, 3), nn.Tanh()])
+            self.roof = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for floor in self.floors:
+                for layer in floor:
+                    x = layer(x)
+            return self.roof(x)  # type: ignore[no-any-return]
+
+    tower = Tower()
+    opt = torch.optim.SGD(tower.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        tower(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()

@@ -99,6 +99,8 @@ def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
         and module.parent is None
         and [ast.unparse(target) for target in node.targets] == [module.variable]
     ]
+    if len(found) > 1 and module.site is not None:  # where it is called, it was most likely made
+        found = [one for one in found if one[0] == module.site.user.path]
     return found[0] if len(found) == 1 else None
 
 

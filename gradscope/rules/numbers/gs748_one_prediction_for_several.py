@@ -1,0 +1,146 @@
+"""A loss compares one prediction for each sample with each of several targets of it.
+
+Why: torch's losses repeat a prediction of (N, 1) for a target of (N, k), with no more than a warning. All k targets of
+a sample are compared with one number, and what comes of that is their mean.
+
+Fix: let the last layer give k numbers, `nn.Linear(features, k)`.
+
+Measured: in a loss of torch's, the prediction has size 1 where the target is larger and the same sizes elsewhere, in
+every pass. Silent on: losses written by hand, where one may mean it, and predictions or targets that the program gave
+that size itself (`unsqueeze`, `expand`, `keepdim`), for pairs or quantiles.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.made import layer_made
+from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import ALIASES, PASSING, POINTWISE_LOSSES
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.text import site_of
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+WIDTHS = {
+    "linear": ("out_features", 1)
+}  # what the layer of an op calls the size of its results, and where it takes it
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))  # cause: GS748
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        inputs, targets = torch.randn(16, 5), torch.randn(16, 3)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(inputs), targets).backward()  # effect: GS748
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        inputs, targets = torch.randn(16, 5), torch.randn(16, 3)
+        opt.zero_grad()
+        nn.functional.mse_loss(net(inputs), targets).backward()
+        opt.step()
+
+
+@rule("GS748", name="one-prediction-for-several", severity="warning")
+def one_prediction_for_several(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    found: dict[tuple[str, int], list[Op]] = {}
+    otherwise: set[tuple[str, int]] = set()
+    for _, op in known.used_calls(POINTWISE_LOSSES):
+        place = op.site.user.location()
+        if _repeated(known.graph(op.graph), op) is None:
+            otherwise.add(place)
+        else:
+            found.setdefault(place, []).append(op)
+    for place, ops in found.items():
+        if place not in otherwise and not any(_on_purpose(known, op) for op in ops):
+            yield _finding(trace, known, ops)
+
+
+def _repeated(graph: Graph, op: Op) -> int | None:
+    """The one axis along which a prediction of size 1 is repeated for a target; None where it is another case."""
+    if len(op.inputs) < 2:
+        return None
+    prediction, target = (graph.values[i] for i in op.inputs[:2])
+    if not prediction.requires_grad or target.requires_grad or len(prediction.shape) != len(target.shape):
+        return None
+    pairs = enumerate(zip(prediction.shape, target.shape, strict=True))
+    apart = [axis for axis, (own, wanted) in pairs if own != wanted]
+    if len(apart) != 1 or apart[0] == 0 or prediction.shape[apart[0]] != 1:
+        return None
+    return apart[0]
+
+
+def _on_purpose(known: Paths, op: Op) -> bool:
+    """Whether the prediction is not as a layer gave it."""
+    return _layer(known, op) is None
+
+
+def _layer(known: Paths, op: Op) -> Op | None:
+    """The layer with weights whose result the loss is given, as it is or through a function of each number."""
+    maker = known.maker((op.graph, op.inputs[0]))
+    while maker is not None and maker.inputs and not _weighs(known, maker):
+        graph = known.graph(maker.graph)
+        if maker.name not in PASSING | ALIASES and not maker.nodes:
+            return None
+        if graph.values[maker.inputs[0]].shape != graph.values[maker.outputs[0]].shape:
+            return None
+        maker = known.maker((maker.graph, maker.inputs[0]))
+    return maker if maker is not None and maker.inputs else None
+
+
+def _weighs(known: Paths, op: Op) -> bool:
+    return len(op.inputs) > 1 and any(known.parameter_of((op.graph, i)) is not None for i in op.inputs[1:])
+
+
+def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
+    op = ops[-1]
+    graph = known.graph(op.graph)
+    axis = _repeated(graph, op)
+    layer = _layer(known, op)
+    assert axis is not None and layer is not None
+    prediction, target = (graph.values[i] for i in op.inputs[:2])
+    several = target.shape[axis]
+    made, edits, text = _wider(trace, layer, several)
+    loss = op.site.user
+    shapes = ["×".join(map(str, value.shape)) for value in (prediction, target)]
+    name = names_of(trace).name(graph, op.inputs[0])
+    one = f"`{name}`" if name else "the prediction"
+    return Finding(
+        message=f"{code(trace, loss, 'the loss')} compares one prediction with each of {several:,} targets of a sample",
+        cause=made,
+        cause_label="one number for each sample",
+        effect=loss if loss.location() != made.location() else None,
+        effect_label=f"repeats it for the {several:,} targets",
+        seen=(f"{one} is {shapes[0]}, the target {shapes[1]}, in every pass of this line",),
+        why="the loss repeats the prediction for each target: where they differ, it can only learn their mean",
+        fix=f"let the layer give {several:,} numbers: {text} in {located(trace, made)}, if all are to be"
+        " predicted; else give the loss the one that is",
+        edits=edits,
+        count=len(ops),
+    )
+
+
+def _wider(trace: Trace, layer: Op, several: int) -> tuple[Site, Edits, str]:
+    """Where the layer is made, its wider form as an edit, and in words."""
+    module = trace.modules.get(layer.module) if layer.module is not None else None
+    made = layer_made(trace, module) if module is not None else None
+    named = WIDTHS.get(layer.name)
+    if made is None or named is None:
+        return layer.site.user, (), "as many as there are targets"
+    place = site_of(made[0], "", made[1])
+    return place, with_argument(trace, place, named[0], str(several), named[1]), f"`{named[0]}` {several}"

@@ -177,19 +177,21 @@ def relied_on(known: Calls, called: int) -> bool:
     return False
 
 
-def asked_in_a_row(trace: Trace, sites: set[int]) -> bool:
-    """Whether two calls from these places have no backward pass between them."""
-    waiting = False
+def times_asked(trace: Trace, sites: set[int]) -> Iterator[int]:
+    """How many calls come from these places in each stretch without a backward pass in which there is one; of a
+    stretch that repeats, 2 at least."""
+    asked = 0
     for repeat, events in timeline(trace):
         trains = any(isinstance(event, Backward) for event in events)
         for event in events:
             if isinstance(event, Backward):
-                waiting = False
+                if asked:
+                    yield asked
+                asked = 0
             elif isinstance(event, ModuleCall) and event.site.id in sites:
-                if waiting or (repeat > 1 and not trains):
-                    return True
-                waiting = True
-    return False
+                asked += 2 if repeat > 1 and not trains else 1
+    if asked:
+        yield asked
 
 
 @dataclass

@@ -9,9 +9,9 @@ Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
 `if self.training` before it draws.
 
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
-A note for: a model that is asked the same thing several times in a row, or whose answers are averaged, but not where
-all it gives is its loss; or one that is not trained here and has `training=True` written out (Monte Carlo dropout by
-choice).
+A note for: a model that is asked the same thing several times in a row whenever it is asked, or whose answers are
+averaged, but not where all it gives is its loss; or one that is not trained here and has `training=True` written out
+(Monte Carlo dropout by choice).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.drawn import are_joined, drops
-from gradscope.analysis.modes import asked_in_a_row
+from gradscope.analysis.modes import times_asked
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, plural, where
@@ -134,8 +134,8 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
     severity = ""
     if not call.event.outputs:
         severity = "note"
-    elif not layer and not _gives_a_number(trace, call) and asked_again(known, call):
-        severity = "note"
+    elif not layer and not _gives_a_number(trace, call) and (asked := asked_again(known, call)):
+        severity = "warning" if 1 in asked else "note"
     elif not (layer or attention) and _written_out(trace, cause, event.op):
         severity = "warning" if known.paths.roots else "note"
     return Finding(
@@ -260,10 +260,12 @@ KEEPING = {
 }  # fmt: skip
 
 
-def asked_again(known: Calls, call: Call) -> bool:
-    """Whether a loop asks the model several times in a row, without a change of the input."""
+def asked_again(known: Calls, call: Call) -> set[int]:
+    """How often the model is asked from there in a row, where a loop does so several times without a change of the
+    input; nothing where none does."""
     sites = {c.event.site.id for c in known.all if c.entry.location() == call.entry.location() and not c.used}
-    return asked_in_a_row(known.trace, sites) and _in_steady_loop(known.trace, call.entry)
+    asked = set(times_asked(known.trace, sites))
+    return asked if max(asked, default=0) > 1 and _in_steady_loop(known.trace, call.entry) else set()
 
 
 def _in_steady_loop(trace: Trace, entry: Site) -> bool:

@@ -398,3 +398,38 @@ def bad_loss_that_is_estimated_several_times() -> None:
         model(x, y).backward()
         opt.step()
     print([estimate(model, x, y) for _ in range(4)])
+
+
+def bad_asked_alone_before() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Sorter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.last(nn.functional.dropout(torch.relu(self.first(x)), p=0.5))  # cause: GS404
+
+    sorter = Sorter()
+    opt = torch.optim.SGD(sorter.parameters(), lr=0.1)
+    held = torch.randn(32, 4)
+
+    def validate() -> float:
+        sorter.eval()
+        with torch.no_grad():
+            scores = sorter(held)  # effect: GS404
+        return (scores.argmax(1) == (held[:, 0] > 0)).float().mean().item()
+
+    for _ in range(6):
+        sorter.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(sorter(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        validate()
+    for _ in range(3):
+        validate()

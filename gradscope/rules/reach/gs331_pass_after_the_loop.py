@@ -4,7 +4,8 @@ Why: each turn of the loop computes a loss and forgets the one before. A `loss.b
 runs once the loop is over, with the last batch alone; the others were computed for nothing. The loss falls, a hundred
 times more slowly than it should.
 
-Fix: `backward()` and `step()` into the body of the loop.
+Fix: `backward()` and `step()` into the body of the loop; where its turns are the steps of one sequence, the sum of
+their losses.
 
 Measured: what the line of the loss gave, how much of it a pass began at, and how much nothing went on with. Silent
 on: losses that are added up or kept for the pass.
@@ -20,9 +21,10 @@ from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward, Step
 from gradscope.fixes.calls import into_the_loop
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import LOOPS
+from gradscope.source import LOOPS, method_name
 from gradscope.store import Trace
 
 OFTEN = 2  # times as many results are forgotten as are used
@@ -80,7 +82,8 @@ def pass_after_the_loop(trace: Trace) -> Iterator[Finding]:
     for line in _lines(known).values():
         loop = _left(trace, line.made, line.event.site.user)
         if loop is not None and line.last and line.forgotten >= max(ENOUGH, OFTEN * line.trained):
-            yield _finding(trace, line, loop)
+            together = _of_one_graph(known, line)
+            yield _summed(trace, line, loop) if together else _finding(trace, line, loop)
 
 
 def _lines(known: Paths) -> dict[tuple[str, int], _Line]:
@@ -120,6 +123,66 @@ def _left(trace: Trace, computed: Site, passed: Site) -> ast.stmt | None:
         if id(node) in here:
             return None
     return None
+
+
+def _of_one_graph(known: Paths, line: _Line) -> bool:
+    """Whether the losses of one pass are computed from one another's inputs: steps of one sequence, not batches."""
+    graph = known.graph(line.event.graph)
+    alike = [
+        op for op in graph.ops if op.site.user.location() == line.made.location() and op.nodes and op.outputs
+    ]
+    behind = [set(graph.upstream(op.outputs[0])) for op in (alike[:-1][-1:] + alike[-1:])]
+    if len(behind) < 2:
+        return False
+    makers = (graph.maker(value) for value in behind[0] & behind[1])
+    return any(op is not None and op.nodes for op in makers)
+
+
+def _summed(trace: Trace, line: _Line, loop: ast.stmt) -> Finding:
+    """Each turn of the loop goes on from the one before: a pass in each would take its graph away from the next."""
+    site = line.event.site.user
+    fix, edits = _sum(trace, line, loop)
+    return Finding(
+        message=f"{code(trace, site, 'the pass')} goes back from one of the losses of the loop only, the last",
+        cause=site,
+        cause_label="goes back from one number",
+        effect=line.made,
+        effect_label="computed in each turn, and forgotten in all but the last",
+        seen=(
+            f"{at_least(trace, line.forgotten, 'loss')} of this line went through no pass, {line.trained} did; each is"
+            " computed from what the turn before computed",
+        ),
+        why="the turns of the loop are the steps of one sequence: its loss is the sum, or the mean, of all of them",
+        fix=fix,
+        edits=edits,
+        count=line.forgotten,
+        subjects=parameter_subjects(line.event.filled),
+    )
+
+
+def _sum(trace: Trace, line: _Line, loop: ast.stmt) -> tuple[str, Edits]:
+    """How the losses of the turns are added up: those that a list keeps, or as they come."""
+    here, site = Source(trace, line.made.path), line.event.site.user
+    node, passed = here.file.at(line.made), here.file.at(site)
+    above = here.file.parent.get(id(node))
+    begun = (
+        passed.func.value if isinstance(passed, ast.Call) and isinstance(passed.func, ast.Attribute) else None
+    )
+    if (
+        isinstance(above, ast.Call)
+        and method_name(above) == "append"
+        and isinstance(above.func, ast.Attribute)
+    ):
+        total = f"sum({here.file.text(above.func.value)})"
+        edits = here.replace(begun, total) if isinstance(begun, ast.Name) else ()
+        return f"begin at all of them: `{total}.backward()` in {located(trace, site)}", edits
+    name = begun.id if isinstance(begun, ast.Name) else "loss"
+    fix = f"add them up: `{name} = 0` before line {loop.lineno}, `{name} += …` in {located(trace, line.made)}"
+    if not isinstance(above, ast.Assign) or above.value is not node or not isinstance(begun, ast.Name):
+        return fix, ()
+    if [ast.unparse(target) for target in above.targets] != [name]:
+        return fix, ()
+    return fix, here.before(loop, f"{name} = 0") + here.replace(above, f"{name} += {here.file.text(node)}")
 
 
 def _finding(trace: Trace, line: _Line, loop: ast.stmt) -> Finding:

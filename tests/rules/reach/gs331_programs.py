@@ -80,3 +80,40 @@ def good_fixed_point() -> None:
         loss = (z - x).pow(2).mean()
         loss.backward()
         opt.step()
+
+
+def bad_steps_of_a_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, out = nn.GRUCell(3, 5), nn.Linear(5, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(4):
+        series, hidden = torch.randn(7, 8, 3), torch.zeros(8, 5)
+        for now in series:
+            hidden = cell(now, hidden)
+            miss = nn.functional.mse_loss(out(hidden), now[:, :1])  # effect: GS331
+        opt.zero_grad()
+        miss.backward()  # cause: GS331
+        opt.step()
+
+
+def bad_kept_in_a_list() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    unit, last = nn.GRUCell(3, 5), nn.Linear(5, 1)
+    opt = torch.optim.SGD([*unit.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(4):
+        series, state = torch.randn(7, 8, 3), torch.zeros(8, 5)
+        misses = []
+        for now in series:
+            state = unit(now, state)
+            misses.append(nn.functional.mse_loss(last(state), now[:, :1]))  # effect: GS331
+        for one in misses:
+            pass
+        opt.zero_grad()
+        one.backward()  # cause: GS331
+        opt.step()

@@ -11,20 +11,23 @@ Measured: the inputs of the first layer at its first call, and the loss beside t
 least 100 passes. Silent where the loss came below that, and on inputs below 10.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.constant_answers import NoBetter, no_better
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located, parameter_subjects, plural
+from gradscope.analysis.words import holds, located, parameter_subjects, plural, where
 from gradscope.events import ModuleCall, RawInput
 from gradscope.fixes.calls import argument_as
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 APART = 10  # times: of the deviations of two columns
 LARGE = 10.0  # inputs
+
+GIVEN = ("input", "target")  # to a loss
 
 
 def bad() -> None:
@@ -101,10 +104,14 @@ def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Findi
     calls = _calls_given(trace, layer)
     cause = calls[0] if calls else layer.site.user
     form = _form(trace, event, cause)
+    targets = found.event.spread if found.event.name == "mse_loss" and found.event.spread >= LARGE else None
     edits: Edits = tuple(e for site in calls for e in argument_as(trace, site, "input", 0, form))
+    if targets is not None:
+        edits = _targets_too(trace, calls, form, found.op, targets)
+    apart = f", and the targets with a deviation of {targets:.4g}" if targets is not None else ""
     return Finding(
-        message=f"the inputs lie between {event.low:.4g} and {event.high:.4g}, where layers are made for about 1: the"
-        f" loss is {found.no_lower} after {plural(found.passes, 'pass')} than for a constant answer",
+        message=f"the inputs lie between {event.low:.4g} and {event.high:.4g}{apart}, where layers are made for"
+        f" about 1: the loss is {found.no_lower} after {plural(found.passes, 'pass')} than for a constant answer",
         cause=cause,
         cause_label=f"is given numbers from {event.low:.4g} to {event.high:.4g}",
         effect=found.line,
@@ -116,7 +123,13 @@ def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Findi
             f" {found.event.best:.4g}",
         ),
         fix=f"bring them to about 1, for training and evaluation alike: `{form.format('x')}` for what"
-        f" {located(trace, cause)} is given{_targets_too(found)}",
+        f" {located(trace, cause)} is given"
+        + (
+            f"; and the targets by their deviation: `* {targets:.4g}` behind what the model gives, `/ {targets:.4g}`"
+            f" for both that the loss is given ({where(found.op.site.user)})"
+            if targets is not None
+            else ""
+        ),
         edits=edits,
         subjects=parameter_subjects(found.parameters),
     )
@@ -139,10 +152,19 @@ def _form(trace: Trace, event: RawInput, cause: Site) -> str:
     return f"({{}} - torch.tensor([{means}])) / torch.tensor([{deviations}])"
 
 
-def _targets_too(found: NoBetter) -> str:
-    if found.event.name != "mse_loss" or found.event.spread < LARGE:
-        return ""
-    return (
-        f"; the targets too, whose deviation is {found.event.spread:.4g}: divide them by it before the loss, and"
-        " multiply what the model gives by it where that is used"
-    )
+def _targets_too(trace: Trace, calls: list[Site], form: str, loss: Op, deviation: float) -> Edits:
+    """What the model gives, times the deviation of the targets, and the loss of both divided by it again: all that
+    uses the predictions has them as the targets are."""
+    made = loss.site.user
+    parts = [
+        argument_as(trace, made, name, place, f"{{}} / {deviation:.4g}") for place, name in enumerate(GIVEN)
+    ]
+    for site in calls:
+        here = Source(trace, site.path)
+        node = here.file.at(site)
+        given = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
+        if not isinstance(node, ast.Call) or given is None or holds(made, site):
+            return ()
+        text = here.text_with(node, given, form.format(here.part(given)))
+        parts.append(here.replace(node, f"{text} * {deviation:.4g}"))
+    return tuple(edit for part in parts for edit in part) if all(parts) else ()

@@ -66,3 +66,20 @@ def good_large_and_learned() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_targets_too() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    sides = torch.arange(1, 2000).float().unsqueeze(1)
+    volumes = sides**3
+    cuber = nn.Sequential(nn.Linear(1, 20), nn.ReLU(), nn.Linear(20, 1))
+    opt = torch.optim.Adam(cuber.parameters(), lr=1e-3)
+    for _ in range(300):
+        cubed = cuber(sides)  # cause: GS785
+        loss = nn.functional.mse_loss(cubed, volumes)
+        opt.zero_grad()
+        loss.backward()  # effect: GS785
+        opt.step()

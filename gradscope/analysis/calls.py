@@ -38,11 +38,6 @@ class Call:
     used: bool  # a loss depends on its outputs, with or without a gradient
     itself: bool = False  # not only one of its kind does
 
-    @property
-    def direct(self) -> bool:
-        """Whether `entry` itself calls the module, and no function between them."""
-        return self.entry.location() == self.event.site.user.location()
-
 
 class Calls:
     """The module calls of one trace (see `calls`)."""
@@ -203,19 +198,15 @@ class Calls:
 
     def takes_another(self, event: ModuleCall) -> bool:
         """Whether what goes in was computed by another network's outermost call (an encoder's)."""
-        inputs = {(event.graph, i) for i in event.inputs}
-        for other in self.all:
-            if (
-                other.event.graph != event.graph
-                or other.event is event
-                or self._root(other.event) == self._root(event)
-            ):
-                continue
-            if self.parameters(other.event) and inputs & set(
-                self.paths.flow(self.outputs(other.event)).order
-            ):
-                return True
-        return False
+        behind = self.paths.flow((event.graph, i) for i in event.inputs).order
+        return any(
+            other.event.graph == event.graph
+            and other.event is not event
+            and self._root(other.event) != self._root(event)
+            and self.parameters(other.event)
+            and not behind.keys().isdisjoint(self.outputs(other.event))
+            for other in self.all
+        )
 
     def _root(self, event: ModuleCall) -> int:
         number: int = event.module

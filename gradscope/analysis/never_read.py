@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ALIASES, PASSING
+from gradscope.analysis.ops import ALIASES, CASTS, PASSING
 from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
 from gradscope.store import Trace
 
-SAME = PASSING | ALIASES  # of what is read, another form of it is
+SAME = PASSING | ALIASES | CASTS  # of what is read, another form of it is
 MAX_FORMS = 50
 
 
@@ -72,7 +72,7 @@ def _is_read(trace: Trace, graph: Graph, value: int) -> bool:
         for op in graph.consumers.get(index, ()):
             if op.name not in SAME or op.writes or len(op.inputs) > 1:
                 return True
-            todo += op.outputs
+            todo += [made for made in op.outputs if made not in todo]  # `x.float()` may be `x` itself
     return False
 
 

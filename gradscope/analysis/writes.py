@@ -36,7 +36,7 @@ def only_bounded(trace: Trace) -> set[int]:
         graph = trace.graph(number)
         for op in graph.writing:
             for value in op.writes if not initialises(op) else ():
-                parameter = graph.values[memory_root(graph, value)].parameter
+                parameter = graph.values[memory_root(graph, before_writes(graph, value))].parameter
                 if parameter is not None:
                     (bounded if op.name in BOUNDS else others).add(parameter)
     return bounded - others

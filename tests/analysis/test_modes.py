@@ -14,13 +14,13 @@ from gradscope.analysis.calls import calls
 from gradscope.analysis.modes import (
     TrainedInEval,
     as_statement,
-    asked_in_a_row,
     left_off,
     outlived,
     region_of,
     relied_on,
     steps_in_eval,
     switched_back,
+    times_asked,
     trained_in_eval,
 )
 from gradscope.events import Mode, ModuleCall
@@ -184,8 +184,8 @@ def test_calls_in_a_row_have_no_pass_between_them() -> None:
     for twice in (True, False):
         run = program(twice)
         sites = {event.site.id for event in run.trace.of(ModuleCall)}
-        assert asked_in_a_row(run.trace, sites) == twice
-        assert not asked_in_a_row(run.trace, set())
+        assert set(times_asked(run.trace, sites)) == {2 if twice else 1}
+        assert not list(times_asked(run.trace, set()))
 
 
 # -- gradients left off ---------------------------------------------------------------------

@@ -35,7 +35,9 @@ def test_a_tensor_that_no_operation_takes_is_told_with_its_name_and_size(tmp_pat
     assert found.site.line == found.statement.lineno == run.line("x = torch.ones(2, 3)")
 
 
-@pytest.mark.parametrize("form", ["x.view(6)", "x.double().t()", "x.detach()", "x.to(torch.float64)"])
+@pytest.mark.parametrize(
+    "form", ["x.view(6)", "x.double().t()", "x.float()", "x.detach()", "x.to(torch.float64)"]
+)
 def test_another_form_of_it_is_no_use_of_it(form: str, tmp_path: Path) -> None:
     """In its last form it has another shape, and that is told."""
     run = program(tmp_path, after=f"y = {form}")

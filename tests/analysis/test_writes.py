@@ -58,6 +58,8 @@ def test_before_all_writes_it_was_the_tensor_that_was_made() -> None:
 BOUNDS: list[tuple[str, Callable[[nn.Parameter], object], set[str]]] = [
     ("clamp", lambda p: p.clamp_(-1, 1), {"p"}),
     ("data", lambda p: p.data.clamp_(min=0), {"p"}),
+    ("after another write", lambda p: p.copy_(p).sub_(1).clamp_(-1, 1), set()),
+    ("twice", lambda p: p.clamp_(min=-1).clamp_(max=1), {"p"}),
     ("view", lambda p: p.data.view(-1)[1:].clamp_(-1, 1), {"p"}),
     ("abs", lambda p: p.abs_(), {"p"}),
     ("update", lambda p: p.sub_(0.1), set()),

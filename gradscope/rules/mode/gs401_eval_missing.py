@@ -130,7 +130,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         count=event.count,
         severity=severity,
         edits=eval_around(trace, call.entry, effect, trained_at(known, call))
-        if call.direct and cause is call.entry and not trains_at(known, call)
+        if cause is call.entry and not trains_at(known, call)
         else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
@@ -329,7 +329,6 @@ def trained_at(known: Calls, call: Call) -> Site | None:
             other.entry
             for other in known.all
             if other.trains
-            and other.direct
             and other.entry.function != call.entry.function
             and known.called(other.event) == known.called(call.event)
         ),

@@ -191,7 +191,7 @@ def _evaluated_at(known: Calls, call: Call) -> bool:
 def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:
     """What the model is called on a line: as it is called there, or as its `eval()` is in the same function."""
     if frame.location() == call.entry.location():
-        return receiver(trace, call.entry) if call.direct and runs_it(call.event.site) is None else ""
+        return receiver(trace, call.entry) if runs_it(call.event.site) is None else ""
     switched = mode.site.user if mode is not None else None
     near = switched is not None and (switched.path, switched.function) == (frame.path, frame.function)
     return receiver(trace, switched, "eval") if near else ""

@@ -76,6 +76,9 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
         if event.trains or first is None or not _other(first, event):
             continue
         here, there = where_parted(event.site, first.site, of_users=True)
+        within = _given_within(trace, event), _given_within(trace, first)
+        if within[0] is not None and within[1] is not None:
+            here, there = within[0], within[1]
         if here in told:
             continue
         told.add(here)
@@ -94,6 +97,21 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
             fix=f"prepare what {located(trace, here)} is given as it is done for {located(trace, there)}, with the"
             " training data's numbers",
         )
+
+
+def _given_within(trace: Trace, event: RawInput) -> Site | None:
+    """The program's own call of the network, where the function that makes it also makes the tensor that it gives."""
+    for graph in trace.graphs:
+        op = next((op for op in graph.called({event.name}) if op.site.id == event.site.id), None)
+        if op is None or not op.inputs:
+            continue
+        sites = (graph.values[index].site for index in graph.upstream(op.inputs[0]))
+        made = {(site.user.path, site.user.function) for site in sites if site is not None}
+        frames = [
+            frame for frame in event.site.stack if frame.kind == "user" and frame.function != "<module>"
+        ]
+        return next((frame for frame in frames if (frame.path, frame.function) in made), None)
+    return None
 
 
 def _other(first: RawInput, later: RawInput) -> bool:

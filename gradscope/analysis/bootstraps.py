@@ -258,8 +258,8 @@ def _sum_with_data(graph: Graph, target: int) -> Op | None:
 def _put_into(graph: Graph, value: int) -> Iterator[int]:
     """What with a graph was written into the memory of a value, as in `target[i] = reward + …`."""
     memory = memory_root(graph, value)
-    for op in graph.ops:
-        if op.name in WRITES_OF_PARTS and any(memory_root(graph, w) == memory for w in op.writes):
+    for op in graph.called(WRITES_OF_PARTS):
+        if any(memory_root(graph, w) == memory for w in op.writes):
             yield from (i for i in op.inputs if graph.values[i].requires_grad and i not in op.writes)
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from gradscope.analysis.cuts import constant_derivative
 from gradscope.analysis.loop import settled
+from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, Paths, Reach, passes, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.unread import time_of
@@ -69,7 +70,7 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
     used: set[tuple[str, int]] = set()
     run = _Passes(trace, known)
     for event in known.backwards:
-        if not (event.retain_graph or event.create_graph) or _constant(known, event):
+        if not (event.retain_graph or event.create_graph) or _constant(trace, event):
             continue
         if event.site.user.kind != "user" or not event.roots:
             continue
@@ -85,11 +86,20 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, events)
 
 
-def _constant(known: Paths, event: Backward) -> bool:
+def _constant(trace: Trace, event: Backward) -> bool:
     """Whether the gradients were to have a graph, and came out constant: nothing could go through it."""
-    ops = known.graph(event.graph).ops if event.create_graph else ()
-    place = event.site.user.location()
-    return any(constant_derivative(op) and op.site.user.location() == place for op in ops)
+    return event.create_graph and (event.graph, event.site.user.location()) in _constant_places(trace)
+
+
+@once
+def _constant_places(trace: Trace) -> set[tuple[int, tuple[str, int]]]:
+    """The lines of each graph that gave a derivative which is constant."""
+    return {
+        (graph.id, op.site.user.location())
+        for graph in trace.graphs
+        for op in graph.ops
+        if constant_derivative(op)
+    }
 
 
 def _finding(trace: Trace, events: list[Backward]) -> Finding:

@@ -92,13 +92,16 @@ class Kept(NamedTuple):
 def last_turn_alone(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
+    passed: dict[int, Backward] = {}  # the first pass of each graph
     for (number, _), events in known.roots.items():
+        passed.setdefault(number, events[0])
+    for number, event in passed.items():
         graph = known.graph(number)
         for op, dropped in _dropped(known, graph):
             kept = _kept(trace, op)
             if kept is not None and kept.site.location() not in told:
                 told.add(kept.site.location())
-                yield _finding(trace, known, events[0], kept, graph, dropped)
+                yield _finding(trace, known, event, kept, graph, dropped)
 
 
 def _dropped(known: Paths, graph: Graph) -> Iterator[tuple[Op, list[int]]]:

@@ -1,5 +1,5 @@
-"""Counts the classes that a classification loss is given as its targets: how many samples of each, which
-calls had samples of a single one, and the weights of the classes.
+"""Counts the classes that a classification loss is given as its targets, also one of two classes: how many samples of
+each, which calls had samples of a single one, and the weights of the classes.
 
 Where all calls that are looked at had a single one, the passes that are not are asked too: of each class there may be
 as many batches as sampling sleeps."""
@@ -16,7 +16,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
-from gradscope.hooks.recorder.losses import OF_CLASSES
+from gradscope.hooks.recorder.losses import OF_CLASSES, OF_TWO
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 ARGUMENTS = ("input", "target", "weight")
@@ -43,12 +43,13 @@ class Counted:
     def count(self, target: torch.Tensor) -> None:
         samples: dict[int, int]
         if len(target) <= FEW:
-            samples = Counter(target.tolist())
+            samples = Counter(target.flatten().tolist())
         else:
             found, counts = target.unique(return_counts=True)
             samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
-        self.samples.update({label: n for label, n in samples.items() if 0 <= label < self.classes})
-        self.alone.append(next(iter(samples)) if len(samples) == 1 else -1)
+        self.samples.update({int(label): n for label, n in samples.items() if label in range(self.classes)})
+        label = next(iter(samples))
+        self.alone.append(int(label) if len(samples) == 1 and label in range(self.classes) else -1)
 
 
 class Labels(Hook):
@@ -56,17 +57,20 @@ class Labels(Hook):
 
     def install(self) -> None:
         self.counted: dict[tuple[int, bool], Counted] = {}
-        self.recorder.functions.follow(OF_CLASSES, self._loss)
+        self.recorder.functions.follow((*OF_CLASSES, *OF_TWO), self._loss)
         self.recorder.signals.before_pass.connect(self._before)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(ARGUMENTS, args, kwargs)
         scores, target, weight = (given.get(key) for key in ARGUMENTS)
-        if scores is None or not measurable(scores) or scores.dim() != 2 or not _is_counted(target):
+        if scores is None or target is None or not measurable(scores):
             return
-        classes = scores.shape[1]
-        if classes > MAX_CLASSES:
+        if name in OF_TWO:
+            classes, counts = 2, _is_of_two(target)
+        else:
+            classes, counts = scores.shape[-1], scores.dim() == 2 and _is_counted(target)
+        if not counts or classes > MAX_CLASSES:
             return
         recorder = self.recorder
         key = (recorder.sites.current(frame), torch.is_grad_enabled())
@@ -75,7 +79,12 @@ class Labels(Hook):
             counted = self.counted[key] = Counted(name, classes, key[1])
         if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
             return
-        if weight is not None and can_be_asked(weight, MAX_CLASSES) and weight.numel() == classes:
+        if (
+            name in OF_CLASSES
+            and weight is not None
+            and can_be_asked(weight, MAX_CLASSES)
+            and weight.numel() == classes
+        ):
             recorder.arrivals.when_here((weight,), counted.weigh)
         recorder.arrivals.when_here((target,), counted.count)
 
@@ -113,3 +122,10 @@ def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:
     if not can_be_asked(target, sys.maxsize) or target.dtype != torch.int64:
         return False
     return target.dim() == 1 and len(target) >= SEVERAL
+
+
+def _is_of_two(target: Any) -> TypeGuard[torch.Tensor]:
+    """Whether it is one number for each of several samples, which tells one of two classes where it is 0 or 1."""
+    if not can_be_asked(target, sys.maxsize) or not target.dtype.is_floating_point:
+        return False
+    return target.dim() in (1, 2) and len(target) >= SEVERAL and target.numel() == len(target)

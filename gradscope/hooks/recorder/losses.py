@@ -2,5 +2,6 @@
 
 OF_CLASSES = ("cross_entropy", "nll_loss")
 OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
-OF_ALL = (*OF_CLASSES, *OF_NUMBERS, "binary_cross_entropy", "binary_cross_entropy_with_logits")
+OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # classes
+OF_ALL = (*OF_CLASSES, *OF_NUMBERS, *OF_TWO)
 SUBTRACTIONS = ("sub", "__sub__", "rsub", "__rsub__", "subtract")

@@ -10,9 +10,10 @@ Silent on: targets that the program writes out itself (all real, all fake), batc
 than four batches, a run that has seen one class.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from gradscope.analysis.ops import ALIASES, CASTS
+from gradscope.analysis.ops import ALIASES, BINARY_LOSSES, CASTS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.samples import batch_of, calls_at, loader_of
 from gradscope.analysis.words import located
@@ -24,6 +25,7 @@ from gradscope.store import Trace
 
 SHARE = 0.8  # of the batches: where one class ends and the next begins there are both
 FEW = 4  # batches
+CUTTING = {"__getitem__", "index_select", "split", "chunk", "unbind", "narrow"}
 FILLS = {"zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 SPREAD = CASTS | ALIASES | {"expand", "repeat", "view", "reshape", "squeeze", "unsqueeze", "fill_"}
 
@@ -82,6 +84,8 @@ def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
             continue
         batch = next((made for op in losses if (made := batch_of(known, op)) is not None), None)
         loader = loader_of(trace, batch) if batch is not None else None
+        if event.name in BINARY_LOSSES and not (_in_stretches(event.alone) and (loader or _is_cut(batch))):
+            continue  # what is real and what is made up come in turn
         place = (loader or batch or event).site.user
         count, size = len(event.alone), sum(event.samples.values()) // len(event.alone)
         classes = len(set(alone))
@@ -103,6 +107,17 @@ def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
             ),
             edits=with_argument(trace, place, "shuffle", "True") if loader is not None else (),
         )
+
+
+def _in_stretches(alone: Sequence[int]) -> bool:
+    """Whether a batch is mostly of the class of the one before it, as where all of one class come first."""
+    changes = sum(a != b for a, b in pairwise(alone))
+    return changes * 2 <= len(alone)
+
+
+def _is_cut(batch: Op | None) -> bool:
+    """Whether the batch is a part of a larger tensor."""
+    return batch is not None and batch.name in CUTTING
 
 
 def _is_filled(known: Paths, op: Op) -> bool:

@@ -63,3 +63,61 @@ def good_one_batch_again_and_again() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_two_classes_sorted() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    sick = (torch.arange(120) >= 60).float()
+    patients = DataLoader(TensorDataset(torch.randn(120, 4), sick), batch_size=10)  # cause: GS745
+    judge = nn.Linear(4, 1)
+    opt = torch.optim.SGD(judge.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows, wanted in patients:
+            opt.zero_grad()
+            loss = nn.functional.binary_cross_entropy_with_logits(judge(rows)[:, 0], wanted)  # effect: GS745
+            loss.backward()
+            opt.step()
+
+
+def good_two_classes_mixed() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    ill = (torch.arange(120) >= 60).float()
+    mixed = DataLoader(TensorDataset(torch.randn(120, 4), ill), batch_size=10, shuffle=True)
+    tester = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(tester.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows, wanted in mixed:
+            opt.zero_grad()
+            nn.functional.binary_cross_entropy(tester(rows), wanted[:, None]).backward()
+            opt.step()
+
+
+def good_real_and_made_up_in_turn() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+    of_maker = torch.optim.SGD(maker.parameters(), lr=0.1)
+    of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+    answers = torch.cat([torch.zeros(8, 1), torch.ones(8, 1)])
+
+    def loss_of(scores: torch.Tensor, real: bool) -> torch.Tensor:
+        return nn.functional.binary_cross_entropy_with_logits(scores, answers[8:] if real else answers[:8])
+
+    for _ in range(6):
+        of_critic.zero_grad()
+        loss_of(critic(torch.randn(8, 4)), real=True).backward()
+        loss_of(critic(maker(torch.randn(8, 2)).detach()), real=False).backward()
+        of_critic.step()
+        of_maker.zero_grad()
+        loss_of(critic(maker(torch.randn(8, 2))), real=True).backward()
+        of_maker.step()

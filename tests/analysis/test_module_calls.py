@@ -304,3 +304,20 @@ def test_what_several_optimizers_step_is_trained_and_what_none_does_is_not() -> 
     one, two, three = (of_line(run, text).event for text in texts)
     held = [{p.id for p in known.parameters(event)} for event in (one, two, three)]
     assert known.trained == held[0] | held[1] and held[2].isdisjoint(known.trained)
+
+
+def test_a_decoder_takes_what_its_encoder_made_and_the_encoder_takes_nothing() -> None:
+    def program() -> None:
+        encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+        opt = optimizer(encoder, decoder)
+        for _ in range(2):
+            x = torch.randn(8, 4)
+            opt.zero_grad()
+            (decoder(torch.tanh(encoder(x))) - x).pow(2).mean().backward()
+            opt.step()
+
+    run = observed(program)
+    known = calls(run.trace)
+    named = {run.trace.modules[known.called(call.event)].name: call.event for call in known.all}
+    assert {name for name, event in named.items() if known.takes_another(event)} == {"decoder"}
+    assert {name for name, event in named.items() if known.feeds_another(event)} == {"encoder"}

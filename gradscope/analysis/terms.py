@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from gradscope.analysis.cuts import nearest, nearest_cuts
+from gradscope.analysis.numbers import entered, real
 from gradscope.analysis.ops import EXITS, MAKERS, MEANS, SCALES, SUMS, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
-from gradscope.model import Op, Site
+from gradscope.model import Graph, Op, Site
 
 MAX_TERMS = 100
 
@@ -34,6 +36,7 @@ class Wrapped:
     loss: Backward
     parameters: frozenset[int]  # that the numbers were computed from; of a term: and others train
     before: tuple[Key, ...]  # the values whose numbers they are
+    given: Op | None = None  # the call that gave these numbers, where more was computed of them before
 
 
 def terms(known: Paths, root: Key, *, of_samples: bool = False) -> list[Key]:
@@ -121,7 +124,10 @@ def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
 
 
 def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -> Iterator[Wrapped]:
-    for made, before in _taken(known, value):
+    taken: list[tuple[Site, list[Key], Op | None]] = [
+        (made, before, None) for made, before in _taken(known, value)
+    ]
+    for made, before, given in taken or _come_back(known, value):
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
         behind = behind or frozenset(known.fed_by(*before))
         stepped = frozenset(
@@ -130,7 +136,7 @@ def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -
             if id in among and id in known.parameters and known.stepped(known.parameters[id])
         )
         if stepped:
-            yield Wrapped(value, made, loss, stepped, tuple(before))
+            yield Wrapped(value, made, loss, stepped, tuple(before), given)
 
 
 def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
@@ -150,6 +156,38 @@ def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
     for op, (number, _) in nearest_cuts(known, part):
         if op.cut == "rewrap" or (value.requires_grad and op.cut in ("detach", "data")):
             yield op.site.user, [(number, i) for i in op.inputs]
+
+
+def _come_back(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key], Op | None]]:
+    """The same of leaves that were computed from numbers which had left torch, and that were made to require a
+    gradient: what `part` goes back to ends there."""
+    reach = known.reach([part]) if known.value(part).requires_grad else None
+    if reach is None or reach.parameters or not reach.complete:
+        return
+    for leaf in reach.leaves:
+        graph = known.graph(leaf[0])
+        flow = known.flow([leaf]).order
+        back = [index for number, index in flow if number == graph.id and _made_of_numbers(graph, index)]
+        exits = [op for op in graph.called(EXITS) if op.inputs and back]
+        for index in back:
+            held = prod(graph.values[index].shape)
+            before = [op for op in exits if op.index < entered(graph, index)]
+            fit = [op for op in before if _could_hold(prod(graph.values[op.inputs[0]].shape), held)]
+            required = known.required(leaf) or known.value(leaf).site
+            if fit and required is not None:
+                yield required.user, [(graph.id, i) for i in fit[-1].inputs], fit[-1]
+                break
+
+
+def _made_of_numbers(graph: Graph, index: int) -> bool:
+    value = graph.values[index]
+    op = graph.ops[value.op] if value.op is not None else None
+    return op is not None and op.name in MAKERS and not op.inputs and real(value.dtype)
+
+
+def _could_hold(given: int, held: int) -> bool:
+    """Whether so many numbers may come of those that left: all of them, or one for every few (a highest one)."""
+    return given == held or (held > 1 and given > held and given % held == 0)
 
 
 def _cut_on_purpose(known: Paths, part: Key) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.lost import numbers_put_back, wrapped_at
@@ -70,10 +71,18 @@ def good_term_detached() -> None:
 def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
+    ended: set[tuple[str, int]] = set()  # passes of which it is told where they end
+    losses = [wrapped for wrapped in wrapped_losses(known) if wrapped.given is not None]
+    left = {
+        wrapped.loss.site.user.location() for wrapped in losses
+    }  # passes whose numbers had left torch before
     for cut in cuts(trace):
         site = wrapped_at(cut)
         if site is not None and cut.loss is not None:
+            if cut.kind == "numpy" and cut.loss.site.user.location() in left:
+                continue
             told.add(site.user.location())
+            ended.add(cut.loss.site.user.location())
             rewrapped = _finding(trace, cut.known, site.user, cut.parameters, cut.loss, cut)
             yield replace(rewrapped, count=cut.count, severity=cut.severity(trace), since=cut.since)
     if not told:
@@ -87,6 +96,8 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
             yield replace(put_back, fix=words)
     for kind, found in ((_loss, wrapped_losses(known)), (_term, wrapped_terms(known))):
         for wrapped in found:
+            if wrapped.given is not None and wrapped.loss.site.user.location() in ended:
+                continue
             if wrapped.made.location() not in told:
                 told.add(wrapped.made.location())
                 yield kind(trace, wrapped)
@@ -140,13 +151,14 @@ def _loss(trace: Trace, loss: Wrapped) -> Finding:
         found,
         message=f"the loss was rewrapped into a new tensor: backward ends there and gives {names} nothing",
         seen=(f"{passes(paths(trace).alike(loss.loss))} from this line reached no parameter",),
+        **_given(trace, loss),
     )
 
 
 def _term(trace: Trace, term: Wrapped) -> Finding:
     names = parameter_names(trace, sorted(term.parameters))
     fix, edits = _of_tensors(trace, term) or _fix(trace, term.made)
-    return Finding(
+    found = Finding(
         message="a term of the loss was rewrapped into a new tensor: it trains nothing",
         cause=term.made,
         cause_label="a new leaf: same numbers, no history",
@@ -160,6 +172,39 @@ def _term(trace: Trace, term: Wrapped) -> Finding:
         severity="warning",
         subjects=frozenset({("term", *term.made.location()), ("leaf", term.made.location())}),
     )
+    return replace(found, **_given(trace, term))
+
+
+def _given(trace: Trace, wrapped: Wrapped) -> dict[str, Any]:
+    """What is told otherwise of numbers that had left torch before more was computed of them."""
+    if wrapped.given is None:
+        return {}
+    left = wrapped.given.site.user
+    graph = trace.graph(wrapped.given.graph)
+    first = next(
+        (
+            op.site.user
+            for index in graph.upstream(wrapped.given.inputs[0])
+            if (op := graph.maker(index)) and op.cut
+        ),
+        left,
+    )
+    also = (
+        f", and without {located(trace, first)}, which has no gradient"
+        if first.location() != left.location()
+        else ""
+    )
+    return {
+        "cause_label": "made to require a gradient: a leaf, without history",
+        "related": ((left, "gives the numbers out of torch"),)
+        if left.location() != wrapped.made.location()
+        else (),
+        "why": f"{code(trace, left)} gives plain numbers, and what is computed of them has no graph; `requires_grad`"
+        " makes a leaf of it, behind which there is nothing",
+        "fix": f"keep tensors from the model to the loss: compute in torch what {located(trace, left)} is needed for"
+        f"{also}, and leave {located(trace, wrapped.made)} out",
+        "edits": (),
+    }
 
 
 def _of_tensors(trace: Trace, term: Wrapped) -> tuple[str, tuple[Edit, ...]] | None:

@@ -491,3 +491,58 @@ def good_comparisons_are_counted_beside() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_computed_of_numbers_that_left() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    flow = nn.Linear(4, 6)
+    opt = torch.optim.SGD(flow.parameters(), lr=0.1)
+    turn = torch.randn(6, 2)
+    for _ in range(4):
+        moved = flow(torch.randn(8, 4))
+        places = torch.tensor(moved.int().numpy(), dtype=torch.float32)
+        there = places @ turn
+        there.requires_grad = True  # cause: GS304
+        loss = there.abs().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_term_of_whole_numbers() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scores = nn.Linear(4, 6)
+    opt = torch.optim.SGD(scores.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        out = scores(x)
+        chosen = torch.tensor(out.detach().numpy().argmax(1), dtype=torch.float32)
+        chosen.requires_grad_()  # cause: GS304
+        loss = (out - x[:, :1]).pow(2).mean() + (chosen - 2).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def good_points_of_an_input() -> None:
+    """A tensor made of numbers that a step of the input itself left: its gradient is what is wanted."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    judge = nn.Linear(4, 3)
+    opt = torch.optim.SGD(judge.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        nn.functional.cross_entropy(judge(x), x[:, :3].argmax(1)).backward()
+        opt.step()
+        opt.zero_grad()
+        attacked = torch.tensor(x.numpy() + 0.1, requires_grad=True)
+        (gradient,) = torch.autograd.grad(judge(attacked).pow(2).mean(), attacked)
+        judge(attacked.detach() + gradient.sign()).argmax(1).numpy()

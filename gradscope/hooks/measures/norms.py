@@ -122,12 +122,13 @@ class Norms(Hook):
                     continue
                 with torch.no_grad():
                     matrix = hook.reshape_weight_to_matrix(weight.detach()).float()
+                    vector = getattr(m, f"{hook.name}_u").detach().float()
                 data = {"module": known.id, "name": hook.name, "called": record.id}
-                self.recorder.arrivals.when_here((matrix,), partial(self._tell_norm, site, data))
+                self.recorder.arrivals.when_here((matrix, vector), partial(self._tell_norm, site, data))
 
-    def _tell_norm(self, site: int, data: dict[str, Any], matrix: torch.Tensor) -> None:
-        norm = float(torch.linalg.matrix_norm(matrix, 2))
-        self.recorder.emit("spectral", site, {**data, "norm": round(norm, 6)})
+    def _tell_norm(self, site: int, data: dict[str, Any], matrix: torch.Tensor, vector: torch.Tensor) -> None:
+        norm, length = float(torch.linalg.matrix_norm(matrix, 2)), float(torch.linalg.vector_norm(vector))
+        self.recorder.emit("spectral", site, {**data, "norm": round(norm, 6), "vector": round(length, 6)})
 
     def _tell(self) -> None:
         """At the end of the run, when it is known which parameters stayed frozen."""

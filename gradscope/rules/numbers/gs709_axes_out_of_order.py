@@ -68,7 +68,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS709", name="axes-out-of-order", severity="warning", over=("GS779",))
+@rule("GS709", name="axes-out-of-order", severity="warning", over=("GS759", "GS779"))
 def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint(VIEWS):
         return
@@ -198,7 +198,7 @@ def _finding(
         fix=fix,
         edits=edits,
         count=count,
-        subjects=frozenset({("view", *op.site.user.location())}),
+        subjects=frozenset(("view", *one.op.site.user.location()) for one in (straddle, *alike)),
     )
 
 

@@ -62,7 +62,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS736", name="channels-cut-apart", severity="warning")
+@rule("GS736", name="channels-cut-apart", severity="warning", over=("GS759",))
 def channels_cut_apart(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint(RESHAPES):
         return
@@ -231,4 +231,5 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, layer: Op, taker: O
         fix=f"move the axis first: `.{new}(…)` in"
         f" {listed([located(trace, place, f'`{op.name}`') for place in places])}",
         edits=tuple(edit for place in places for edit in renamed(trace, place, op.name, new)),
+        subjects=frozenset(("view", *place.location()) for place in places),
     )

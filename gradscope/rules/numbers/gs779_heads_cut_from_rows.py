@@ -62,7 +62,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS779", name="heads-cut-from-rows", severity="warning")
+@rule("GS779", name="heads-cut-from-rows", severity="warning", over=("GS759",))
 def heads_cut_from_rows(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint(RESHAPES):
         return

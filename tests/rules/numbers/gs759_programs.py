@@ -1,0 +1,104 @@
+"""More programs of GS759: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_heads_put_together() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows, places, width = x.shape
+            q, k, v = (t.view(rows, places, 2, 4).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+            mixed = (q @ k.transpose(-1, -2) / 2).softmax(-1) @ v
+            joined = mixed.reshape(rows, places, width)  # cause: GS759
+            return self.out(joined)  # effect: GS759
+
+    heads, last = Heads(), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*heads.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 6, 8)
+        opt.zero_grad()
+        nn.functional.mse_loss(last(heads(x).mean(1)), x[:, 0, :1]).backward()
+        opt.step()
+
+
+def bad_channels_of_a_series() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, last = nn.Conv1d(5, 4, 3, padding=1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        series = torch.randn(16, 12, 5).cumsum(1)
+        found = conv(series.view(16, 5, 12))  # cause: GS759
+        opt.zero_grad()
+        nn.functional.cross_entropy(last(found.mean(2)), (series[:, -1, 0] > 0).long()).backward()
+        opt.step()
+
+
+def good_flattened_before_the_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Conv2d(3, 4, 3), nn.Linear(4 * 36, 2)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        photos = torch.randn(16, 3, 8, 8)
+        found = first(photos).reshape(16, 36, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(
+            last(torch.relu(found).flatten(1)), (photos.mean((1, 2, 3)) > 0).long()
+        ).backward()
+        opt.step()
+
+
+def good_neighbours_put_into_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    listen, last = nn.GRU(6, 5, batch_first=True), nn.Linear(5, 1)
+    opt = torch.optim.SGD([*listen.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        sound = torch.randn(8, 6, 3).cumsum(1)
+        halved = sound.reshape(8, 3, 6)
+        opt.zero_grad()
+        nn.functional.mse_loss(last(listen(halved)[0][:, -1]), sound[:, -1, :1]).backward()
+        opt.step()
+
+
+def good_patches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, last = nn.Linear(3 * 16, 8), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*embed.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        photos = torch.randn(16, 3, 8, 8).cumsum(3)
+        cut = photos.reshape(16, 3, 2, 4, 2, 4).permute(0, 2, 4, 3, 5, 1).reshape(16, 4, 48)
+        opt.zero_grad()
+        nn.functional.cross_entropy(last(embed(cut).mean(1)), (photos.mean((1, 2, 3)) > 0).long()).backward()
+        opt.step()
+
+
+def good_seeds_of_a_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    up = nn.ConvTranspose2d(6, 1, 2, 2)
+    opt = torch.optim.SGD(up.parameters(), lr=0.1)
+    for _ in range(3):
+        seeds = torch.randn(8, 4, 4, 6).view(8, 6, 4, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(up(seeds), torch.ones(8, 1, 8, 8)).backward()
+        opt.step()

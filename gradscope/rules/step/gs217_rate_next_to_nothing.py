@@ -33,6 +33,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 MANY = 6  # turns of a schedule that tell its rhythm
+SEVERAL = 1.9  # turns of a schedule for each step of its optimizer
 AGAIN = 3  # times that a cosine goes through its length
 RESTARTS = 3  # in each pass over a data loader
 RISEN = 0.05  # of what a rate had come down by, at the end of the run
@@ -310,11 +311,35 @@ def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ..
     if event.turns * 1.25 < steps:
         return "give it settings with which the rate falls over the whole run", ()
     called = located(trace, event.site.user, "the schedule's step")
+    if (step := _seldomer_step(trace, event, steps)) is not None:
+        times = f"{event.turns / steps:.3g}".removesuffix(".0")
+        fix = f"call {called} behind {located(trace, step)}: it runs {times} times for each step of the optimizer"
+        return fix, _beside(trace, event.site.user, step)
     line, edits = behind_their_loop(trace, _together(trace, event))
     if line:
         return f"call {called} once per epoch: behind the loop of line {line}", edits
     by_library = _by_a_library(trace, event, steps, "epoch")
     return by_library or f"call {called} once per epoch, or give it settings that count batches", ()
+
+
+def _seldomer_step(trace: Trace, event: Rates, steps: int) -> Site | None:
+    """The step of its optimizer, in the function that steps the schedule, where the schedule's runs several times for
+    each of them: gradients are accumulated between."""
+    if event.turns < SEVERAL * steps:
+        return None
+    own = event.site.user
+    sites = {e.site.user.location(): e.site.user for e in trace.of(Step) if e.optimizer == event.optimizer}
+    here = [site for site in sites.values() if (site.path, site.function) == (own.path, own.function)]
+    return here[0] if len(here) == len(sites) == 1 else None
+
+
+def _beside(trace: Trace, schedule: Site, step: Site) -> tuple[Edit, ...]:
+    """The schedule's step moved to behind that of the optimizer."""
+    here = Source(trace, schedule.path)
+    moved, behind = here.file.statement(schedule), here.file.statement(step)
+    if not isinstance(moved, ast.Expr) or not isinstance(behind, ast.Expr):
+        return ()
+    return here.move(moved, behind, after=True)
 
 
 def _within_another_loop(trace: Trace, event: Rates) -> bool:

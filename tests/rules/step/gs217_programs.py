@@ -335,3 +335,22 @@ def good_plateau_of_what_stands_still() -> None:
         loss.backward()
         opt.step()
         scheduler.step(loss.item())
+
+
+def bad_stepped_with_each_part_of_a_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    learner = nn.Linear(4, 1)
+    sgd = torch.optim.SGD(learner.parameters(), lr=0.1)
+    falling = torch.optim.lr_scheduler.LambdaLR(sgd, lambda turn: max(0.0, 1 - turn / 40))  # cause: GS217
+    parts = 0
+    while parts < 160:
+        x = torch.randn(8, 4)
+        ((learner(x) - x[:, :1]).pow(2).mean() / 4).backward()
+        parts += 1
+        if parts % 4 == 0:
+            sgd.step()
+            sgd.zero_grad()
+        falling.step()  # effect: GS217

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.losses import OF_NUMBERS
+from gradscope.hooks.recorder.losses import OF_NUMBERS, SUBTRACTIONS
 from gradscope.hooks.recorder.values import can_be_asked
 
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
@@ -33,7 +33,29 @@ class Targets(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, str]] = set()
+        self.places: set[Any] = set()  # of subtractions that were looked at
         self.recorder.functions.follow((*OF_NUMBERS, *BINARY, *SIGNED, DIVERGENCE, CLASSES), self._loss)
+        self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
+
+    def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """The same of what a loss by hand begins with: a prediction, and as many numbers that need no gradient."""
+        place = frame.f_code, frame.f_lasti
+        if place in self.places or not torch.is_grad_enabled():
+            return
+        self.places.add(place)
+        sides = [one for one in args if isinstance(one, torch.Tensor)]
+        if len(sides) != 2 or sides[0].shape != sides[1].shape or sides[0].dim() == 0:
+            return
+        fixed = [one for one in sides if not one.requires_grad]
+        if len(fixed) != 1 or not fixed[0].is_floating_point() or not can_be_asked(fixed[0], MAX_ELEMENTS):
+            return
+        site = self.recorder.sites.current(frame)
+
+        def tell(numbers: torch.Tensor) -> None:
+            if (data := _measured(name, numbers, True, False)) is not None:
+                self.recorder.emit("targets", site, {"name": name, **data})
+
+        self.recorder.arrivals.when_here((fixed[0],), tell)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         place = PLACES.get(name, 1)

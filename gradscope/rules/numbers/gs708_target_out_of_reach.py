@@ -18,18 +18,21 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import BINARY_LOSSES, COMPARING_LOSSES, PASSING, SCALES, SUMS
-from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located, numbers
+from gradscope.analysis.ops import BINARY_LOSSES, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS, SUMS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, numbers
 from gradscope.events import Targets
 from gradscope.fixes.calls import argument_as
-from gradscope.model import Finding, Op, Span
+from gradscope.model import Finding, Graph, Op, Span
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_values, losses, makers, measured_targets
 from gradscope.store import Trace
 
 SMOOTHED = 0.5  # what noise on the labels 0 and 1 may add, on purpose
 SHARE = 0.05  # of the targets, at least
+TO_A_LOSS = {"pow", "__pow__", "square", "abs", "absolute", "__abs__", "sum", "mean"} | SCALES
+SUMMED = {"sum", "mean"}
+NEAR = 6  # calls from the difference to the loss
 RANGES = {  # of what an activation gives; None: without end
     "sigmoid": (0, 1), "sigmoid_": (0, 1), "hardsigmoid": (0, 1), "softmax": (0, 1),
     "tanh": (-1, 1), "tanh_": (-1, 1), "hardtanh": (-1, 1), "softsign": (-1, 1),
@@ -122,7 +125,7 @@ def _beyond_activation(
     trace: Trace, known: Paths, measured: dict[tuple[Span, str], Targets]
 ) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
-    for key, op in losses(known, COMPARING_LOSSES):
+    for key, op in (*losses(known, COMPARING_LOSSES), *_differences(known)):
         event = measured.get((op.site.user.span(), op.name))
         found = makers(known, key)
         if event is None or len(found) != 1 or op.site.user.location() in told:
@@ -132,6 +135,16 @@ def _beyond_activation(
         if outside >= SHARE:
             told.add(op.site.user.location())
             yield _finding(trace, known, op, maker, event, outside)
+
+
+def _differences(known: Paths) -> Iterator[tuple[Key, Op]]:
+    """Losses by hand: a prediction less what it is to be, squared or without its sign, and added up."""
+    for made, op in known.used_calls(SUBTRACTIONS):
+        values = [known.value((op.graph, index)) for index in op.inputs[:2]]
+        tracked = [value.requires_grad for value in values]
+        if len(values) == 2 and tracked.count(True) == 1 and values[0].shape == values[1].shape:
+            if known.becomes_number(made, TO_A_LOSS, SUMMED, NEAR):
+                yield (op.graph, op.inputs[tracked.index(True)]), op
 
 
 def _outside(event: Targets, low: int | None, high: int | None) -> float:
@@ -154,8 +167,8 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
     )
     made = _made(known, op)
     return Finding(
-        message=f"`{op.name}` compares with {target} from {reaches[0]:.4g} to {reaches[1]:.4g}, and `{maker.name}` "
-        f"gives only {gives}",
+        message=f"{code(trace, op.site.user, f'`{op.name}`')} compares with {target} from {reaches[0]:.4g} to"
+        f" {reaches[1]:.4g}, and `{maker.name}` gives only {gives}",
         cause=maker.site.user,
         cause_label=f"`{maker.name}` gives {gives}",
         effect=op.site.user,
@@ -173,14 +186,23 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
 def _target(trace: Trace, known: Paths, op: Op) -> str:
     """What the program calls the targets."""
     graph = known.graph(op.graph)
-    name = names_of(trace).name(graph, op.inputs[1]) if len(op.inputs) > 1 else None
+    asked = _asked(graph, op)
+    name = names_of(trace).name(graph, asked) if asked is not None else None
     return f"`{name}`" if name else "targets"
+
+
+def _asked(graph: Graph, op: Op) -> int | None:
+    """The value of the targets."""
+    if op.name in SUBTRACTIONS and graph.values[op.inputs[1]].requires_grad:
+        return op.inputs[0]
+    return op.inputs[1] if len(op.inputs) > 1 else None
 
 
 def _made(known: Paths, op: Op) -> Op | None:
     """The arithmetic that gave the targets their values, where it is all that they come from: a shift or a scaling."""
     found = None
-    key = (op.graph, op.inputs[1]) if len(op.inputs) > 1 else None
+    asked = _asked(known.graph(op.graph), op)
+    key = (op.graph, asked) if asked is not None else None
     seen = set()
     while key is not None and key not in seen:
         seen.add(key)

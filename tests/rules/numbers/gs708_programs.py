@@ -179,3 +179,19 @@ def good_noise_on_the_labels() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_difference_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    coder = nn.Sequential(nn.Linear(6, 3), nn.Tanh(), nn.Linear(3, 6), nn.ReLU())
+    opt = torch.optim.Adam(coder.parameters(), lr=0.01)
+    for _ in range(3):
+        rows = torch.randn(16, 6)
+        out = coder(rows)  # cause: GS708
+        loss = (rows - out).pow(2).sum(1).mean()  # effect: GS708
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.constant_answers import NoBetter, no_better
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import holds, located, parameter_subjects, plural, where
 from gradscope.events import ModuleCall, RawInput
 from gradscope.fixes.calls import argument_as
@@ -116,6 +117,7 @@ def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Findi
         cause_label=f"is given numbers from {event.low:.4g} to {event.high:.4g}",
         effect=found.line,
         effect_label="learns nothing of the inputs",
+        related=_named(trace, cause),
         seen=(
             f"what `{layer.name}` is given at first: {event.low:.4g} to {event.high:.4g}, on the average"
             f" {event.mean:.4g}, with a deviation of {event.std:.4g}",
@@ -133,6 +135,17 @@ def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Findi
         edits=edits,
         subjects=parameter_subjects(found.parameters),
     )
+
+
+def _named(trace: Trace, call: Site) -> tuple[tuple[Site, str], ...]:
+    """The one line that gives the inputs the name by which the call has them."""
+    file = trace.source_file(call.path)
+    node = file.at(call)
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    values = file.assigned.get(given.id, []) if isinstance(given, ast.Name) else []
+    if len(values) != 1 or not isinstance(given, ast.Name):
+        return ()
+    return ((site_of(call.path, call.function, values[0]), f"`{given.id}` has its numbers from here"),)
 
 
 def _form(trace: Trace, event: RawInput, cause: Site) -> str:

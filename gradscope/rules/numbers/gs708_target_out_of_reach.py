@@ -30,6 +30,7 @@ from gradscope.store import Trace
 
 SMOOTHED = 0.5  # what noise on the labels 0 and 1 may add, on purpose
 SHARE = 0.05  # of the targets, at least
+LEAST_BY_HAND = 0.25  # of what is subtracted, at least: below the only bound
 TO_A_LOSS = {"pow", "__pow__", "square", "abs", "absolute", "__abs__", "sum", "mean"} | SCALES
 SUMMED = {"sum", "mean"}
 NEAR = 6  # calls from the difference to the loss
@@ -131,7 +132,10 @@ def _beyond_activation(
         if event is None or len(found) != 1 or op.site.user.location() in told:
             continue
         maker = found[0][1]
-        outside = _outside(event, *RANGES.get(maker.name, (None, None)))
+        low, high = RANGES.get(maker.name, (None, None))
+        outside = _outside(event, low, high)
+        if op.name in SUBTRACTIONS and (high is not None or outside < LEAST_BY_HAND):
+            continue  # what is subtracted may be no target, as in a residual that is to be small
         if outside >= SHARE:
             told.add(op.site.user.location())
             yield _finding(trace, known, op, maker, event, outside)

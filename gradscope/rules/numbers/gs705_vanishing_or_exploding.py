@@ -49,6 +49,8 @@ STEADY = 0.7  # of the neighbouring layers (steps) go the same way
 GROWN = 1e4  # times the gradient, from the first passes on
 SMALL = 10.0  # the norm of all gradients, below which none explodes, whatever it grew from
 LOSS_GROWN = 100  # times the loss, with it
+VAST = 1e6  # times the loss: no batches' noise, of which a few passes that were looked at may show much
+STEADY_ENOUGH = 0.5
 HUGE = 1e8
 IDLE = 1e3  # times smaller than its weight's, the gradient of a bias says nothing
 PASSES = 3  # measured, at least
@@ -344,7 +346,8 @@ def _grows(totals: list[float], losses: list[float]) -> bool:
     rising = sum(a < b for a, b in itertools.pairwise(late))
     first = median(map(abs, sound[: max(1, len(sound) // 4)]))
     size = abs(sound[-1]) if finite[-1] > GROWN else sound[-1]
-    return 0 < start * GROWN < finite[-1] and rising >= STEADY * (len(late) - 1) and size > LOSS_GROWN * first
+    steady = STEADY if size < VAST * first else STEADY_ENOUGH
+    return 0 < start * GROWN < finite[-1] and rising >= steady * (len(late) - 1) and size > LOSS_GROWN * first
 
 
 def _in_blocks(sizes: list[float]) -> list[float]:

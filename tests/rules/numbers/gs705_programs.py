@@ -234,7 +234,7 @@ def bad_where_another_loss_is_scaled() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_rate_that_most_batches_cannot_bear() -> None:
+def bad_rate_too_high_for_most_batches() -> None:
     import torch
     from torch import nn
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.cuts import nearest, nearest_cuts
-from gradscope.analysis.numbers import entered, real
+from gradscope.analysis.numbers import entered, real, without_past
 from gradscope.analysis.ops import EXITS, MAKERS, MEANS, SCALES, SUMS, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 
 MAX_TERMS = 100
+_Taken = tuple[Key, Site, list[Key], Op | None]  # of `Wrapped`: value, made, before, given
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class DeadTerm:
 class Wrapped:
     """A loss, or a term of one, that is a leaf of its own, with the numbers of one that had a graph."""
 
-    value: Key
+    value: Key  # the leaf
     made: Site
     loss: Backward
     parameters: frozenset[int]  # that the numbers were computed from; of a term: and others train
@@ -124,10 +125,8 @@ def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
 
 
 def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -> Iterator[Wrapped]:
-    taken: list[tuple[Site, list[Key], Op | None]] = [
-        (made, before, None) for made, before in _taken(known, value)
-    ]
-    for made, before, given in taken or _come_back(known, value):
+    taken: list[_Taken] = [(value, made, before, None) for made, before in _taken(known, value)]
+    for leaf, made, before, given in taken or _come_back(known, value):
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
         behind = behind or frozenset(known.fed_by(*before))
         stepped = frozenset(
@@ -136,7 +135,7 @@ def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -
             if id in among and id in known.parameters and known.stepped(known.parameters[id])
         )
         if stepped:
-            yield Wrapped(value, made, loss, stepped, tuple(before), given)
+            yield Wrapped(leaf, made, loss, stepped, tuple(before), given)
 
 
 def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
@@ -158,7 +157,7 @@ def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
             yield op.site.user, [(number, i) for i in op.inputs]
 
 
-def _come_back(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key], Op | None]]:
+def _come_back(known: Paths, part: Key) -> Iterator[_Taken]:
     """The same of leaves that were computed from numbers which had left torch, and that were made to require a
     gradient: what `part` goes back to ends there."""
     reach = known.reach([part]) if known.value(part).requires_grad else None
@@ -175,14 +174,13 @@ def _come_back(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key], Op | 
             fit = [op for op in before if _could_hold(prod(graph.values[op.inputs[0]].shape), held)]
             required = known.required(leaf) or known.value(leaf).site
             if fit and required is not None:
-                yield required.user, [(graph.id, i) for i in fit[-1].inputs], fit[-1]
+                yield leaf, required.user, [(graph.id, i) for i in fit[-1].inputs], fit[-1]
                 break
 
 
 def _made_of_numbers(graph: Graph, index: int) -> bool:
     value = graph.values[index]
-    op = graph.ops[value.op] if value.op is not None else None
-    return op is not None and op.name in MAKERS and not op.inputs and real(value.dtype)
+    return value.op is not None and without_past(graph, index) and real(value.dtype)
 
 
 def _could_hold(given: int, held: int) -> bool:

@@ -72,10 +72,10 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     ended: set[tuple[str, int]] = set()  # passes of which it is told where they end
-    losses = [wrapped for wrapped in wrapped_losses(known) if wrapped.given is not None]
+    losses = list(wrapped_losses(known))
     left = {
-        wrapped.loss.site.user.location() for wrapped in losses
-    }  # passes whose numbers had left torch before
+        one.loss.site.user.location() for one in losses if one.given is not None
+    }  # their numbers had left torch
     for cut in cuts(trace):
         site = wrapped_at(cut)
         if site is not None and cut.loss is not None:
@@ -94,7 +94,7 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
             put_back = _finding(trace, known, made, parameters, loss)
             words = put_back.fix if put_back.edits else _of_numbers(trace, made, before, put_back.fix)
             yield replace(put_back, fix=words)
-    for kind, found in ((_loss, wrapped_losses(known)), (_term, wrapped_terms(known))):
+    for kind, found in ((_loss, losses), (_term, wrapped_terms(known))):
         for wrapped in found:
             if wrapped.given is not None and wrapped.loss.site.user.location() in ended:
                 continue
@@ -180,6 +180,11 @@ def _given(trace: Trace, wrapped: Wrapped) -> dict[str, Any]:
     if wrapped.given is None:
         return {}
     left = wrapped.given.site.user
+    leaf = paths(trace).value(wrapped.value).site
+    lines = {wrapped.made.location(), left.location()}
+    related = [(left, "gives the numbers out of torch")] if left.location() != wrapped.made.location() else []
+    if leaf is not None and leaf.user.location() not in lines:
+        related.append((leaf.user, "computed of them"))
     graph = trace.graph(wrapped.given.graph)
     first = next(
         (
@@ -196,9 +201,7 @@ def _given(trace: Trace, wrapped: Wrapped) -> dict[str, Any]:
     )
     return {
         "cause_label": "made to require a gradient: a leaf, without history",
-        "related": ((left, "gives the numbers out of torch"),)
-        if left.location() != wrapped.made.location()
-        else (),
+        "related": tuple(related),
         "why": f"{code(trace, left)} gives plain numbers, and what is computed of them has no graph; `requires_grad`"
         " makes a leaf of it, behind which there is nothing",
         "fix": f"keep tensors from the model to the loss: compute in torch what {located(trace, left)} is needed for"

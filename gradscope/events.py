@@ -69,10 +69,6 @@ def _one_unless_told(raw: Any) -> int:
     return 1 if raw is None else int(raw)
 
 
-def _unit_unless_told(raw: Any) -> float:
-    return 1.0 if raw is None else float(raw)
-
-
 def _ids(raw: Any) -> tuple[int, ...]:
     return tuple(raw or ())
 
@@ -519,7 +515,7 @@ class Spectral(Kind):
     called = Field(_key)
     name = Field(_text)
     norm = Field(_number)
-    vector = Field(_unit_unless_told)  # the length of the estimate's vector
+    vector = Field(_known)  # the length of the estimate's vector
 
 
 class DirectForward(Kind):

@@ -527,6 +527,15 @@ def size_of(axis: Axis) -> int:
     return axis[0].size if len(axis) == 1 else prod(piece.size for piece in axis)
 
 
+def place_of(number: int, shape: Shape) -> Shape:
+    """The indices of the element that lies at `number` in the order of memory."""
+    found: list[int] = []
+    for size in shape[::-1]:
+        number, rest = divmod(number, size)
+        found.append(rest)
+    return tuple(found[::-1])
+
+
 @lru_cache(maxsize=4096)
 def straddling(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
     """(axis of the one, axis of the other) of the same size, where a row of elements of the one shape is cut

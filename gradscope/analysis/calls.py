@@ -45,6 +45,7 @@ class Calls:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.paths: Paths = paths(trace)
+        self._asked: dict[tuple[int, tuple[int, ...]], frozenset[Key]] = {}
         self.all = self._same([self._call(event) for event in trace.of(ModuleCall) if event.graph >= 0])
 
     def _call(self, event: ModuleCall) -> Call:
@@ -185,28 +186,24 @@ class Calls:
     def feeds_another(self, event: ModuleCall) -> bool:
         """Whether another network's outermost call takes the result (a generator's does); a loss
         module is none."""
-        outputs = set(self.outputs(event))
-        for other in self.all:
-            if other.event.graph != event.graph or other.event is event:
-                continue
-            if self._root(other.event) == self._root(event) or not self.parameters(other.event):
-                continue
-            inputs = [(other.event.graph, i) for i in other.event.inputs]
-            if outputs & set(self.paths.flow(inputs).order):
-                return True
-        return False
+        return any(self._makes_for(event, other.event) for other in self.all if self.parameters(other.event))
 
     def takes_another(self, event: ModuleCall) -> bool:
         """Whether what goes in was computed by another network's outermost call (an encoder's)."""
-        behind = self.paths.flow((event.graph, i) for i in event.inputs).order
-        return any(
-            other.event.graph == event.graph
-            and other.event is not event
-            and self._root(other.event) != self._root(event)
-            and self.parameters(other.event)
-            and not behind.keys().isdisjoint(self.outputs(other.event))
-            for other in self.all
-        )
+        return any(self._makes_for(other.event, event) for other in self.all if self.parameters(other.event))
+
+    def _makes_for(self, maker: ModuleCall, taker: ModuleCall) -> bool:
+        """Whether the result of one network's call is among what the inputs of another one's were computed from."""
+        if maker.graph != taker.graph or self._root(maker) == self._root(taker):
+            return False
+        return not self._behind(taker).isdisjoint(self.outputs(maker))
+
+    def _behind(self, event: ModuleCall) -> frozenset[Key]:
+        """All that the inputs of a call were computed from."""
+        asked = event.graph, event.inputs
+        if asked not in self._asked:
+            self._asked[asked] = frozenset(self.paths.flow((event.graph, i) for i in event.inputs).order)
+        return self._asked[asked]
 
     def _root(self, event: ModuleCall) -> int:
         number: int = event.module

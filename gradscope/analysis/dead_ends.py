@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.never_read import read_again
+from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.model import Graph, Op, Site
 from gradscope.source import FUNCTIONS, SourceFile, names_in
@@ -46,14 +46,6 @@ def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
         seen |= made
 
 
-class Unread(NamedTuple):
-    """A result with a graph that the program gives a name and reads nowhere."""
-
-    call: Site
-    name: str
-    shape: tuple[int, ...]
-
-
 def unread_results(trace: Trace, graph: Graph) -> list[Unread]:
     """What calls of this graph gave that requires a gradient, and that no op takes and whose name nothing asks for
     again, once for each call."""
@@ -69,7 +61,7 @@ def unread_results(trace: Trace, graph: Graph) -> list[Unread]:
         if not isinstance(target, ast.Name) or statement.value is not trace.source_file(call.path).at(call):
             continue
         if not read_again(trace.source_file(call.path), statement, target.id):
-            found.setdefault(call.location(), Unread(call, target.id, value.shape))
+            found.setdefault(call.location(), Unread(call, target.id, statement, value.shape, value.dtype))
     return list(found.values())
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.losses import OF_NUMBERS, SUBTRACTIONS
+from gradscope.hooks.recorder.losses import OF_NUMBERS, OF_TWO, SUBTRACTIONS
 from gradscope.hooks.recorder.values import can_be_asked
 
-BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
 DIVERGENCE = "kl_div"
 CLASSES = "cross_entropy"  # its target may be a probability for each class
 SIGNED = (
@@ -34,7 +33,7 @@ class Targets(Hook):
     def install(self) -> None:
         self.told: set[tuple[int, str]] = set()
         self.places: set[Any] = set()  # of subtractions that were looked at
-        self.recorder.functions.follow((*OF_NUMBERS, *BINARY, *SIGNED, DIVERGENCE, CLASSES), self._loss)
+        self.recorder.functions.follow((*OF_NUMBERS, *OF_TWO, *SIGNED, DIVERGENCE, CLASSES), self._loss)
         self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
 
     def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -49,21 +48,14 @@ class Targets(Hook):
         fixed = [one for one in sides if not one.requires_grad]
         if len(fixed) != 1 or not fixed[0].is_floating_point() or not can_be_asked(fixed[0], MAX_ELEMENTS):
             return
-        site = self.recorder.sites.current(frame)
-
-        def tell(numbers: torch.Tensor) -> None:
-            if (data := _measured(name, numbers, True, False)) is not None:
-                self.recorder.emit("targets", site, {"name": name, **data})
-
-        self.recorder.arrivals.when_here((fixed[0],), tell)
+        self._measure(name, self.recorder.sites.current(frame), fixed[0])
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         place = PLACES.get(name, 1)
         target = args[place] if len(args) > place else (kwargs or {}).get("target")
         if not isinstance(target, torch.Tensor) or not torch.is_grad_enabled():
             return
-        recorder = self.recorder
-        site = recorder.sites.current(frame)
+        site = self.recorder.sites.current(frame)
         if (site, name) in self.told:
             return
         self.told.add((site, name))
@@ -71,14 +63,18 @@ class Targets(Hook):
             return
         if not target.is_floating_point() and (name not in SIGNED or target.is_complex()):
             return
-        weighted = name in BINARY and _weighted(name, args, kwargs or {})
+        weighted = name in OF_TWO and _weighted(name, args, kwargs or {})
         logs = args[5] if len(args) > 5 else (kwargs or {}).get("log_target", False)
+        self._measure(name, site, target, weighted, logs)
 
+    def _measure(
+        self, name: str, site: int, target: torch.Tensor, weighted: bool = False, logs: object = False
+    ) -> None:
         def tell(numbers: torch.Tensor) -> None:
             if (data := _measured(name, numbers, weighted, logs)) is not None:
-                recorder.emit("targets", site, {"name": name, **data})
+                self.recorder.emit("targets", site, {"name": name, **data})
 
-        recorder.arrivals.when_here((target,), tell)
+        self.recorder.arrivals.when_here((target,), tell)
 
 
 def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) -> dict[str, Any] | None:
@@ -94,7 +90,7 @@ def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) ->
         "above_half": numbers > 0.5 + ROUNDING,
     }
     data = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
-    plain = name in BINARY and low >= 0 and high <= 1 and not weighted
+    plain = name in OF_TWO and low >= 0 and high <= 1 and not weighted
     if plain:
         data["floor"] = _entropy(numbers)
     if plain or name in SIGNED or name == CLASSES:

@@ -15,7 +15,18 @@ from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
-from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Pieces, Straddle, axes, rows_in
+from gradscope.analysis.axes import (
+    POINTWISE,
+    RESHAPES,
+    VIEWS,
+    Axes,
+    Axis,
+    Pieces,
+    Straddle,
+    axes,
+    place_of,
+    rows_in,
+)
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.ops import ADDITIONS, FILLED, JOINING, LIKE, LOSSES, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
@@ -209,7 +220,7 @@ def _flattened(trace: Trace, known: Paths, found: Axes, pairs: list[Pair]) -> Fi
     texts = [code(trace, maker.site.user, f"`{maker.name}`") for maker in makers]
     orders = [tuple(p.size for p in axis) for axis in (pairs[0].one, pairs[0].other)]
     number = orders[0][-1]  # the first place that belongs to the second row of the prediction
-    meets = [_place(number, order) for order in orders]
+    meets = [place_of(number, order) for order in orders]
     fix, edits = _swap(trace, known, found, pairs[0].one, makers[0], orders)
     return Finding(
         message=f"{texts[0]} and {texts[1]} put the same axes into one in different orders, and `{op.name}` pairs them",
@@ -289,15 +300,6 @@ def _back(known: Paths, straddle: Straddle, layer: Op) -> Op | None:
                 todo += [output for output in op.outputs if output not in seen]
                 seen.update(op.outputs)
     return None
-
-
-def _place(number: int, order: tuple[int, ...]) -> tuple[int, ...]:
-    """The indices of a place of the flattened axis."""
-    found: list[int] = []
-    for size in order[::-1]:
-        number, rest = divmod(number, size)
-        found.append(rest)
-    return tuple(found[::-1])
 
 
 def _swap(

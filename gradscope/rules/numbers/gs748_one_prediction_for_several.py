@@ -24,10 +24,6 @@ from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-WIDTHS = {
-    "linear": ("out_features", 1)
-}  # what the layer of an op calls the size of its results, and where it takes it
-
 
 def bad() -> None:
     import torch
@@ -67,8 +63,9 @@ def one_prediction_for_several(trace: Trace) -> Iterator[Finding]:
         else:
             found.setdefault(place, []).append(op)
     for place, ops in found.items():
-        if place not in otherwise and not any(_on_purpose(known, op) for op in ops):
-            yield _finding(trace, known, ops)
+        layers = [layer for op in ops if place not in otherwise and (layer := _layer(known, op)) is not None]
+        if len(layers) == len(ops):  # else the program gave a prediction its size itself
+            yield _finding(trace, known, ops, layers[-1])
 
 
 def _repeated(graph: Graph, op: Op) -> int | None:
@@ -83,11 +80,6 @@ def _repeated(graph: Graph, op: Op) -> int | None:
     if len(apart) != 1 or apart[0] == 0 or prediction.shape[apart[0]] != 1:
         return None
     return apart[0]
-
-
-def _on_purpose(known: Paths, op: Op) -> bool:
-    """Whether the prediction is not as a layer gave it."""
-    return _layer(known, op) is None
 
 
 def _layer(known: Paths, op: Op) -> Op | None:
@@ -107,12 +99,11 @@ def _weighs(known: Paths, op: Op) -> bool:
     return len(op.inputs) > 1 and any(known.parameter_of((op.graph, i)) is not None for i in op.inputs[1:])
 
 
-def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
+def _finding(trace: Trace, known: Paths, ops: list[Op], layer: Op) -> Finding:
     op = ops[-1]
     graph = known.graph(op.graph)
     axis = _repeated(graph, op)
-    layer = _layer(known, op)
-    assert axis is not None and layer is not None
+    assert axis is not None
     prediction, target = (graph.values[i] for i in op.inputs[:2])
     several = target.shape[axis]
     made, edits, text = _wider(trace, layer, several)
@@ -139,8 +130,7 @@ def _wider(trace: Trace, layer: Op, several: int) -> tuple[Site, Edits, str]:
     """Where the layer is made, its wider form as an edit, and in words."""
     module = trace.modules.get(layer.module) if layer.module is not None else None
     made = layer_made(trace, module) if module is not None else None
-    named = WIDTHS.get(layer.name)
-    if made is None or named is None:
+    if made is None or layer.name != "linear":
         return layer.site.user, (), "as many as there are targets"
     place = site_of(made[0], "", made[1])
-    return place, with_argument(trace, place, named[0], str(several), named[1]), f"`{named[0]}` {several}"
+    return place, with_argument(trace, place, "out_features", str(several), 1), f"`out_features` {several}"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from math import prod
 
-from gradscope.analysis.axes import POINTWISE, PRODUCTS, RESHAPES
+from gradscope.analysis.axes import POINTWISE, PRODUCTS, RESHAPES, Shape, place_of
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ALIASES, ATTENTION, CASTS, DRAWS, LAYERS, RECURRENT
 from gradscope.analysis.reach import Key, Paths, paths
@@ -27,7 +27,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-Shape = tuple[int, ...]
 NOISE = DRAWS - {"dropout"}
 CONVOLUTIONS = LAYERS - {"linear"}
 READERS = LAYERS | RECURRENT | ATTENTION | PRODUCTS | {"layer_norm", "batch_norm", "max_pool2d", "avg_pool2d"}
@@ -78,12 +77,11 @@ def sizes_in_another_order(trace: Trace) -> Iterator[Finding]:
         order = _order(before, after)
         reader = _reader(known, (op.graph, op.outputs[0])) if order is not None else None
         key = op.graph, op.inputs[0]
+        found[place] = None
         if order is None or reader is None or _is_noise(known, key) or _undoes(known, key, after):
-            found[place] = None
-        elif reader.name in CONVOLUTIONS or not _neighbours_joined(before, after):
+            continue
+        if reader.name in CONVOLUTIONS or not _neighbours_joined(before, after):
             found[place] = op, reader, order
-        else:
-            found[place] = None
     for one in found.values():
         if one is not None:
             yield _finding(trace, *one)
@@ -169,20 +167,12 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
         effect_label=f"`{reader.name}` reads along the new axes",
         seen=(
             f"{before} was cut into {after}, and `{reader.name}` reads that: what stands at {here} of the result is"
-            f" {_index(prod(after[2:]), before)} of the input",
+            f" {place_of(prod(after[2:]), before)} of the input",
         ),
         fix=f"swap the axes: {instead} in {located(trace, site)}",
         edits=edits,
         subjects=frozenset({("view", *site.location())}),
     )
-
-
-def _index(number: int, shape: Shape) -> Shape:
-    found: list[int] = []
-    for size in shape[::-1]:
-        number, rest = divmod(number, size)
-        found.append(rest)
-    return tuple(found[::-1])
 
 
 def _instead(trace: Trace, op: Op, before: Shape, after: Shape, order: tuple[int, ...]) -> tuple[str, Edits]:

@@ -16,10 +16,11 @@ from dataclasses import replace
 
 from gradscope.analysis.branches import Constant, constants, zero_with_graph
 from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
-from gradscope.analysis.dead_ends import Unread, unread_results
+from gradscope.analysis.dead_ends import unread_results
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
+from gradscope.analysis.never_read import Unread
 from gradscope.analysis.numbers import back_as, real
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
@@ -144,7 +145,7 @@ def _of_what_was_given(
     ids = known.reach(
         (root[0], v.index)
         for v in known.graph(root[0]).values
-        if v.site is not None and left.call in v.site.stack
+        if v.site is not None and left.site in v.site.stack
     ).parameters
     return Finding(
         message=f"{name} has no graph to go back through: it is computed from {text}, and nothing reads `{left.name}`",
@@ -152,7 +153,7 @@ def _of_what_was_given(
         cause_label=f"takes {text}, which has no graph",
         effect=event.site.user,
         effect_label="there is nothing to go back through",
-        related=((left.call, f"`{left.name}` has a graph, and is not read"),),
+        related=((left.site, f"`{left.name}` has a graph, and is not read"),),
         seen=(
             _facts(known, name, root),
             f"`{left.name}`, {'×'.join(map(str, left.shape))} as {text}, is computed from"

@@ -13,7 +13,7 @@ on: losses that are added up or kept for the pass.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.ops import EXITS
@@ -140,23 +140,17 @@ def _of_one_graph(known: Paths, line: _Line) -> bool:
 
 def _summed(trace: Trace, line: _Line, loop: ast.stmt) -> Finding:
     """Each turn of the loop goes on from the one before: a pass in each would take its graph away from the next."""
-    site = line.event.site.user
+    found = _finding(trace, line, loop)
     fix, edits = _sum(trace, line, loop)
-    return Finding(
-        message=f"{code(trace, site, 'the pass')} goes back from one of the losses of the loop only, the last",
-        cause=site,
+    return replace(
+        found,
+        message=f"{code(trace, line.event.site.user, 'the pass')} goes back from one of the losses of the loop only,"
+        " the last",
         cause_label="goes back from one number",
-        effect=line.made,
-        effect_label="computed in each turn, and forgotten in all but the last",
-        seen=(
-            f"{at_least(trace, line.forgotten, 'loss')} of this line went through no pass, {line.trained} did; each is"
-            " computed from what the turn before computed",
-        ),
+        seen=(f"{found.seen[0]}; each is computed from what the turn before computed",),
         why="the turns of the loop are the steps of one sequence: its loss is the sum, or the mean, of all of them",
         fix=fix,
         edits=edits,
-        count=line.forgotten,
-        subjects=parameter_subjects(line.event.filled),
     )
 
 

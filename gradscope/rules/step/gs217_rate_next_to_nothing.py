@@ -26,7 +26,7 @@ from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Loader, Rates, SchedulerMade, Step
-from gradscope.fixes.calls import behind_their_loop
+from gradscope.fixes.calls import behind_their_loop, moved
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -314,7 +314,7 @@ def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ..
     if (step := _seldomer_step(trace, event, steps)) is not None:
         times = f"{event.turns / steps:.3g}".removesuffix(".0")
         fix = f"call {called} behind {located(trace, step)}: it runs {times} times for each step of the optimizer"
-        return fix, _beside(trace, event.site.user, step)
+        return fix, moved(trace, event.site.user, step, after=True)
     line, edits = behind_their_loop(trace, _together(trace, event))
     if line:
         return f"call {called} once per epoch: behind the loop of line {line}", edits
@@ -331,15 +331,6 @@ def _seldomer_step(trace: Trace, event: Rates, steps: int) -> Site | None:
     sites = {e.site.user.location(): e.site.user for e in trace.of(Step) if e.optimizer == event.optimizer}
     here = [site for site in sites.values() if (site.path, site.function) == (own.path, own.function)]
     return here[0] if len(here) == len(sites) == 1 else None
-
-
-def _beside(trace: Trace, schedule: Site, step: Site) -> tuple[Edit, ...]:
-    """The schedule's step moved to behind that of the optimizer."""
-    here = Source(trace, schedule.path)
-    moved, behind = here.file.statement(schedule), here.file.statement(step)
-    if not isinstance(moved, ast.Expr) or not isinstance(behind, ast.Expr):
-        return ()
-    return here.move(moved, behind, after=True)
 
 
 def _within_another_loop(trace: Trace, event: Rates) -> bool:

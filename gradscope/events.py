@@ -1059,14 +1059,15 @@ class OwnAnswers(Kind):
 
 
 class NextAnswers(Kind):
-    """The targets of a classification loss were the ids behind those that an embedding looked up."""
+    """The targets of a classification loss were the ids one or two places behind those that an embedding looked up."""
 
     __slots__ = ()
     of = "next_answers"
     name = Field(_text)  # of the loss
     embedding = Field(_key)  # site of the lookup
     calls = Field(_count)  # that were compared
-    axis = Field(_count)  # of the ids, along which they are moved by one
+    axis = Field(_count)  # of the ids, along which they are moved
+    by = Field(_count)  # so many places
 
 
 class BackAtStart(Kind):

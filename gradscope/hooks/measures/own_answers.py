@@ -1,6 +1,6 @@
 """Whether the ids that an embedding looks up are the targets of a classification loss, place by place or each the one
-before its target, at the first calls of each loss from a place. Of a binary cross entropy also how many answers are
-right, from then on ever more rarely. Targets that were packed are compared as they were before."""
+or two before its target, at the first calls of each loss from a place. Of a binary cross entropy also how many answers
+are right, from then on ever more rarely. Targets that were packed are compared as they were before."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ MAX_ELEMENTS = 1_000_000
 CALLS = 3  # of each loss
 LOOKUPS = 200  # calls of embeddings whose ids are taken down
 SITES = 8
+STEPS = (1, 2)  # by how many places ids are moved to be the targets
 PACKED = 4  # of the last packed ids are remembered
 
 
@@ -34,9 +35,9 @@ class _Compared:
     calls: int = 0
     alike: dict[int, int] = field(default_factory=dict)  # site of an embedding → calls with equal ids
     other: set[int] = field(default_factory=set)  # sites of those that had as many ids, and others
-    before: dict[tuple[int, int], int] = field(
+    before: dict[tuple[int, int, int], int] = field(
         default_factory=dict
-    )  # the same with ids moved by one along an axis
+    )  # the same with ids moved along an axis by so many places
     right: float = 0.0  # of binary answers, in the last call that was looked at
 
 
@@ -160,8 +161,9 @@ class OwnAnswers(Hook):
         counts = wanted != left_out if places is None else places & (wanted != left_out)
         several = int(counts.sum()) * 2 >= len(wanted) and len(wanted[counts].unique()) > 1
         for looked_up, ids in self.ids.items():
-            for axis in _moved(ids, wanted, counts) if several else ():
-                compared.before[looked_up, axis] = compared.before.get((looked_up, axis), 0) + 1
+            for axis, by in _moved(ids, wanted, counts) if several else ():
+                key = looked_up, axis, by
+                compared.before[key] = compared.before.get(key, 0) + 1
             if ids.numel() != len(wanted):
                 continue
             if several and torch.equal(ids.flatten()[counts], wanted[counts]):
@@ -180,29 +182,31 @@ class OwnAnswers(Hook):
                         "beside": sorted(compared.other), "right": compared.right,
                     }  # fmt: skip
                     self.recorder.emit("own_answers", site, data)
-            for (looked_up, axis), before in compared.before.items():
+            for (looked_up, axis, by), before in compared.before.items():
                 if before == compared.calls:
-                    self.recorder.emit(
-                        "next_answers",
-                        site,
-                        {"name": compared.name, "embedding": looked_up, "calls": before, "axis": axis},
-                    )
+                    data = {
+                        "name": compared.name, "embedding": looked_up, "calls": before, "axis": axis, "by": by,
+                    }  # fmt: skip
+                    self.recorder.emit("next_answers", site, data)
 
 
-def _moved(ids: torch.Tensor, wanted: torch.Tensor, counts: torch.Tensor) -> Iterator[int]:
-    """The axes along which each target is the id that follows; of a sequence's last place none may be asked for."""
+def _moved(ids: torch.Tensor, wanted: torch.Tensor, counts: torch.Tensor) -> Iterator[tuple[int, int]]:
+    """The axes along which each target is an id that comes later, and by how many places; targets for which there is
+    no such id, at a sequence's end, may be anything."""
     for axis in (0, 1) if ids.dim() == 2 else ():
-        shape, size = list(ids.shape), ids.shape[axis]
-        if size < 3:
+        size = ids.shape[axis]
+        others = ids.numel() // size
+        if size <= STEPS[-1] or len(wanted) % others:
             continue
-        if ids.numel() != len(wanted):
-            shape[axis] -= 1
-            if shape[0] * shape[1] != len(wanted):
+        shape = list(ids.shape)
+        shape[axis] = len(wanted) // others
+        for by in STEPS:
+            if not size - by <= shape[axis] <= size:
                 continue
-        targets, asked = (one.reshape(shape).narrow(axis, 0, size - 1) for one in (wanted, counts))
-        following = ids.narrow(axis, 1, size - 1)
-        if int(asked.sum()) >= FEW and torch.equal(following[asked], targets[asked]):
-            yield axis
+            targets, asked = (one.reshape(shape).narrow(axis, 0, size - by) for one in (wanted, counts))
+            following = ids.narrow(axis, by, size - by)
+            if int(asked.sum()) >= FEW and torch.equal(following[asked], targets[asked]):
+                yield axis, by
 
 
 def _is_ids(t: Any) -> TypeGuard[torch.Tensor]:

@@ -92,7 +92,7 @@ def next_token_in_sight(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(NextAnswers):
         place = event.site.user.location()
-        way = _way(trace, event) if place not in told else None
+        way = _way(trace, event) if event.by == 1 and place not in told else None
         if way is not None:
             told.add(place)
             yield _finding(trace, event, way)

@@ -289,6 +289,8 @@ class SchedulerMade(Kind):
     optimizer = Field(_key)
     cls = Field(_text)
     drives = Field(_ids)  # schedulers that it steps itself
+    turn = Field(_count)  # at which it begins: 0 but for one that is resumed
+    done = Field(_count)  # steps that its optimizer had counted by then
 
 
 class Scheduled(Kind):
@@ -349,6 +351,7 @@ class Rates(Kind):
     began = Field(_count)  # the first turn that changed the rates
     low = Field(_number)  # the smallest rate that a turn came to
     lowest = Field(_count)  # the first turn that came to it
+    waves = Field(_count)  # times that it came up to half of the highest from below a tenth of it
 
 
 class Plateau(Kind):

@@ -24,6 +24,7 @@ from gradscope.hooks.recorder.values import measurable, readable
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
 MOST_LOSSES = 1000  # between two of these numbers
+FAR_DOWN, FAR_UP = 0.1, 0.5  # of the largest rate: a wave lies between
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
 
@@ -130,8 +131,10 @@ class Schedulers(Hook):
                 inner = [self.numbers[s] for s in getattr(scheduler, "_schedulers", ()) if s in self.numbers]
                 with private.aside():
                     optimizer = recorder.services.optimizer_number(scheduler.optimizer, site)
+                turn, done = vars(scheduler).get("last_epoch"), _steps_done(scheduler.optimizer)
                 data = {
                     "scheduler": number, "optimizer": optimizer, "cls": type(scheduler).__name__, "drives": inner,
+                    "turn": turn if type(turn) is int and turn > 0 else 0, "done": done,
                 }  # fmt: skip
                 recorder.emit("scheduler", site, data)
             return number
@@ -182,6 +185,7 @@ class Schedulers(Hook):
                     "last": turns.last, "fell": turns.fell, "moved": turns.moved, "own": turns.own,
                     "settings": turns.settings, "raised": turns.raised, "passes": turns.passes,
                     "began": turns.began, "low": turns.low, "lowest": turns.lowest,
+                    "waves": turns.waves,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
             if turns.given and turns.high > 0:
@@ -223,6 +227,8 @@ class Turns:
     began: int = 0  # the first turn that changed it
     low: float = math.inf  # the smallest one
     lowest: int = 0  # the turn that came to it
+    waves: int = 0  # times that it came up again from far down
+    is_down: bool = False
     moved: int = 0  # the last one
     own: float = 1.0  # how many times as large its own turns have made the rate
     raised: int = 0  # turns that made it at least twice as large
@@ -245,6 +251,10 @@ class Turns:
             self.high = max(self.high, self.last, *before)
             if self.last < self.low:
                 self.low, self.lowest = self.last, self.count
+            if self.last < FAR_DOWN * self.high:
+                self.is_down = True
+            elif self.is_down and self.last > FAR_UP * self.high:
+                self.is_down, self.waves = False, self.waves + 1
             self.moved = self.count if after != before else self.moved
             self.began = self.began or self.moved
             self.raised += self.last >= 2 * max(before)
@@ -291,6 +301,16 @@ def _settings(scheduler: Any) -> dict[str, float]:
     """What it was made with, as far as it counts turns or says how fast rates fall."""
     found = {name: vars(scheduler).get(name) for name in SETTINGS}
     return {name: value for name, value in found.items() if type(value) in (int, float)}
+
+
+def _steps_done(optimizer: Any) -> int:
+    """The steps that an optimizer has counted in its state; 0 where it counts none, or on another device."""
+    states = getattr(optimizer, "state", None)
+    known = states.values() if isinstance(states, dict) else ()
+    counted: list[Any] = [state.get("step") for state in known if isinstance(state, dict)]
+    with private.aside():
+        numbers = [float(one) for one in counted if type(one) in (int, float) or readable(one, 1)]
+    return int(max(numbers, default=0))
 
 
 def _family(cls: type) -> Iterator[type]:

@@ -6,7 +6,8 @@ time. One that is made for batches and stepped once per epoch never leaves its f
 
 Fix: call `scheduler.step()` once per what its settings count.
 
-The same of a cosine that is stepped on behind its end: it has no end, and brings the rate up again.
+The same of a cosine that is stepped on behind its end: it has no end, and brings the rate up again; and of one that
+the program has written itself and whose waves take a few steps each.
 
 A note where warm restarts come several times in each pass over a data loader, and it was gone through as many times as
 one period has turns: the period may have been counted in epochs. A note, too, where a cosine is on its second way up.
@@ -35,6 +36,9 @@ from gradscope.store import Trace
 MANY = 6  # turns of a schedule that tell its rhythm
 SEVERAL = 1.9  # turns of a schedule for each step of its optimizer
 AGAIN = 3  # times that a cosine goes through its length
+WAVES = 8  # of a schedule that the program has made for itself
+SHORT = 32  # turns: shorter waves are nobody's wish
+WAVING = {"CyclicLR", "CosineAnnealingWarmRestarts", "OneCycleLR", "CosineAnnealingLR"}
 RESTARTS = 3  # in each pass over a data loader
 RISEN = 0.05  # of what a rate had come down by, at the end of the run
 
@@ -81,6 +85,7 @@ class _Wrong:
     why: str = ""
     cause: Site | None = None  # where it is not the schedule
     severity: str = ""
+    related: tuple[tuple[Site, str], ...] = ()
 
 
 @rule("GS217", name="rate-next-to-nothing", severity="warning")
@@ -92,7 +97,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         if maker is None or optimizer is None or not optimizer.steps or not settled(trace):
             continue
         wrong = _nothing(trace, event, maker, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
-        wrong = wrong or _risen(trace, event, maker)
+        wrong = wrong or _waves(trace, event, maker, optimizer.steps) or _risen(trace, event, maker)
         wrong = wrong or _seldom(trace, event, optimizer.steps) or _restarts(trace, event, maker)
         if wrong is not None:
             yield Finding(
@@ -101,6 +106,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
                 cause_label=wrong.label,
                 effect=event.site.user,
                 effect_label=f"runs {counted(event.turns, 'time')} in all",
+                related=wrong.related,
                 seen=(wrong.seen,),
                 why=wrong.why,
                 fix=wrong.fix,
@@ -192,6 +198,31 @@ def _again(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wron
         fix,
         edits,
     )
+
+
+def _waves(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wrong | None:
+    """A schedule of the program's own goes up and down in waves of a few turns, in an inner loop: a cosine that counts
+    turns of the outer one."""
+    length = event.turns / event.waves if event.waves else 0
+    if event.waves < WAVES or length > SHORT or made.cls in WAVING or not _within_another_loop(trace, event):
+        return None
+    fix, edits = _rhythm(trace, event, steps)
+    return _Wrong(
+        f"{_name(trace, event)} takes the learning rate down and up again every {length:.0f} steps",
+        "made here",
+        f"stepped {counted(event.turns, 'time')}: the rate of {optimizer_name(trace, event.optimizer)} came up to half"
+        f" of {event.high:g} from below a tenth of it {counted(event.waves, 'time')}",
+        f"{fix}; or give it a length that counts these steps, {event.turns:,} in all",
+        edits,
+        related=_asked_for(made),
+    )
+
+
+def _asked_for(made: SchedulerMade) -> tuple[tuple[Site, str], ...]:
+    """The call of the function that makes it: what it is given there may be the length."""
+    own = made.site.user
+    callers = [frame for frame in made.site.stack if frame.kind == "user" and frame.function != own.function]
+    return ((callers[-1], "asks for it"),) if callers else ()
 
 
 def _risen(trace: Trace, event: Rates, made: SchedulerMade) -> _Wrong | None:

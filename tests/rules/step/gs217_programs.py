@@ -354,3 +354,66 @@ def bad_stepped_with_each_part_of_a_batch() -> None:
             sgd.step()
             sgd.zero_grad()
         falling.step()  # effect: GS217
+
+
+def bad_a_cosine_of_its_own_in_waves_of_a_few_batches() -> None:
+    import math
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    epochs, rows = 8, torch.randn(20, 6, 3)
+
+    def factor(turn):
+        return 0.5 * (1 + math.cos(math.pi * turn / epochs))
+
+    net = nn.Linear(3, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+    wave = torch.optim.lr_scheduler.LambdaLR(sgd, factor)  # cause: GS217
+    for _ in range(epochs):
+        for row in rows:
+            sgd.zero_grad()
+            net(row).sub(1).pow(2).mean().backward()
+            sgd.step()
+            wave.step()  # effect: GS217
+
+
+def good_a_cosine_of_its_own_over_all_batches() -> None:
+    import math
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    epochs, rows = 8, torch.randn(20, 6, 3)
+
+    def factor(turn):
+        return 0.5 * (1 + math.cos(math.pi * turn / (epochs * len(rows))))
+
+    net = nn.Linear(3, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+    wave = torch.optim.lr_scheduler.LambdaLR(sgd, factor)
+    for _ in range(epochs):
+        for row in rows:
+            sgd.zero_grad()
+            net(row).sub(1).pow(2).mean().backward()
+            sgd.step()
+            wave.step()
+
+
+def good_waves_that_a_class_of_torch_is_asked_for() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rows = torch.randn(20, 6, 3)
+    net = nn.Linear(3, 1)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+    wave = torch.optim.lr_scheduler.CyclicLR(sgd, 0.001, 0.05, step_size_up=5)
+    for _ in range(8):
+        for row in rows:
+            sgd.zero_grad()
+            net(row).sub(1).pow(2).mean().backward()
+            sgd.step()
+            wave.step()

@@ -60,7 +60,7 @@ def test_check_minds_pyproject(here: Path) -> None:
     [
         (["check", "absent.gradscope"], "absent.gradscope"),
         (["check", "."], "directory"),
-        (["check", "train.py"], "not a gradscope trace"),
+        (["check", "train.py"], "train.py is not a gradscope trace: `gradscope run train.py` makes one"),
         (["check", "--select", "GS999"], "GS999"),
         (["check", "--fail-on", "sometimes"], "sometimes"),
         (["check", "--frob"], "--frob"),

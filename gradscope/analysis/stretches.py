@@ -1,11 +1,14 @@
-"""What a stretch of the run is called, and what the program did in it, for the tables of the page and the terminal."""
+"""The run, stretch by stretch, for the tables of the page and the terminal: what each is called, and what the program
+did in it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
 
-from gradscope.model import Segment
+from gradscope.model import Event, Segment
+from gradscope.store import Trace
 
 # What the program itself did: the other kinds of events hold what rules want to know of it.
 DID = {
@@ -17,21 +20,72 @@ DID = {
 }  # fmt: skip
 
 
+LOOKED_BACK = 2000  # steps of a stretch, for its last loss
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Equal segments in a row, by the optimizer steps they were; `first` is above `last` where they were none.
+    `kind`: what one without a step was for. `events`: what the program did in it, of the kinds of `DID`."""
+
+    segment: Segment
+    first: int
+    last: int
+    kind: str
+    events: tuple[Event, ...]
+
+    @property
+    def title(self) -> str:
+        if not self.segment.is_step:
+            return self.kind + (f" ×{self.segment.repeat:,}" if self.segment.repeat > 1 else "")
+        if self.first == self.last:
+            return f"step {self.first:,}"
+        return f"steps {self.first:,}–{self.last:,}"
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How often it has each kind of event."""
+        return Counter(event.kind for event in self.events)
+
+    @property
+    def each(self) -> str:
+        """Milliseconds that one of its segments took."""
+        taken = self.segment.duration * 1000 / max(self.segment.repeat, 1)
+        return f"{taken:.3g}" if taken < 100 else f"{taken:,.0f}"
+
+    def loss(self, losses: Mapping[int, float]) -> float | None:
+        """Of these, by step, its last one."""
+        steps = range(self.last, max(self.first - 1, self.last - LOOKED_BACK), -1)
+        return next((losses[step] for step in steps if step in losses), None)
+
+
+def stretches(trace: Trace) -> list[Stretch]:
+    """All of them, in order."""
+    lists: dict[tuple[int | None, int | None], list[Event]] = {}
+    owner = {segment.index: (segment.events, segment.graph) for segment in trace.segments}
+    for event in trace.events:
+        if event.kind in DID:
+            lists.setdefault(owner[event.segment], []).append(event)
+    found, done, passed = [], 0, False
+    for segment in trace.segments:
+        events = tuple(lists.get(owner[segment.index], ()))
+        kinds = {event.kind for event in events}
+        passed = passed or bool(kinds & {"backward", "step"})
+        count = segment.repeat if segment.is_step else 0
+        found.append(Stretch(segment, done + 1, done + count, _purpose(kinds, passed), events))
+        done += count
+    return found
+
+
 def did(kinds: Counter[str]) -> str:
     """Kinds of events, each of `DID`, as a table lists them: "backward ×2, step"."""
     return ", ".join(f"{DID[kind]}{f' ×{n}' if n > 1 else ''}" for kind, n in kinds.items())
 
 
-def purpose(kinds: Set[str], passed: bool) -> str:
+def _purpose(kinds: Set[str], passed: bool) -> str:
     """What a stretch without an optimizer step was for. passed: a pass or a step has been before its end."""
     if "backward" in kinds:
         return "backward only"
     if "call" in kinds:
         return "evaluation"
     return "between steps" if passed else "set-up"
-
-
-def each(segment: Segment) -> str:
-    """Milliseconds that one of the equal segments took."""
-    taken = segment.duration * 1000 / max(segment.repeat, 1)
-    return f"{taken:.3g}" if taken < 100 else f"{taken:,.0f}"

@@ -23,7 +23,7 @@ from gradscope.render._cost import cost
 from gradscope.render.html._parameters import parameters_data
 from gradscope.render.html._picture import picture_data
 from gradscope.render.html._source import files_of
-from gradscope.render.html._steps import losses, stretches
+from gradscope.render.html._steps import losses, rows
 from gradscope.render.text import run_words
 from gradscope.unwatched import hints
 
@@ -56,7 +56,7 @@ def page(report: Report, step: int | None = None) -> str:
         "findings": [_pointed(finding) for finding in report.findings],
         "losses": losses(report.trace),
     }
-    rows, more = stretches(report.trace)
+    stretches, more = rows(report.trace)
     css, own = _css(), "\n".join(_read(name) for name in OWN)
     scripts = [_read(name) for name in LIBRARIES] + [own]
     return _template()("page.html").render(
@@ -72,7 +72,7 @@ def page(report: Report, step: int | None = None) -> str:
         run=run_words(report),
         cost=cost(report),
         files=files,
-        stretches=rows,
+        stretches=stretches,
         more=more,
         looks=style.LOOKS,
         licences=_read("LICENSES.txt"),

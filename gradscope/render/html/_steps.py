@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from gradscope.analysis.course import measured
 from gradscope.analysis.names import place
-from gradscope.analysis.stretches import DID, did, each, purpose
+from gradscope.analysis.stretches import Stretch, did, stretches
 from gradscope.escape import one_line
-from gradscope.store import Pages, Trace
+from gradscope.store import GraphSize, Pages, Trace
 
 MOST = 400  # stretches that are listed
 CURVES = 8  # losses that are drawn
 
 
 @dataclass
-class Stretch:
-    """Equal stretches of the run, one after another."""
+class Row:
+    """A stretch, in words."""
 
     steps: str
     ops: str
@@ -29,35 +28,25 @@ class Stretch:
     events: str
 
 
-def stretches(trace: Trace) -> tuple[list[Stretch], int]:
-    """The first of them, and how many more there are."""
+def rows(trace: Trace) -> tuple[list[Row], int]:
+    """Those of the first stretches, and how many more there are."""
     graphs = {graph.id: graph for graph in Pages(trace).graphs()}
-    losses = dict(trace.numbers("loss"))
-    owner = {s.index: (s.events, s.graph) for s in trace.segments}
-    kinds: dict[tuple[int | None, int | None], Counter[str]] = {}
-    for event in trace.events:
-        if event.kind in DID:
-            kinds.setdefault(owner[event.segment], Counter())[event.kind] += 1
-    found, done, passed = [], 0, False
-    for segment in trace.segments:
-        count = segment.repeat if segment.is_step else 0
-        first, last = done + 1, done + count
-        done = last
-        graph = graphs.get(segment.graph) if segment.graph is not None else None
-        told = kinds.get((segment.events, segment.graph), Counter())
-        passed = passed or bool({"backward", "step"} & told.keys())
-        loss = next((losses[step] for step in range(last, first - 1, -1) if step in losses), None)
-        found.append(
-            Stretch(
-                _title(first, last) if count else _outside(purpose(told.keys(), passed), segment.repeat),
-                f"{graph.ops:,}" if graph else "",
-                f"{graph.nodes:,}" if graph else "",
-                each(segment),
-                "" if loss is None else f"{loss:.4g}",
-                did(told) or ("" if graph else "not looked at"),
-            )
-        )
-    return found[:MOST], max(len(found) - MOST, 0)
+    known = dict(trace.numbers("loss"))
+    found = stretches(trace)
+    return [_row(one, graphs, known) for one in found[:MOST]], max(len(found) - MOST, 0)
+
+
+def _row(one: Stretch, graphs: dict[int, GraphSize], known: dict[int, float]) -> Row:
+    graph = graphs.get(one.segment.graph) if one.segment.graph is not None else None
+    loss = one.loss(known)
+    return Row(
+        one.title,
+        f"{graph.ops:,}" if graph else "",
+        f"{graph.nodes:,}" if graph else "",
+        one.each,
+        "" if loss is None else f"{loss:.4g}",
+        did(one.kinds) or ("" if graph else "not looked at"),
+    )
 
 
 def losses(trace: Trace, points: int = 300) -> list[dict[str, Any]]:
@@ -70,11 +59,3 @@ def losses(trace: Trace, points: int = 300) -> list[dict[str, Any]]:
             name = f"{course.name.strip('`')} ({place(course.line)})"
             found.append({"name": one_line(name), "points": known[:: max(len(known) // points, 1)]})
     return found[:CURVES]
-
-
-def _title(first: int, last: int) -> str:
-    return f"step {first:,}" if first == last else f"steps {first:,}–{last:,}"
-
-
-def _outside(kind: str, repeat: int) -> str:
-    return kind + (f" ×{repeat:,}" if repeat > 1 else "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -12,10 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from gradscope.analysis.names import op_name, place
-from gradscope.analysis.stretches import DID, did, each, purpose
+from gradscope.analysis.stretches import DID, Stretch, did, stretches
 from gradscope.analysis.words import counted
 from gradscope.escape import one_line
-from gradscope.model import Event, Segment
+from gradscope.model import Event
 from gradscope.render.text import field_rows
 from gradscope.store import GraphSize
 from gradscope.tui import jobs
@@ -31,26 +30,6 @@ _COLUMNS = (
 )  # fmt: skip
 Shape = dict[tuple[int, str], int]  # (site, op) → how often
 _MOST = 200  # events, or differing ops, that are told
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A row: equal segments in a row, by the optimizer steps they were. `kind` is what a stretch without one
-    was for."""
-
-    segment: Segment
-    first: int
-    last: int
-    kind: str = ""
-
-    @property
-    def title(self) -> str:
-        if not self.segment.is_step:
-            times = f" ×{self.segment.repeat:,}" if self.segment.repeat > 1 else ""
-            return f"{self.kind}{times}"
-        if self.first == self.last:
-            return f"step {self.first:,}"
-        return f"steps {self.first:,}–{self.last:,}"
 
 
 class StepsPage(Page):
@@ -76,7 +55,6 @@ class StepsPage(Page):
         self._graphs: dict[int, GraphSize] = {}
         self._numbers: dict[int, int] = {}
         self._losses: dict[int, float] = {}
-        self._events: dict[int, list[Event]] = {}
         self._texts: dict[int, str] = {}  # what find looks in, by row
         self._marked: int | None = None  # index of a segment
 
@@ -90,20 +68,8 @@ class StepsPage(Page):
         self._graphs = {g.id: g for g in pages.graphs()}
         self._numbers = {id: number for number, id in enumerate(self._graphs, 1)}
         self._losses = dict(trace.numbers("loss"))
-        lists: dict[tuple[int | None, int], list[Event]] = {}
-        owner = {s.index: (s.events, -1 if s.graph is None else s.graph) for s in trace.segments}
-        for event in trace.events:
-            if event.kind in DID:
-                lists.setdefault(owner[event.segment], []).append(event)
-        self._events = {index: lists.get(key, []) for index, key in owner.items()}
-        self._rows, done, passed = [], 0, False
+        self._rows = stretches(trace)
         self._texts.clear()
-        for segment in trace.segments:
-            count = segment.repeat if segment.is_step else 0
-            kinds = {event.kind for event in self._events[segment.index]}
-            passed = passed or bool(kinds & {"backward", "step"})
-            self._rows.append(Stretch(segment, done + 1, done + count, purpose(kinds, passed)))
-            done += count
         table = self.query_one(Table)
         table.show(_COLUMNS, len(self._rows), self._row, empty="nothing ran yet")
         if self.focused is None:
@@ -114,24 +80,17 @@ class StepsPage(Page):
         row = self._rows[at]
         segment = row.segment
         graph = self._graphs.get(segment.graph) if segment.graph is not None else None
-        loss = self._loss(row)
-        kinds = Counter(event.kind for event in self._events.get(segment.index, ()))
+        loss, kinds = row.loss(self._losses), row.kinds
         return [
             Text("●" if segment.index == self._marked else " ", "bold magenta"),
             Text(row.title),
             Text(str(self._numbers[graph.id]) if graph else "–"),
             Text(f"{graph.ops:,}" if graph else ""),
             Text(f"{graph.nodes:,}" if graph else ""),
-            Text(each(segment)),
+            Text(row.each),
             Text("" if loss is None else f"{loss:.4g}"),
             Text(did(kinds) if graph or kinds else "not looked at", "" if graph else "dim"),
         ]
-
-    def _loss(self, row: Stretch) -> float | None:
-        for step in range(row.last, max(row.first - 1, row.last - 2000), -1):
-            if step in self._losses:
-                return self._losses[step]
-        return None
 
     def on_table_moved(self, event: Table.Moved) -> None:
         self._tell(event.row)
@@ -143,14 +102,13 @@ class StepsPage(Page):
 
     def _told(self, row: Stretch, width: int) -> Iterable[Text]:
         yield Text(f"{row.title}, from {max(row.segment.started, 0.0):.2f} s on", "bold")
-        events = self._events.get(row.segment.index, [])
-        told = Counter((event.kind, self._said(event)) for event in events)
+        told = Counter((event.kind, self._said(event)) for event in row.events)
         for (kind, text), times in list(told.items())[:_MOST]:
             again = (f"  ×{times:,}", "magenta") if times > 1 else ""
             yield Text.assemble((f"{DID[kind]:>17}  ", "bold"), one_line(text), again)
         if len(told) > _MOST:
             yield Text(f"and {len(told) - _MOST:,} more", "dim")
-        if not events:
+        if not told:
             yield Text("no events", "dim")
 
     def _said(self, event: Event) -> str:
@@ -190,13 +148,13 @@ class StepsPage(Page):
 
     def _compared(self, a: Stretch, b: Stretch, width: int, shapes: list[Shape] | None) -> Iterable[Text]:
         yield Text(f"{a.title} and {b.title}", "bold")
-        facts = [f"{each(a.segment)} and {each(b.segment)} ms each"]
-        losses = self._loss(a), self._loss(b)
+        facts = [f"{a.each} and {b.each} ms each"]
+        losses = a.loss(self._losses), b.loss(self._losses)
         if None not in losses:
             facts.append(f"loss {losses[0]:.4g} and {losses[1]:.4g}")
         yield from field_rows("time", facts[:1], width)
         yield from field_rows("loss", facts[1:], width)
-        kinds = [Counter(e.kind for e in self._events.get(r.segment.index, ())) for r in (a, b)]
+        kinds = [a.kinds, b.kinds]
         only = [(word, kinds[i] - kinds[1 - i]) for i, word in enumerate(("first", "second"))]
         for word, more in only:
             yield from field_rows("more", [f"in the {word}: {did(more)}"] if more else [], width)
@@ -251,7 +209,7 @@ class StepsPage(Page):
 
     def target(self) -> tuple[str, int] | None:
         row = self._selected
-        events = self._events.get(row.segment.index, []) if row is not None else []
+        events = row.events if row is not None else ()
         places = [e.site.user.location() for e in events if e.site.user.kind == "user"]
         return places[-1] if places else None
 

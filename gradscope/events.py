@@ -354,6 +354,17 @@ class Rates(Kind):
     waves = Field(_count)  # times that it came up to half of the highest from below a tenth of it
 
 
+class RateFalls(Kind):
+    """An optimizer's learning rate was rising, step by step, and fell to next to nothing from one step to the next."""
+
+    __slots__ = ()
+    of = "rate_falls"
+    optimizer = Field(_key)
+    tops = Field(_numbers)  # the rates that it fell from
+    low = Field(_number)  # the one that it fell to, last
+    highest = Field(_number)  # of all steps that were looked at
+
+
 class Plateau(Kind):
     """The numbers that a schedule was given which waits for them to improve."""
 

@@ -40,6 +40,13 @@ def goes_down(trace: Trace, steps: Iterable[Step]) -> bool:
     return not any(one is None or goes_up(one) for one in optimizers)
 
 
+def is_rate(node: ast.AST) -> bool:
+    """Whether it is `group["lr"]`, the rate of an optimizer's group."""
+    return (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr"
+    )
+
+
 @dataclass(frozen=True)
 class Early:
     """A schedule's step that came before the first step of its optimizer."""

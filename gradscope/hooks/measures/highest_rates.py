@@ -8,7 +8,7 @@ from typing import Any
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.parts import groups_of
+from gradscope.hooks.recorder.parts import rates_of
 
 
 class HighestRates(Hook):
@@ -32,5 +32,4 @@ class HighestRates(Hook):
 
     def _take(self, optimizer: Any, number: int) -> None:
         row = self.recorder.optimizers[number]
-        rates = [rate for group in groups_of(optimizer) if type(rate := group.get("lr")) in (int, float)]
-        row["highest"] = max([*rates, row.get("highest", 0.0)])
+        row["highest"] = max([*rates_of(optimizer), row.get("highest", 0.0)])

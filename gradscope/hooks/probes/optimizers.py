@@ -233,11 +233,13 @@ class Optimizers(Hook):
     def _expected(self, optimizer: Any, frame: Any) -> bool:
         """Whether this step is the event that comes next; then it is taken for under way."""
         number, known = self.ids.get(id(optimizer), (None, None))
-        if known is None or known() is not optimizer:
+        if number is None or known is None or known() is not optimizer:
             return False
         site = self.recorder.replay.comes("step", frame.f_back, number)
         if not site or not self.recorder.replay.holds():
             return False
+        for follow in self.recorder.signals.before_expected_step:
+            follow(optimizer, number)
         self.inside.append(Inside(id(frame), site, None, {}, [], False, False, []))
         return True
 

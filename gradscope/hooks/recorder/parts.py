@@ -67,6 +67,11 @@ def groups_of(optimizer: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def rates_of(optimizer: Any) -> list[float]:
+    """The learning rates of its groups, of those that have a plain number there."""
+    return [rate for group in groups_of(optimizer) if type(rate := group.get("lr")) in (int, float)]
+
+
 def keeps_tensors(optimizer: Any) -> bool:
     """Whether the optimizer has a state with tensors for one of its parameters: the first that has any. An optimizer
     of the program's may keep other things there under other keys."""

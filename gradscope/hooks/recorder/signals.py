@@ -49,6 +49,8 @@ class Signals:
         )  # of an outermost module: module, record, site
         self.after_call: Signal[Any, ModuleRecord, int] = Signal()
         self.before_step: Signal[Any, int, list[LeafRecord]] = Signal()  # optimizer, its number, its leaves
+        # the same of a step that is only counted: optimizer, its number
+        self.before_expected_step: Signal[Any, int] = Signal()
         self.after_step: Signal[Any, int, int] = Signal()
         self.loader_iterated: Signal[Any, int, int] = (
             Signal()

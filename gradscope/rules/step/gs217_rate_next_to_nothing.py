@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import settled
+from gradscope.analysis.schedules import is_rate
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
@@ -173,15 +174,9 @@ def _written(trace: Trace, event: Rates, holder: str) -> _Wrong | None:
 def _changes_a_rate(node: ast.stmt) -> bool:
     """Whether it writes `group["lr"]` by what it was."""
     if isinstance(node, ast.AugAssign):
-        return _is_rate(node.target)
+        return is_rate(node.target)
     return isinstance(node, ast.Assign) and all(
-        any(map(_is_rate, ast.walk(part))) for part in (node.targets[0], node.value)
-    )
-
-
-def _is_rate(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr"
+        any(map(is_rate, ast.walk(part))) for part in (node.targets[0], node.value)
     )
 
 

@@ -1,0 +1,99 @@
+"""A warm-up of the learning rate begins anew before it has come to its end, again and again.
+
+Why: the number that the warm-up is computed of counts the batches of an epoch, and is 0 again at the next one. The rate
+climbs for one epoch, falls to next to nothing, climbs again: it never comes to what it was to come to.
+
+Fix: compute it of the steps of the whole run.
+
+Measured: the optimizer's rate was larger at each of several steps in a row, and below a tenth of that at the very next
+one, several times, each time while it was still rising. Silent on: restarts after a warm-up that had come to its end,
+and waves.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from statistics import median
+
+from gradscope.analysis.schedules import is_rate
+from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.words import counted, located, optimizer_name
+from gradscope.events import RateFalls, Rates
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+MANY = 3  # times
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        for step in range(10):
+            opt.param_groups[0]["lr"] = 0.1 * min(1.0, (step + 0.01) / 30)  # cause: GS255
+            opt.zero_grad()
+            (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
+            opt.step()  # effect: GS255
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(6):
+        for step in range(10):
+            opt.param_groups[0]["lr"] = 0.1 * min(1.0, (10 * epoch + step + 0.01) / 30)
+            opt.zero_grad()
+            (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
+            opt.step()
+
+
+@rule("GS255", name="warm-up-begins-anew", severity="warning")
+def warm_up_begins_anew(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(RateFalls):
+        if len(event.tops) < MANY or event.optimizer not in trace.optimizers:
+            continue
+        if any(rates.optimizer == event.optimizer for rates in trace.of(Rates)):
+            continue  # a schedule's own waves, GS217
+        yield _finding(trace, event)
+
+
+def _finding(trace: Trace, event: RateFalls) -> Finding:
+    step = event.site.user
+    writer = _writer(trace, step)
+    optimizer, top = optimizer_name(trace, event.optimizer), median(event.tops)
+    times = counted(len(event.tops), "time")
+    return Finding(
+        message=f"the warm-up of the learning rate of {optimizer} begins anew {times}, before it has come to its end",
+        cause=writer or step,
+        cause_label="writes the rate" if writer is not None else "steps at that rate",
+        effect=step if writer is not None else None,
+        effect_label="steps at that rate",
+        seen=(
+            f"{times} the rate was rising step by step, to {top:.3g}, and was {event.low:.3g} at the next step; its"
+            f" largest in the run was {event.highest:.3g}",
+        ),
+        fix=f"let what {located(trace, writer, 'the rate')} is computed of count the steps of the whole run, such as"
+        " `epoch * len(loader) + step`, and not those of one epoch",
+    )
+
+
+def _writer(trace: Trace, step: Site) -> Site | None:
+    """The one line that writes a rate: of the function that steps, else of the program."""
+    lines = [
+        site_of(path, function, node)
+        for path, function, node in nodes_of_functions(trace, ast.Assign)
+        if any(is_rate(target) for target in node.targets)
+    ]
+    beside = [line for line in lines if (line.path, line.function) == (step.path, step.function)]
+    found = beside or lines
+    return found[0] if len(found) == 1 else None

@@ -534,13 +534,13 @@ def kept_positive(trace: Trace, site: Site | None) -> Edits:
     return ()
 
 
-def kept_inside(trace: Trace, site: Site | None, low: str, high: str) -> Edits:
-    """`x.clamp(low, high)` for the only argument of the call at `site`."""
+def kept_inside(trace: Trace, site: Site | None, *bounds: str) -> Edits:
+    """`x.clamp(low, high)` for the only argument of the call at `site`; of one bound it is "min=0"."""
     _, given = _only_argument(trace, site)
     if site is None or given is None:
         return ()
     here = Source(trace, site.path)
-    return here.replace(given, f"{here.part(given)}.clamp({low}, {high})")
+    return here.replace(given, f"{here.part(given)}.clamp({', '.join(bounds)})")
 
 
 def _only_argument(trace: Trace, site: Site | None) -> tuple[str, ast.expr | None]:

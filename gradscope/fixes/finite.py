@@ -19,7 +19,17 @@ from gradscope.analysis.non_finite import (
     left_out_by,
     logarithm_of,
 )
-from gradscope.analysis.ops import EXPONENTIALS, INVERSES, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
+from gradscope.analysis.ops import (
+    EXPONENTIALS,
+    INVERSES,
+    JOINING,
+    LAYERS,
+    LOGARITHMS,
+    PASSING,
+    QUOTIENTS,
+    ROOTS,
+    STATISTICS,
+)  # fmt: skip
 from gradscope.analysis.words import listed, located
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import kept_inside, kept_positive, with_argument
@@ -89,6 +99,8 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
         return Repair(f"{whole} needs two elements that differ: add a small constant under its root")
     if name in LOGARITHMS:
         return _logarithm(trace, event, made, after)
+    if name in ROOTS and not overflows and _far_below_zero(made):
+        return _root_of_negative(trace, event, made, after)
     if name in ROOTS and not overflows:
         text = f"keep {made.given} above 0 in {whole}: add a small constant (1e-8) before the root{after}"
         return Repair(text, _above_zero(trace, made))
@@ -182,6 +194,29 @@ def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair
         " them would pass no gradient where it holds"
     )
     return Repair(text, with_softmax(trace, softmax, log) if found.alone else ())
+
+
+def _root_of_negative(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
+    """A bound where a layer gives the number, which may have either sign; else the number is computed wrongly."""
+    layer = _layer_behind(trace, event) if made.looked_at else None
+    if layer is None:
+        return Repair(_never_negative(trace, event, made, after))
+    text = (
+        f"{made.given} is what {located(trace, layer.site.user, 'a layer')} gives, of either sign: bound it in"
+        f" {made.called(trace)} by `clamp(min=1e-8)`, which passes no gradient below that; or let the layer give the"
+        f" root itself, and leave this one out{after}"
+    )
+    return Repair(text, kept_inside(trace, made.site, "min=1e-8"))
+
+
+def _layer_behind(trace: Trace, event: NonFinite) -> Op | None:
+    """The layer whose output, or a part of it, is the input of the event's call."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return None
+    graph = trace.graph(event.graph)
+    op = graph.ops[event.op]
+    layer = graph.maker_behind(op.inputs[0], PASSING - JOINING) if op.inputs else None
+    return layer if layer is not None and layer.name in LAYERS else None
 
 
 def _far_below_zero(made: Made) -> bool:

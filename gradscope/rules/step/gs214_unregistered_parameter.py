@@ -30,8 +30,9 @@ from gradscope.analysis.words import (
 from gradscope.analysis.writes import loads_state
 from gradscope.events import Backward, Step, Unregistered
 from gradscope.fixes.calls import assigned_value, wrapped_value
+from gradscope.fixes.made_once import made_once
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Module, Parameter, Site
+from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import called_name, names_in
 from gradscope.store import Trace
@@ -216,27 +217,38 @@ def _made(lost: list[Parameter]) -> Site | None:
 
 
 def _made_in_forward(trace: Trace) -> Iterator[Finding]:
-    """One line that makes a new layer at every call of the module around it."""
-    alike: dict[tuple[str, Site], list[Module]] = {}
+    """The lines of a function that make new layers at every call of the module around it."""
+    called: dict[int, Site] = {}
     for module in trace.modules.values():
         if module.root == module.id and module.site is not None and _nested(module.site):
-            alike.setdefault((module.cls, module.site), []).append(module)
-    by_module: dict[int, list[Parameter]] = {}
+            called[module.id] = module.site
+    by_line: dict[tuple[str, str], dict[Site, list[Parameter]]] = {}
     for p in trace.parameters:
-        if p.module in trace.modules:
-            by_module.setdefault(trace.modules[p.module].root, []).append(p)
-    for (cls, site), modules in alike.items():
-        own = [p for module in modules for p in by_module.get(module.id, ())]
-        if len(modules) < 2 or not own or not all(_short_lived(p) for p in own):
-            continue
-        yield _made_anew(trace, cls, site, len(modules), own)
+        if p.module in trace.modules and trace.modules[p.module].root in called:
+            made = _maker(p) or called[trace.modules[p.module].root].user
+            by_line.setdefault((made.path, made.function), {}).setdefault(made, []).append(p)
+    for lines in by_line.values():
+        anew = {made: own for made, own in lines.items() if _made_again(own) and all(map(_short_lived, own))}
+        if anew:
+            yield _made_anew(trace, anew)
     leaves: dict[Site, list[Parameter]] = {}
     for p in trace.parameters:
         if not p.registered and p.site is not None and _short_lived(p) and _nested(p.site):
             leaves.setdefault(p.site, []).append(p)
     for site, own in leaves.items():
         if len(own) >= 2 and "Parameter(" in _function_text(trace, site.user):
-            yield _made_anew(trace, "Parameter", site, len(own), own)
+            yield _parameter_anew(trace, site, own)
+
+
+def _maker(p: Parameter) -> Site | None:
+    """The call that made the layer, in the function that uses it."""
+    frames = p.site.stack[::-1] if p.site is not None else ()
+    return next((f for f in frames if f.kind == "user" and not f.function.endswith("__init__")), None)
+
+
+def _made_again(own: list[Parameter]) -> bool:
+    """Whether these are of several layers."""
+    return len({p.module for p in own}) >= 2
 
 
 def _nested(site: Site) -> bool:
@@ -255,18 +267,52 @@ def _function_text(trace: Trace, site: Site) -> str:
     return "\n".join(lines[start:])
 
 
-def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Parameter]) -> Finding:
+def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]]) -> Finding:
+    """anew: what each line has made."""
+    lines = sorted(anew, key=lambda site: site.line)
+    ids = [p.id for own in anew.values() for p in own]
+    first, others = lines[0], lines[1:]
+    what = code(trace, first, "a layer")
+    counts = [len({p.module for p in anew[line]}) for line in lines]
+    written = [source(trace, line) or "nn.…(…)" for line in lines]
+    edits = made_once(trace, lines)
+    if others:
+        message = f"{what} and {plural(len(others), 'other layer')} are made anew at every call: they are never trained"
+        these = listed([quoted(text) for text in written])
+        fix = f"make them once, in `__init__`, and use them here ({where(first)}): {these}"
+    else:
+        name = written[0].partition("(")[0].rpartition(".")[2].lower()
+        message = f"{what} is made anew at every call: it is never trained"
+        fix = f"make it once, in `__init__` (`self.{name} = {written[0]}`), and use `self.{name}` here ({where(first)})"
+    return Finding(
+        message=message,
+        cause=first,
+        cause_label="makes a new layer each time",
+        effect=_filled(trace, set(ids)),
+        effect_label="fills gradients of what is thrown away",
+        related=tuple((line, "makes another one") for line in others),
+        seen=(
+            f"{max(counts)} were made{' by each of these lines' if others else ' here'}; each got one gradient and no"
+            " step",
+        ),
+        fix=fix,
+        edits=edits,
+        count=max(counts),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _parameter_anew(trace: Trace, site: Site, own: list[Parameter]) -> Finding:
     ids = [p.id for p in own]
-    backward = _filled(trace, set(ids))
     made = own[0].site.user if own[0].site is not None else site.user
-    what = code(trace, made, f"a `{cls}`")
+    what = code(trace, made, "a `Parameter`")
     message = f"{what} is made anew at every call: it is never trained"
     fix = (
-        f"make it once, in `__init__` (`self.{cls.lower()} = {source(trace, made) or f'nn.{cls}(…)'}`), and"
-        f" use `self.{cls.lower()}` here ({where(site)})"
+        f"make it once, in `__init__` (`self.parameter = {source(trace, made) or 'nn.Parameter(…)'}`), and"
+        f" use `self.parameter` here ({where(site)})"
     )
     edits: Edits = ()
-    target, given = _of_itself(trace, made) if cls == "Parameter" else (None, None)
+    target, given = _of_itself(trace, made)
     if target is not None and given is not None:
         text = f"`{ast.unparse(target)}`"
         message = f"{what} takes the place of {text} at every call: what the optimizer holds is never trained"
@@ -275,13 +321,13 @@ def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Paramet
     return Finding(
         message=message,
         cause=made,
-        cause_label=f"makes a new `{cls}` each time",
-        effect=backward,
+        cause_label="makes a new `Parameter` each time",
+        effect=_filled(trace, set(ids)),
         effect_label="fills gradients of what is thrown away",
-        seen=(f"{count} were made here; each got one gradient and no step",),
+        seen=(f"{len(own)} were made here; each got one gradient and no step",),
         fix=fix,
         edits=edits,
-        count=count,
+        count=len(own),
         subjects=parameter_subjects(ids),
     )
 

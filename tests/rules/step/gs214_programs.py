@@ -59,7 +59,7 @@ def bad_initialised_after_another_model_has_trained() -> None:
         opt.step()
 
 
-def bad_made_in_forward() -> None:  # fix: by hand
+def bad_made_in_forward() -> None:
     import torch
     from torch import nn
 
@@ -365,3 +365,56 @@ def bad_lists_appended() -> None:
         opt.zero_grad()
         tower(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
         opt.step()
+
+
+def bad_a_list_of_layers_made_in_a_method() -> None:
+    import torch
+    from torch import nn
+
+    class Painter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(3, 4)
+
+        def paint(self, canvas: torch.Tensor) -> torch.Tensor:
+            strokes = [
+                nn.Linear(4, 4),  # cause: GS214
+                nn.ReLU(),
+                nn.Linear(4, 1),
+            ]
+            for stroke in strokes:
+                canvas = stroke(canvas)
+            return canvas
+
+        def forward(self, canvas: torch.Tensor) -> torch.Tensor:
+            return self.paint(self.first(canvas))
+
+    painter = Painter()
+    sgd = torch.optim.SGD(painter.parameters(), lr=0.1)
+    for _ in range(3):
+        sgd.zero_grad()
+        painter(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        sgd.step()
+
+
+def bad_made_by_the_size_of_what_is_given() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(3, 4)
+
+        def forward(self, page: torch.Tensor) -> torch.Tensor:
+            page = self.first(page)
+            last = nn.Linear(page.shape[1], 1)  # cause: GS214
+            read: torch.Tensor = last(page)
+            return read
+
+    reader = Reader()
+    sgd = torch.optim.SGD(reader.parameters(), lr=0.1)
+    for _ in range(3):
+        sgd.zero_grad()
+        reader(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        sgd.step()

@@ -1,0 +1,95 @@
+"""Layers that a method makes anew at every call, made once in `__init__`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Site
+from gradscope.source import FUNCTIONS, names_in
+from gradscope.store import Trace
+
+
+def made_once(trace: Trace, sites: list[Site]) -> Edits:
+    """The layers that the calls at `sites`, in one method, make: as attributes that `__init__` sets, or as one of all
+    where they stand in one list. None where they need what only the method knows."""
+    here = Source(trace, sites[0].path)
+    calls = [node for site in sites if isinstance(node := here.file.at(site), ast.Call)]
+    method = here.file.scope_of(calls[0]) if calls else None
+    if len(calls) != len(sites) or not isinstance(method, FUNCTIONS) or not method.args.args:
+        return ()
+    init = _init(here, method)
+    if init is None:
+        return ()
+    own = method.args.args[0].arg
+    known = _of_the_method(method, own)
+    parts = _whole(here, calls, method) or [(call, here.file.text(call)) for call in calls]
+    taken = {n.attr for n in ast.walk(init[1]) if isinstance(n, ast.Attribute)}
+    edits: Edits = ()
+    lines = []
+    for node, text in parts:
+        if known & names_in(node):
+            return ()
+        name = _free(_named(here, node), taken)
+        taken.add(name)
+        lines.append(f"{own}.{name} = {text}")
+        edits += here.replace(node, f"{own}.{name}")
+    indent = " " * init[0].body[-1].col_offset
+    return here.after(init[0].body[-1], f"\n{indent}".join(lines)) + edits
+
+
+def _init(here: Source, method: ast.AST) -> tuple[ast.FunctionDef, ast.ClassDef] | None:
+    holder = here.file.parent.get(id(method))
+    if not isinstance(holder, ast.ClassDef):
+        return None
+    found = [s for s in holder.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+    return (found[0], holder) if found else None
+
+
+def _of_the_method(method: ast.AST, own: str) -> set[str]:
+    """The names that a method binds itself, but for that of its object."""
+    given = {n.arg for n in ast.walk(method) if isinstance(n, ast.arg)}
+    return (given | names_in(method, ast.Store)) - {own}
+
+
+def _whole(here: Source, calls: list[ast.Call], method: ast.AST) -> list[tuple[ast.expr, str]]:
+    """The list that all of them stand in, of calls only, as a `ModuleList`; or the `Sequential` that they are given."""
+    lists: Iterable[ast.AST] = [
+        above for above in here.file.above(calls[0]) if isinstance(above, (ast.List, ast.Call))
+    ]
+    for node in lists:
+        if here.file.scope_of(node) is not method:
+            break
+        elements = (
+            node.elts if isinstance(node, ast.List) else node.args if isinstance(node, ast.Call) else []
+        )
+        if len(elements) < 2 or not all(isinstance(one, ast.Call) for one in elements):
+            continue
+        if not all(any(call is one for one in elements) for call in calls):
+            continue
+        prefix, dot, _ = ast.unparse(calls[0].func).rpartition(".")
+        if isinstance(node, ast.List):
+            return [(node, f"{prefix}.ModuleList({here.file.text(node)})")] if dot else []
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Sequential"):
+            return [(node, here.file.text(node))]
+    return []
+
+
+def _named(here: Source, node: ast.expr) -> str:
+    """What a layer is assigned to, else its class in small letters."""
+    statement = here.file.statement_of(node)
+    if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name):
+            return target.id
+    call = node if isinstance(node, ast.Call) else None
+    return ast.unparse(call.func).rpartition(".")[2].lower() if call is not None else "layers"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = 2
+    found = name
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found

@@ -4,39 +4,56 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from gradscope.analysis.text import site_of
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
 from gradscope.source import FUNCTIONS, names_in
 from gradscope.store import Trace
 
 
-def made_once(trace: Trace, sites: list[Site]) -> Edits:
+class Once(NamedTuple):
+    """attributes: as what they are set. at: what stands for them, in the method. Without edits all of it is empty."""
+
+    attributes: list[str]
+    at: Site | None
+    edits: Edits
+
+
+NOWHERE = Once([], None, ())
+
+
+def made_once(trace: Trace, sites: list[Site]) -> Once:
     """The layers that the calls at `sites`, in one method, make: as attributes that `__init__` sets, or as one of all
-    where they stand in one list. None where they need what only the method knows."""
+    where they stand in one list. `NOWHERE` where they need what only the method knows."""
     here = Source(trace, sites[0].path)
     calls = [node for site in sites if isinstance(node := here.file.at(site), ast.Call)]
     method = here.file.scope_of(calls[0]) if calls else None
     if len(calls) != len(sites) or not isinstance(method, FUNCTIONS) or not method.args.args:
-        return ()
+        return NOWHERE
     init = _init(here, method)
     if init is None:
-        return ()
+        return NOWHERE
     own = method.args.args[0].arg
     known = _of_the_method(method, own)
     parts = _whole(here, calls, method) or [(call, here.file.text(call)) for call in calls]
     taken = {n.attr for n in ast.walk(init[1]) if isinstance(n, ast.Attribute)}
     edits: Edits = ()
-    lines = []
+    names, lines = [], []
     for node, text in parts:
         if known & names_in(node):
-            return ()
+            return NOWHERE
         name = _free(_named(here, node), taken)
         taken.add(name)
+        names.append(f"{own}.{name}")
         lines.append(f"{own}.{name} = {text}")
         edits += here.replace(node, f"{own}.{name}")
     indent = " " * init[0].body[-1].col_offset
-    return here.after(init[0].body[-1], f"\n{indent}".join(lines)) + edits
+    begun = here.after(init[0].body[-1], f"\n{indent}".join(lines))
+    if not begun:
+        return NOWHERE
+    return Once(names, site_of(here.path, sites[0].function, parts[0][0]), begun + edits)
 
 
 def _init(here: Source, method: ast.AST) -> tuple[ast.FunctionDef, ast.ClassDef] | None:

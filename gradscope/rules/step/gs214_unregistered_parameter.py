@@ -223,14 +223,17 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
         if module.root == module.id and module.site is not None and _nested(module.site):
             called[module.id] = module.site
     by_line: dict[tuple[str, str], dict[Site, list[Parameter]]] = {}
+    used: dict[Site, Site] = {}  # a line that makes layers → the call of the first one
     for p in trace.parameters:
         if p.module in trace.modules and trace.modules[p.module].root in called:
-            made = _maker(p) or called[trace.modules[p.module].root].user
+            call = called[trace.modules[p.module].root].user
+            made = _maker(p) or call
+            used.setdefault(made, call)
             by_line.setdefault((made.path, made.function), {}).setdefault(made, []).append(p)
     for lines in by_line.values():
         anew = {made: own for made, own in lines.items() if _made_again(own) and all(map(_short_lived, own))}
         if anew:
-            yield _made_anew(trace, anew)
+            yield _made_anew(trace, anew, used[next(iter(anew))])
     leaves: dict[Site, list[Parameter]] = {}
     for p in trace.parameters:
         if not p.registered and p.site is not None and _short_lived(p) and _nested(p.site):
@@ -267,36 +270,43 @@ def _function_text(trace: Trace, site: Site) -> str:
     return "\n".join(lines[start:])
 
 
-def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]]) -> Finding:
-    """anew: what each line has made."""
+def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> Finding:
+    """anew: what each line has made. used: the call of one of them."""
     lines = sorted(anew, key=lambda site: site.line)
     ids = [p.id for own in anew.values() for p in own]
     first, others = lines[0], lines[1:]
     what = code(trace, first, "a layer")
     counts = [len({p.module for p in anew[line]}) for line in lines]
-    written = [source(trace, line) or "nn.…(…)" for line in lines]
-    edits = made_once(trace, lines)
-    if others:
-        message = f"{what} and {plural(len(others), 'other layer')} are made anew at every call: they are never trained"
-        these = listed([quoted(text) for text in written])
-        fix = f"make them once, in `__init__`, and use them here ({where(first)}): {these}"
+    once = made_once(trace, lines)
+    message = (
+        f"{what} and {plural(len(others), 'other layer')} are made anew at every call: they are never trained"
+        if others
+        else f"{what} is made anew at every call: it is never trained"
+    )
+    it = "them" if others else "it"
+    names = [f"`{name}`" for name in once.attributes]
+    text = source(trace, first) or "nn.…(…)"
+    if once.at is not None:
+        fix = f"make {it} once, in `__init__`, as {listed(names)}, and use that here ({where(once.at)})"
     else:
-        name = written[0].partition("(")[0].rpartition(".")[2].lower()
-        message = f"{what} is made anew at every call: it is never trained"
-        fix = f"make it once, in `__init__` (`self.{name} = {written[0]}`), and use `self.{name}` here ({where(first)})"
+        name = text.partition("(")[0].rpartition(".")[2].lower()
+        fix = f"make {it} once, in `__init__` (`self.{name} = {text}`), and use `self.{name}` here ({where(first)})"
     return Finding(
         message=message,
         cause=first,
         cause_label="makes a new layer each time",
         effect=_filled(trace, set(ids)),
         effect_label="fills gradients of what is thrown away",
-        related=tuple((line, "makes another one") for line in others),
+        related=(
+            *((line, "makes another one") for line in others),
+            *(((used, "runs it"),) if not any(holds(used, line) for line in lines) else ()),
+        ),
         seen=(
             f"{max(counts)} were made{' by each of these lines' if others else ' here'}; each got one gradient and no"
             " step",
         ),
         fix=fix,
-        edits=edits,
+        edits=once.edits,
         count=max(counts),
         subjects=parameter_subjects(ids),
     )

@@ -52,11 +52,7 @@ POINTWISE_LOSSES = COMPARING_LOSSES | {"soft_margin_loss", "poisson_nll_loss"}
 LOG_LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss", "kl_div"}  # that take logarithms of probabilities
 CLASS_LOSSES = {"cross_entropy", "nll_loss", "nll_loss_nd"}  # that take a label for each sample
 BINARY_LOSSES = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
-LOSSES = (
-    POINTWISE_LOSSES
-    | LOG_LOSSES
-    | {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
-)
+LOSSES = POINTWISE_LOSSES | LOG_LOSSES | BINARY_LOSSES | {"cross_entropy"}
 LOSS_FUNCTIONS = LOSSES | {
     "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",

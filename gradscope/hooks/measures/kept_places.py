@@ -13,13 +13,13 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.losses import OF_TWO
 from gradscope.hooks.recorder.values import measurable
 
 COMPARING = (
     "cross_entropy",
     "nll_loss",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
+    *OF_TWO,
     "mse_loss",
     "l1_loss",
     "smooth_l1_loss",

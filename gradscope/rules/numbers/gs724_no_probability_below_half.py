@@ -13,7 +13,7 @@ are shifted or weighed before the sigmoid.
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import RELUS, SIGMOIDS
+from gradscope.analysis.ops import BINARY_LOSSES, RELUS, SIGMOIDS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.events import Targets
@@ -65,7 +65,7 @@ def no_probability_below_half(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     measured = measured_targets(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in losses(known, {"binary_cross_entropy", "binary_cross_entropy_with_logits"}):
+    for key, op in losses(known, BINARY_LOSSES):
         event = measured.get((op.site.user.span(), op.name))
         maker = _never_below_zero(known, key, op)
         if maker is None or event is None or event.below_half < SHARE:

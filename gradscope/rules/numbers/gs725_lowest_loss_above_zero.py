@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
+from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located
 from gradscope.events import Backward
@@ -63,7 +64,7 @@ def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     measured = measured_targets(trace)
     told: set[tuple[str, int]] = set()
-    for _, op in losses(known, {"binary_cross_entropy", "binary_cross_entropy_with_logits"}):
+    for _, op in losses(known, BINARY_LOSSES):
         place = op.site.user.location()
         event = measured.get((op.site.user.span(), op.name))
         if event is None or event.floor is None or place in told or event.floor < FLOOR:

@@ -24,6 +24,7 @@ from itertools import product
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
+from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Key
 from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.words import code, located
@@ -35,7 +36,7 @@ from gradscope.rules import rule
 from gradscope.source import method_name
 from gradscope.store import Trace
 
-LABELLED = {"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"}
+LABELLED = BINARY_LOSSES | {"mse_loss"}
 LABELS = {"ones": -1, "ones_like": -1, "new_ones": -1, "zeros": 1, "zeros_like": 1, "new_zeros": 1}
 OTHER_LABEL = {"ones": "zeros", "ones_like": "zeros_like", "new_ones": "new_zeros",
                "zeros": "ones", "zeros_like": "ones_like", "new_zeros": "new_ones"}  # fmt: skip

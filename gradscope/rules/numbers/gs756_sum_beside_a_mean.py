@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import POINTWISE_LOSSES, SCALES
+from gradscope.analysis.ops import BINARY_LOSSES, POINTWISE_LOSSES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import plain_factor
 from gradscope.analysis.terms import terms
@@ -33,7 +33,7 @@ from gradscope.store import Trace
 MANY = 64  # numbers that are added up
 SAMPLES = 8
 SMALL = 0.1  # a factor from here down is a weight that somebody has chosen
-MEANS = POINTWISE_LOSSES | {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
+MEANS = POINTWISE_LOSSES | BINARY_LOSSES
 OF_A_DIVERGENCE = {"exp", "log"}  # with a square: that of two normal distributions
 SQUARES = {"pow", "square", "__pow__", "mul"}
 

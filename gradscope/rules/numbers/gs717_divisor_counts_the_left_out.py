@@ -1,0 +1,193 @@
+"""A masked sum is divided by the number of places that were left out, in place of those that were kept.
+
+Why: a mean over the places of a mask is their sum by their number. With the mask the other way round in the divisor a
+sample of which much counts is divided by little, and one of which all counts by nothing: the loss jumps by orders of
+magnitude from batch to batch, and a few samples are all that is learned.
+
+Fix: count what was kept, `(~mask).sum()` where `masked_fill(mask, 0)` has left out what the mask is true for.
+
+Measured: what was summed had been set to zero where a mask is true, or false, and the divisor is the sum of that mask
+the other way round, over the same axes.
+Silent where another term of the loss keeps what this one leaves out: a detector's negatives are divided by the number
+of its positives.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradscope.analysis.ops import CASTS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import code, located
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import shape_of
+from gradscope.store import Trace
+
+FORMS = CASTS | {
+    "unsqueeze",
+    "squeeze",
+    "view",
+    "reshape",
+    "expand",
+    "expand_as",
+    "contiguous",
+    "detach",
+    "bool",
+    "int",
+    "long",
+}
+BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
+INVERSIONS = {"__invert__", "logical_not", "bitwise_not", "__rsub__", "rsub"}
+FILLS = {"masked_fill", "masked_fill_"}
+SCALED = CASTS | {"neg", "__neg__"}
+
+
+class Mask(NamedTuple):
+    """A value, or what is true where that one is false."""
+
+    value: int
+    turned: bool
+
+
+class Kept(NamedTuple):
+    """The call that sets to zero all but the places of a mask."""
+
+    op: Op
+    mask: Mask
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        padding = torch.arange(12) >= torch.randint(2, 11, (8, 1))
+        error = (head(rnn(torch.randn(8, 12, 3))[0]).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        error = error.masked_fill(padding, 0.0)  # effect: GS717
+        loss = (error.sum(1) / padding.sum(1)).mean()  # cause: GS717
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        padding = torch.arange(12) >= torch.randint(2, 11, (8, 1))
+        error = (head(rnn(torch.randn(8, 12, 3))[0]).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        error = error.masked_fill(padding, 0.0)
+        loss = (error.sum(1) / (~padding).sum(1)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS717", name="divisor-counts-the-left-out", severity="warning")
+def divisor_counts_the_left_out(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, op in known.used_calls(DIVISIONS):
+        if len(op.inputs) != 2 or op.site.user.location() in told:
+            continue
+        graph = known.graph(key[0])
+        counting, kept = (
+            _sum_behind(graph, op.inputs[1], BOUNDED | FORMS),
+            _sum_behind(graph, op.inputs[0], SCALED),
+        )
+        if counting is None or kept is None or counting.extra.get("dims") != kept.extra.get("dims"):
+            continue
+        counted, left = _mask(graph, counting.inputs[0]), _kept(graph, kept.inputs[0])
+        if left is None or counted != Mask(left.mask.value, not left.mask.turned):
+            continue
+        if shape_of(known, (graph.id, counted.value)) and not _keeps(graph, counted):
+            told.add(op.site.user.location())
+            yield _finding(trace, graph, op, counting, left)
+
+
+def _sum_behind(graph: Graph, value: int, through: set[str]) -> Op | None:
+    op = graph.maker_behind(value, through)
+    return op if op is not None and op.name == "sum" and op.inputs else None
+
+
+def _mask(graph: Graph, value: int) -> Mask:
+    """What a mask was made of, through casts and other forms of it, and whether it was turned round on the way."""
+    turned = False
+    while (op := graph.maker(value)) is not None and op.name in FORMS | INVERSIONS and len(op.inputs) == 1:
+        turned ^= op.name in INVERSIONS
+        value = op.inputs[0]
+    return Mask(value, turned)
+
+
+def _kept(graph: Graph, value: int) -> Kept | None:
+    """What has set places of a value to zero, last."""
+    op = graph.maker_behind(value, SCALED)
+    if op is None or len(op.inputs) != 2:
+        return None
+    if op.name in FILLS:
+        mask = _mask(graph, op.inputs[1])
+        return Kept(op, Mask(mask.value, not mask.turned))
+    factors = [i for i in op.inputs if not graph.values[i].requires_grad]
+    if op.name in MULTIPLICATIONS and len(factors) == 1:
+        return Kept(op, _mask(graph, factors[0]))
+    return None
+
+
+def _keeps(graph: Graph, mask: Mask) -> bool:
+    """Whether another term takes part at these places alone."""
+    names = FILLS | MULTIPLICATIONS
+    return any(
+        (kept := _kept(graph, output)) is not None and kept.mask == mask
+        for op in graph.called(names)
+        for output in op.outputs
+        if graph.values[output].requires_grad
+    )
+
+
+def _finding(trace: Trace, graph: Graph, division: Op, counting: Op, left: Kept) -> Finding:
+    whole, zeroed = code(trace, division.site.user, "the division"), left.op.site.user
+    text, edits = _turned(trace, counting)
+    return Finding(
+        message=f"{whole} divides by the number of places that were left out, and not of those that were kept",
+        cause=counting.site.user,
+        cause_label="counts what was left out",
+        effect=zeroed,
+        effect_label="leaves it out",
+        seen=(
+            f"{located(trace, zeroed)} set places to zero by a mask, and {code(trace, counting.site.user, 'the sum')}"
+            " counts the same places of the same mask, over the same axes",
+        ),
+        fix=f"count what was kept: {text or 'turn the mask round'} in {located(trace, counting.site.user)}",
+        edits=edits,
+        count=graph.count,
+    )
+
+
+def _turned(trace: Trace, counting: Op) -> tuple[str, Edits]:
+    """The sum of the mask the other way round."""
+    here = Source(trace, counting.site.user.path)
+    call = here.file.at(counting.site.user)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return "", ()
+    given = call.args[0] if here.file.is_imported(call.func) and call.args else call.func.value
+    if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.Invert):
+        new = here.file.text(given.operand)
+    else:
+        new = f"~{here.part(given)}" if _is_boolean(trace, counting) else f"1 - {here.part(given)}"
+    return f"`{new}` in place of `{here.file.text(given)}`", here.replace(given, new)
+
+
+def _is_boolean(trace: Trace, counting: Op) -> bool:
+    graph = trace.graph(counting.graph)
+    return "bool" in graph.values[counting.inputs[0]].dtype

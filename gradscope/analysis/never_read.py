@@ -114,10 +114,24 @@ def read_again(file: SourceFile, statement: ast.stmt, name: str) -> bool:
             ):
                 return True
             continue
+        if _is_own(file, node, scope):
+            continue
         if node.lineno > last or _inner(file, node, scope):
             return True
         if node.lineno < statement.lineno and _around_both(file, statement, node):
             return True
+    return False
+
+
+def _is_own(file: SourceFile, node: ast.Name, scope: ast.AST) -> bool:
+    """Whether a function within the scope binds the name that it reads: then it is a name of its own."""
+    for above in file.above(node):
+        if above is scope:
+            return False
+        if isinstance(above, SCOPES):
+            bound = names_in(above, ast.Store) | {n.arg for n in ast.walk(above) if isinstance(n, ast.arg)}
+            if node.id in bound:
+                return True
     return False
 
 

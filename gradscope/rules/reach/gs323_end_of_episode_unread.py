@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.intent import says_unused
 from gradscope.analysis.loop import settled
-from gradscope.analysis.never_read import Unread, unread_at, unread_value
+from gradscope.analysis.never_read import Unread, read_again, unread_at, unread_value
 from gradscope.analysis.ops import SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located
 from gradscope.events import Flags
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import FUNCTIONS, SourceFile, names_in
 from gradscope.store import Trace
 
 
@@ -110,10 +110,57 @@ def end_of_episode_unread(trace: Trace) -> Iterator[Finding]:
                 told.add(place.location())
                 yield _finding(trace, target, event, unread)
                 break
+        returned = _returned(trace, target, flags) if place.location() not in told else None
+        if returned is not None:
+            told.add(place.location())
+            yield _finding(trace, target, *returned)
         handed = _handed(trace, target, flags) if place.location() not in told else None
         if handed is not None:
             told.add(place.location())
             yield _finding(trace, target, *handed, argument=True)
+
+
+def _returned(trace: Trace, target: _Target, flags: list[Flags]) -> tuple[Flags, Unread] | None:
+    """Flags that a function makes and gives back, among others, to the one that makes the target, which does not read
+    the name that it gives them."""
+    place = target.made.site.user
+    file = trace.source_file(place.path)
+    for event in flags:
+        here = event.site.user
+        callers = (f for f in here.stack if (f.path, f.function) == (place.path, place.function))
+        call = next(callers, None)
+        if call is None or here.path != place.path or call == here:
+            continue
+        name, statement = _unpacked(file, call, here)
+        if statement is None or statement.lineno > place.line or read_again(file, statement, name):
+            continue
+        made = unread_value(trace, event.site)
+        if made is not None and _size(made[0]) == _size(target.shape):
+            return event, Unread(site_of(place.path, place.function, statement), name, statement, *made)
+    return None
+
+
+def _unpacked(file: SourceFile, call: Site, made: Site) -> tuple[str, ast.Assign | None]:
+    """The name that what is made in a function's `return a, b` gets in the caller's `x, y = f()`."""
+    statement, given = file.statement(call), file.statement(made)
+    if (
+        not isinstance(statement, ast.Assign)
+        or len(statement.targets) != 1
+        or not isinstance(given, ast.Return)
+    ):
+        return "", None
+    names, values = statement.targets[0], given.value
+    if (
+        not isinstance(names, ast.Tuple)
+        or not isinstance(values, ast.Tuple)
+        or len(names.elts) != len(values.elts)
+    ):
+        return "", None
+    node = file.at(made)
+    for name, value in zip(names.elts, values.elts, strict=True):
+        if isinstance(name, ast.Name) and any(part is node for part in ast.walk(value)):
+            return ("", None) if says_unused(name.id) else (name.id, statement)
+    return "", None
 
 
 def _handed(trace: Trace, target: _Target, flags: list[Flags]) -> tuple[Flags, Unread] | None:

@@ -193,3 +193,59 @@ def good_flags_of_the_memory_for_its_own_statistics() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_flags_of_episodes_that_a_function_gives_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Linear(3, 1)
+    adam = torch.optim.Adam(critic.parameters(), lr=0.01)
+
+    def walks():
+        cells, gains, finals = [], [], []
+        for walk in range(4):
+            for at in range(5 + walk):
+                cells.append([float(at), float(walk), 1.0])
+                gains.append(0.1 * at)
+                finals.append(at == 4 + walk)
+        return torch.tensor(cells), torch.tensor(gains), torch.tensor(finals)
+
+    for _ in range(5):
+        seen, gained, finals = walks()  # effect: GS323
+        worth = critic(seen).squeeze(-1)
+        later = torch.cat([worth[1:], torch.zeros(1)]).detach()
+        wanted = gained + 0.9 * later  # cause: GS323
+        loss = nn.functional.mse_loss(worth, wanted)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+
+
+def good_flags_of_episodes_that_a_function_gives_back_for_a_sum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Linear(3, 1)
+    adam = torch.optim.Adam(critic.parameters(), lr=0.01)
+
+    def walks():
+        cells, gains, finals = [], [], []
+        for walk in range(4):
+            for at in range(5 + walk):
+                cells.append([float(at), float(walk), 1.0])
+                gains.append(0.1 * at)
+                finals.append(at == 4 + walk)
+        return torch.tensor(cells), torch.tensor(gains), torch.tensor(finals)
+
+    for _ in range(5):
+        seen, gained, finals = walks()
+        worth = critic(seen).squeeze(-1)
+        later = torch.cat([worth[1:], torch.zeros(1)]).detach()
+        wanted = gained + 0.9 * later * ~finals
+        loss = nn.functional.mse_loss(worth, wanted)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()

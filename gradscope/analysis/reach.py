@@ -99,6 +99,8 @@ class Paths:
         self._graphs: dict[int, Graph] = {}
         self._load = trace.graph
         self._leaf_of: dict[Key, Parameter | None] = {}
+        self._fed_by: dict[tuple[Key, ...], frozenset[int]] = {}
+        self._equal: dict[frozenset[int], frozenset[int]] = {}  # of equal answers one is kept
         self._memory_of: dict[Key, int] = {}
         self.trace = trace
         self.parameters = {p.id: p for p in trace.parameters}
@@ -371,9 +373,13 @@ class Paths:
         """The leaves among these values, by id."""
         return {p.id for key in keys if (p := self.parameter_of(key)) is not None}
 
-    def fed_by(self, *keys: Key) -> set[int]:
+    def fed_by(self, *keys: Key) -> frozenset[int]:
         """The leaves that these values were computed from, with a graph or without, by id."""
-        return self.parameters_in(self.flow(keys).order)
+        found = self._fed_by.get(keys)
+        if found is None:  # all steps of a graph ask the same
+            ids = frozenset(self.parameters_in(self.flow(keys).order))
+            found = self._fed_by[keys] = self._equal.setdefault(ids, ids)
+        return found
 
     def all_seen(self, *keys: Key) -> bool:
         """Whether all that these values were computed from was seen. Torch 2.2 and 2.3 do not show `x[…]`: what it

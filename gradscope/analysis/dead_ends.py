@@ -104,7 +104,7 @@ def _parts(value: ast.expr) -> list[ast.expr]:
 def used_for_its_inside(trace: Trace, call: Site) -> bool:
     """Whether the program leaves the result of this call alone, while something outside of the call reads what was
     computed within it: a network that is asked for its features, which a hook takes."""
-    if not isinstance(trace.source_file(call.path).statement(call), ast.Expr):
+    if not _left_alone(trace.source_file(call.path), call):
         return False
     return any(
         not _within(reader.site, call)
@@ -114,6 +114,16 @@ def used_for_its_inside(trace: Trace, call: Site) -> bool:
         for value in op.outputs
         for reader in graph.consumers.get(value, ())
     )
+
+
+def _left_alone(file: SourceFile, call: Site) -> bool:
+    """Whether what a call gives has no name, or one that is read nowhere: `_ = net(x)`."""
+    statement = file.statement(call)
+    if isinstance(statement, ast.Expr):
+        return True
+    if not isinstance(statement, ast.Assign) or statement.value is not file.at(call):
+        return False
+    return all(isinstance(t, ast.Name) and not read_again(file, statement, t.id) for t in statement.targets)
 
 
 def _within(site: Site, call: Site) -> bool:

@@ -102,10 +102,20 @@ def _cut_short(known: Calls, group: list[Call]) -> bool:
 
 def _asked(known: Calls, call: Call) -> Site:
     """The user's line that asks: where a method of the model calls its layers, for training too, the
-    innermost line on the way there that no call which trains came by."""
+    innermost line on the way there that no call which trains came by, outside of the modules' own methods where there
+    is one: those may be trained through by others."""
     shared = _used_lines(known.trace)
     frames = [frame for frame in reversed(call.event.site.stack) if frame.kind == "user"]
-    return next((frame for frame in frames if frame.location() not in shared), call.entry)
+    own = [frame for frame in frames if frame.location() not in shared]
+    classes = _classes(known.trace)
+    outside = (frame for frame in own if frame.function.rpartition(".")[0] not in classes)
+    return next(outside, own[0] if own else call.entry)
+
+
+@once
+def _classes(trace: Trace) -> set[str]:
+    """The classes of the run's modules."""
+    return {module.cls for module in trace.modules.values()}
 
 
 @once

@@ -383,3 +383,22 @@ def good_adapted_parameters_in_the_loss() -> None:
         opt.zero_grad()
         total.backward()
         opt.step()
+
+
+def good_features_by_a_hook_and_the_head_left_over() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    features = {}
+    backbone = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 100))
+    backbone[1].register_forward_hook(lambda module, given, result: features.update(last=result))
+    projector = nn.Linear(16, 3)
+    adam = torch.optim.Adam([*backbone.parameters(), *projector.parameters()])
+    for _ in range(40):
+        picture = torch.randn(32, 8)
+        _ = backbone(picture)
+        loss = projector(features["last"]).pow(2).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()

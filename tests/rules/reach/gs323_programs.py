@@ -213,7 +213,7 @@ def bad_flags_of_episodes_that_a_function_gives_back() -> None:
         return torch.tensor(cells), torch.tensor(gains), torch.tensor(finals)
 
     for _ in range(5):
-        seen, gained, finals = walks()  # effect: GS323
+        seen, gained, finals = walks()  # effect: GS323  # noqa: RUF059
         worth = critic(seen).squeeze(-1)
         later = torch.cat([worth[1:], torch.zeros(1)]).detach()
         wanted = gained + 0.9 * later  # cause: GS323

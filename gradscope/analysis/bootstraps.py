@@ -221,15 +221,9 @@ def _carries(graph: Graph, value: int) -> Iterator[int]:
         yield current
         for op in graph.consumers.get(current, ()):
             if op.module is None and op.name in CARRY and len(set(op.inputs)) == len(op.inputs):
-                new = [i for i in op.outputs or _written(graph, op) if i not in seen]
+                new = [i for i in op.outputs or op.written if i not in seen]
                 seen.update(new)
                 todo += new
-
-
-def _written(graph: Graph, op: Op) -> list[int]:
-    """The states that an op without a result has left of what it wrote to."""
-    last = max(op.writes, default=len(graph.values))
-    return [v.index for v in graph.values[last : last + MAX_HOPS] if v.op == op.index]
 
 
 def _sum_with_data(graph: Graph, target: int) -> Op | None:

@@ -72,7 +72,7 @@ class Modules(Hook):
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # so named: torch's profiler reads it
             looked = recorder.segment.looked
-            if not looked and (hook.quiet or is_grad_enabled()):
+            if not looked and (hook.quiet or (is_grad_enabled() and not recorder.resting)):
                 return real(self, *args, **kwargs)
             if recorder.paused or get_ident() != recorder.thread:
                 recorder.services.leave_failed()

@@ -96,8 +96,9 @@ class Services:
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _nothing  # sampling: look at what comes next
+        self.rest: Callable[[], bool] = _false  # sampling: look at nothing until it is woken; whether it does
         self.at_every_step: Callable[[Any], bool] = _no  # quiet calls: whether a frame makes one at each step
-        self.undecided: Callable[[], bool] = _decided  # growth: whether a state may be about to grow
+        self.undecided: Callable[[], bool] = _false  # growth: whether a state may be about to grow
         self.elsewhere: Callable[[bool], bool] = _no  # threads: whether what trains now takes the watch along
         self.passed_beside: Callable[[Any, Any], None] = (
             _unseen_pass  # lanes: a pass of another thread begins
@@ -134,7 +135,7 @@ def _same(function: Any) -> Any:
     return function
 
 
-def _decided() -> bool:
+def _false() -> bool:
     return False
 
 

@@ -48,6 +48,7 @@ class State:
         self.children: Path | None = None  # where processes that the program starts keep their traces
         self.several = False  # this is one of several processes of a run
         self.launches = False  # the program does nothing but start others
+        self.resting = False  # sampling sleeps through a stretch without gradients
         self.closely = 0  # watches inside this one that want every step looked at
         self.hurry_until = 0.0  # what has just begun is written at once until then: no step goes by unnoted
         self.signals = Signals()

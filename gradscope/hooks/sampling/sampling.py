@@ -56,6 +56,7 @@ class Sampling(Hook):
         elif self.recorder.sample:
             self.recorder.signals.segment_ended.connect(self._segment)
             self.recorder.services.wake = self._wake
+            self.recorder.services.rest = self._rest
 
     def _segment(self, is_step: bool, same: bool, count: int) -> None:
         if self.asleep:
@@ -93,6 +94,15 @@ class Sampling(Hook):
             self._fall_asleep(min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1)))))
         self.known = 0
         self.needed = LOOKS
+
+    def _rest(self) -> bool:
+        """Sleeps through a stretch without gradients. Calls of modules are still seen: one of them ends it."""
+        if self.asleep or self.recorder.closely:
+            return False
+        self._fall_asleep(LONGEST)
+        for follow in self.recorder.signals.gradients_off:
+            follow()
+        return True
 
     def _fall_asleep(self, steps: int) -> None:
         if not steps:

@@ -14,7 +14,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.module import ModuleRecord
-from gradscope.hooks.sampling.places import place_of
+from gradscope.hooks.sampling.places import OURS, place_of
 
 MOST = 8  # classes that get a door: a program that calls more has no one model
 
@@ -73,4 +73,5 @@ class StrangeCalls(Hook):
             finally:
                 self.inside = False
 
+        OURS.add(__call__.__code__)
         return __call__

@@ -20,11 +20,11 @@ from gradscope.analysis.ops import (
     QUOTIENTS,
     REDUCTIONS,
     STATISTICS,
-    SUBTRACTIONS,
+    SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_graph
-from gradscope.analysis.words import located, source
+from gradscope.analysis.words import listed, located, source
 from gradscope.fixes.calls import assigned_back, beside, line_before, method_added
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -72,7 +72,7 @@ def good() -> None:
 def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[str, int], list[Op]] = {}
-    for _, op in known.used_calls(POINTWISE_LOSSES | SUBTRACTIONS | MULTIPLICATIONS | QUOTIENTS):
+    for _, op in known.used_calls(POINTWISE_LOSSES | SUMS | MULTIPLICATIONS | QUOTIENTS):
         graph = known.graph(op.graph)
         if len(op.inputs) > 1:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
@@ -329,8 +329,40 @@ def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
     names = _operands(trace, graph, op)
     short, at = side
     long = 1 - short
-    edits = method_added(trace, op.site.user, names[long].strip("`"), f".squeeze({at})")
-    return f"{both}: `.squeeze({at})` on {names[long]}, or `.unsqueeze({at})` on {names[short]}", edits
+    squeezed = f".squeeze({at})"
+    edits = method_added(trace, op.site.user, names[long].strip("`"), squeezed)
+    shapes = [graph.values[i].shape for i in op.inputs[:2]]
+    others = _partners(graph, op, shapes[long])
+    if not others:
+        alternative = (
+            "" if _partners(graph, op, shapes[short]) else f", or `.unsqueeze({at})` on {names[short]}"
+        )
+        return f"{both}: `{squeezed}` on {names[long]}{alternative}", edits
+    too = []
+    for other, i in others:
+        name = _operands(trace, graph, other)[i]
+        own = method_added(trace, other.site.user, name.strip("`"), squeezed)
+        edits = edits + own if edits and own else ()
+        too.append(f"{name} ({place(other.site.user)})")
+    return f"{both}: `{squeezed}` on {names[long]}, and on {listed(too)}, which meets the result", edits
+
+
+def _partners(graph: Graph, op: Op, shape: tuple[int, ...]) -> list[tuple[Op, int]]:
+    """The calls on from this one, up to where it is reduced, that bring a tensor of this shape together with what came
+    of it, and as which of their operands: once it has its own shape, that one broadcasts."""
+    todo, seen, found = list(op.outputs), set(op.outputs), dict[tuple[str, int], tuple[Op, int]]()
+    while todo:
+        value = todo.pop()
+        for reader in graph.consumers.get(value, ()):
+            if reader.name not in POINTWISE | POINTWISE_LOSSES:
+                continue
+            for i, other in enumerate(reader.inputs[:2]):
+                if other not in seen and other not in op.inputs and graph.values[other].shape == shape:
+                    found.setdefault(reader.site.user.location(), (reader, i))
+            new = [v for v in reader.outputs if v not in seen]
+            seen.update(new)
+            todo += new
+    return list(found.values())
 
 
 def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

@@ -323,3 +323,48 @@ def good_advantages_one_per_sample() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_a_target_of_rewards_and_both_networks_give_columns() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    slow = copy.deepcopy(critic).requires_grad_(False)
+    adam = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        place, later, gain = torch.randn(16, 3), torch.randn(16, 3), torch.randn(16)
+        over = (torch.rand(16) < 0.2).float()
+        worth = critic(place)
+        with torch.no_grad():
+            then = slow(later)
+            wanted = gain + 0.9 * (1 - over) * then  # cause: GS703
+        loss = ((worth - wanted) ** 2).mean()
+        adam.zero_grad()
+        loss.backward()  # effect: GS703
+        adam.step()
+
+
+def bad_a_reward_is_added_to_a_column() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    slow = copy.deepcopy(critic).requires_grad_(False)
+    adam = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        place, later, gain = torch.randn(16, 3), torch.randn(16, 3), torch.randn(16)
+        worth = critic(place)
+        with torch.no_grad():
+            then = 0.9 * slow(later)
+            wanted = gain + then  # cause: GS703
+        loss = ((worth - wanted) ** 2).mean()
+        adam.zero_grad()
+        loss.backward()  # effect: GS703
+        adam.step()

@@ -4,8 +4,9 @@ Why: where its input is below zero ReLU gives zero, and its derivative is zero a
 long pushes all units there at once; then no gradient comes back to them, so that they stay there for ever, and
 what the network gives is the same for every input.
 
-Fix: a smaller learning rate, where the layer has died in training; smaller initial weights, or `leaky_relu`, where
-it was dead from the start.
+Fix: a smaller learning rate, where the layer has died in training; the loss divided by the number of passes, where
+each step uses the sum of several; smaller initial weights, where the first loss is many times that of a guess; those,
+or `leaky_relu`, where the layer was dead from the start.
 
 Measured: the gradients of the layer behind, to the end of the run. That of its weight is exactly zero while that of
 its bias is not, so that its whole input is zero; and those of the parameters before are exactly zero, too.
@@ -13,9 +14,12 @@ Silent on: single units that are off, layers that come back, losses of zero.
 """
 
 from collections.abc import Iterator
+from math import log
+from typing import Any, NamedTuple
 
 from gradscope.analysis.ops import LAYERS, PASSING, RELUS
 from gradscope.analysis.since import since_step
+from gradscope.analysis.undivided import undivided
 from gradscope.analysis.words import (
     located,
     parameter_name,
@@ -24,9 +28,11 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
+from gradscope.analysis.writes import before_writes, initialises, memory_root
+from gradscope.fixes.blocks import divided
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits
-from gradscope.model import Finding, Graph, Op, Optimizer
+from gradscope.model import Finding, Graph, Op, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._zeros import Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
@@ -35,6 +41,9 @@ KEEPING = PASSING | {
     "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d",
     "adaptive_avg_pool2d", "adaptive_max_pool2d", "dropout", "dropout1d", "dropout2d", "dropout3d", "mean", "amax",
 }  # fmt: skip
+
+SPREAD = {"normal_", "uniform_", "trunc_normal_"}  # draw weights as wide as they are told
+FAR_ABOVE = 20  # times the loss of a guess
 
 
 def bad() -> None:
@@ -66,7 +75,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS720", name="dead-layer", severity="warning", over=("GS705",))
+@rule("GS720", name="dead-layer", severity="warning", over=("GS705", "GS216"))
 def dead_layer(trace: Trace) -> Iterator[Finding]:
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
@@ -94,47 +103,118 @@ def _relu_before(graph: Graph, op: Op) -> Op | None:
     return None
 
 
+class _Cause(NamedTuple):
+    """What has put a layer off, and what to do about it."""
+
+    site: Site
+    label: str
+    fix: str
+    edits: Edits = ()
+    seen: tuple[str, ...] = ()
+    subjects: frozenset[tuple[Any, ...]] = frozenset()
+
+
 def _finding(line: Zeros, relu: Op, weight: int, dead: list[int]) -> Finding:
     trace, series = line.trace, line.series[weight]
     count = line.last(weight)
     alive = count < len(series)
     losses = [loss for _, loss in trace.numbers("loss", None, line.sites)]
     behind = f"`{parameter_name(trace, weight)}`"
-    optimizer = _optimizer(trace, dead) if alive else None
-    made = optimizer.site.user if optimizer is not None and optimizer.site is not None else None
     label = f"gives zeros only, to {behind}"
-    edits: Edits = ()
-    if optimizer is not None and made is not None:
-        rate = optimizer.groups[0].get("lr")
-        smaller = f"{rate / 10:g}" if isinstance(rate, (int, float)) else ""
-        fix = (
-            f"take a smaller learning rate{f' than {rate:g}, such as {smaller},' if smaller else ''} in"
-            f" {located(trace, made)}; or `leaky_relu`, which lets a part of the gradient past, in place of the ReLU"
-            f" ({where(relu.site)})"
-        )
-        edits = with_argument(trace, made, "lr", smaller) if smaller and len(optimizer.groups) == 1 else ()
-    else:
-        fix = (
-            f"give what the ReLU ({where(relu.site)}) reads smaller initial weights and a bias that is not far below"
-            " zero (torch's own are), or inputs of mean 0; or take `leaky_relu` in its place"
-        )
+    cause = _cause(line, relu, [weight, *dead], losses[0]) if alive else None
+    at_start = (
+        f"give what the ReLU ({where(relu.site)}) reads smaller initial weights and a bias that is not far below"
+        " zero (torch's own are), or inputs of mean 0; or take `leaky_relu` in its place"
+    )
     return Finding(
         message=f"the ReLU before {behind} is off for every unit and sample:"
         f" {parameter_names(trace, dead)} learn nothing",
-        cause=made or relu.site.user,
-        cause_label="its steps have pushed all of them below zero" if made else label,
-        effect=relu.site.user if made else line.event.site.user,
-        effect_label=label if made else "leaves zeros in every `.grad` before it",
+        cause=cause.site if cause is not None else relu.site.user,
+        cause_label=cause.label if cause is not None else label,
+        effect=relu.site.user if cause is not None else line.event.site.user,
+        effect_label=label if cause is not None else "leaves zeros in every `.grad` before it",
         seen=(
             f"in the last {plural(count, 'pass')} of {len(series)} measured the gradients of {behind} and of"
             f" {plural(len(dead), 'parameter')} before it were exactly 0, and that of its bias was not",
             f"the loss was {losses[0]:.4g} at first, {max(losses):.4g} at most, {losses[-1]:.4g} at last",
+            *(cause.seen if cause is not None else ()),
         ),
-        fix=fix,
-        edits=edits,
+        fix=cause.fix if cause is not None else at_start,
+        edits=cause.edits if cause is not None else (),
         count=count,
-        subjects=parameter_subjects([weight, *dead]),
+        subjects=parameter_subjects([weight, *dead]) | (cause.subjects if cause is not None else frozenset()),
         since=since_step(trace, series[-count][0], series[-count - 1][0]) if alive else None,
+    )
+
+
+def _cause(line: Zeros, relu: Op, ids: list[int], loss: float) -> _Cause | None:
+    """Why a layer has died that was alive at first; None where the optimizer is not known."""
+    optimizer = _optimizer(line.trace, ids[1:])
+    made = optimizer.site.user if optimizer is not None and optimizer.site is not None else None
+    if optimizer is None or made is None:
+        return None
+    return (
+        _summed(line.trace, ids[1:])
+        or _begun_large(line, ids, loss, made)
+        or _too_fast(line.trace, optimizer, made, relu)
+    )
+
+
+def _summed(trace: Trace, ids: list[int]) -> _Cause | None:
+    """Its steps use the gradients of several losses, which nothing divides by their number."""
+    for site, one in undivided(trace).items():
+        if one.parameters & set(ids):
+            times = max(set(one.sizes), key=one.sizes.count)
+            shown, edits = divided(trace, site, f" / {times}")
+            return _Cause(
+                site,
+                f"{times} passes add up before a step, and the loss is not divided by {times}",
+                f"write `{shown or f'(loss / {times}).backward()'}` in place of {located(trace, site)}: each step is"
+                f" {times} times as long as one on their mean",
+                edits,
+                subjects=frozenset({("sum", *site.location())}),
+            )
+    return None
+
+
+def _begun_large(line: Zeros, ids: list[int], loss: float, made: Site) -> _Cause | None:
+    """The program's own initialisation makes the scores so large that the loss is many times that of a guess."""
+    graph = line.known.graph(line.event.graph)
+    losses = [op for op in graph.called({"cross_entropy"}) if op.extra.get("reduction", "mean") == "mean"]
+    shape = graph.values[losses[0].inputs[0]].shape if len(losses) == 1 else ()
+    guess = log(shape[1]) if len(shape) > 1 and shape[1] > 1 else 0.0
+    if not guess or loss < FAR_ABOVE * guess:
+        return None
+    for number in line.known.graph_ids:
+        other = line.known.graph(number)
+        for op in other.writing:
+            written = {other.values[memory_root(other, before_writes(other, i))].parameter for i in op.writes}
+            own = not any(frame.function.endswith("reset_parameters") for frame in op.site.stack)
+            if initialises(op) and own and written & set(ids) and op.name in SPREAD:
+                site = op.site.user
+                return _Cause(
+                    site,
+                    "makes the scores far too large",
+                    f"begin with smaller weights in {located(line.trace, site)}: `nn.init.kaiming_normal_`, or without"
+                    f" that line torch's own; or take a smaller learning rate in {located(line.trace, made)}",
+                    seen=(
+                        f"a guess among {shape[1]} classes has a loss of {guess:.2f}: before the first step the scores"
+                        f" were {loss / guess:.0f} times too far apart",
+                    ),
+                )
+    return None
+
+
+def _too_fast(trace: Trace, optimizer: Optimizer, made: Site, relu: Op) -> _Cause:
+    rate = optimizer.groups[0].get("lr")
+    smaller = f"{rate / 10:g}" if isinstance(rate, (int, float)) else ""
+    return _Cause(
+        made,
+        "its steps have pushed all of them below zero",
+        f"take a smaller learning rate{f' than {rate:g}, such as {smaller},' if smaller else ''} in"
+        f" {located(trace, made)}; or `leaky_relu`, which lets a part of the gradient past, in place of the ReLU"
+        f" ({where(relu.site)})",
+        with_argument(trace, made, "lr", smaller) if smaller and len(optimizer.groups) == 1 else (),
     )
 
 

@@ -13,18 +13,18 @@ size (Adam) where nothing clips them.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from statistics import mean
 
 from gradscope.analysis.counted import at_least
-from gradscope.analysis.gradients import Turn, gradients
-from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
+from gradscope.analysis.gradients import gradients
+from gradscope.analysis.ops import SCALES
 from gradscope.analysis.since import since_stretch
+from gradscope.analysis.undivided import Undivided, by_scaler, undivided
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, where
-from gradscope.events import Backward, Clip, Rooted, Step
+from gradscope.events import Backward
 from gradscope.fixes.blocks import divided
 from gradscope.fixes.source import is_name
-from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -60,101 +60,14 @@ def good_divided() -> None:
             opt.zero_grad()
 
 
-@dataclass
-class _Sum:
-    """Passes of one line that a step used together."""
-
-    steps: dict[Site, int] = field(default_factory=dict)
-    sizes: list[int] = field(default_factory=list)
-    parameters: set[int] = field(default_factory=set)
-    first: int = -1  # the stretch of the first of these steps
-
-
 @rule("GS216", name="accumulation-not-scaled", severity="warning")
 def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
-    plain: dict[tuple[int, int], bool] = {}
-    sums: dict[Site, _Sum] = {}
-    for turn in gradients(trace).turns:
-        if _as_long_as_the_sum(trace, turn.step):
-            _count(trace, turn, sums, plain)
-    for site, one in sums.items():
+    for site, one in undivided(trace).items():
         if len(one.sizes) >= 2:
             yield _finding(trace, site, one)
 
 
-def _count(trace: Trace, turn: Turn, sums: dict[Site, _Sum], plain: dict[tuple[int, int], bool]) -> None:
-    step, passes = turn.step, [fill.event for fill in turn.fills]
-    total = sum(fill.times for fill in turn.fills)
-    if total < 2 or len({event.site for event in passes}) != 1 or any(map(_inside_a_step, passes)):
-        return
-    filled = {frozenset(event.filled) for event in passes}
-    looked = [event for event in passes if event.graph >= 0]
-    if len(filled) != 1 or not next(iter(filled)) <= step.fresh or not looked:
-        return
-    for event in looked:
-        key = (event.graph, event.position)
-        if key not in plain:
-            plain[key] = _is_mean(trace, event)
-        if not plain[key]:
-            return
-    one = sums.setdefault(passes[0].site.user, _Sum())
-    one.sizes.append(total)
-    one.first = turn.stretch if one.first < 0 else one.first
-    one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
-    one.parameters |= set(passes[0].filled)
-
-
-def _as_long_as_the_sum(trace: Trace, step: Step) -> bool:
-    """Whether the step is longer for a larger gradient: not where the optimizer divides each by its own size."""
-    optimizer = trace.optimizers.get(step.optimizer)
-    by_size = optimizer is not None and any("eps" in group for group in optimizer.groups)
-    return not by_size or bool(trace.of(Clip))
-
-
-def _inside_a_step(event: Event) -> bool:
-    """Whether a closure that the step itself calls made the pass. (One that does nothing is given by libraries.)"""
-    return any("Optimizer.profile_hook_step" in frame.function for frame in event.site.stack)
-
-
-def _is_mean(trace: Trace, event: Rooted) -> bool:
-    """Whether the pass starts at a mean that nothing has divided."""
-    graph, roots = trace.graph(event.graph), list(event.roots)
-    if len(roots) != 1:
-        return False
-    op = graph.maker(roots[0])
-    if op is not None and op.name in MULTIPLICATIONS and _by_scaler(op):
-        op = graph.maker(op.inputs[0])
-    if op is None or graph.values[roots[0]].shape:
-        return False
-    return _mean_of(trace, graph, op)
-
-
-def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
-    """Whether `op` takes a mean, or adds one to others that may have a weight."""
-    if op.name in ADDITIONS:
-        terms = [graph.maker(value) for value in op.inputs]
-        weighted = [
-            graph.maker(t.inputs[0]) if t and t.name in MULTIPLICATIONS and t.inputs else t for t in terms
-        ]
-        known = all(term is not None and _mean_of(trace, graph, term) for term in weighted)
-        return known and any(term is not None and term.name not in MULTIPLICATIONS for term in terms)
-    if op.name in MEANS:
-        return not _divided(graph, op.inputs[0])
-    return op.name in LOSSES and op.extra.get("reduction", "mean") == "mean"
-
-
-def _by_scaler(op: Op) -> bool:
-    """Whether this is the factor of `GradScaler.scale`, which the step takes out again."""
-    return any(frame.kind == "torch" and frame.path.endswith("grad_scaler.py") for frame in op.site.stack)
-
-
-def _divided(graph: Graph, value: int) -> bool:
-    """Whether a mean is taken of something that was divided last."""
-    op = graph.maker(value)
-    return op is not None and op.name in SCALES
-
-
-def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
+def _finding(trace: Trace, site: Site, one: Undivided) -> Finding:
     k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
     many = one.sizes.count(k) < CONSTANT * len(one.sizes)  # other numbers in other steps
@@ -194,7 +107,7 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
         fix=fix,
         edits=() if fell else edits,
         count=len(one.sizes),
-        subjects=parameter_subjects(one.parameters),
+        subjects=parameter_subjects(one.parameters) | {("sum", *site.location())},
         since=since_stretch(trace, one.first),
     )
 
@@ -231,7 +144,7 @@ def _scaled_beside(trace: Trace, site: Site, k: int) -> tuple[Site, str] | None:
             continue
         op = trace.graph(event.graph).maker(event.roots[0])
         node = file.at(op.site.user) if op is not None and op.site.user.path == site.path else None
-        if op is None or op.name not in SCALES or len(op.inputs) != 1 or _by_scaler(op) or loop is None:
+        if op is None or op.name not in SCALES or len(op.inputs) != 1 or by_scaler(op) or loop is None:
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and is_name(node.right):
             if file.scope(op.site.user) is file.scope(site) and here != site:

@@ -91,3 +91,47 @@ def good_triplets_that_keep_their_margin() -> None:
         opt.zero_grad()
         nn.functional.triplet_margin_loss(model(anchor), model(near), model(far), margin=0.2).backward()
         opt.step()
+
+
+def bad_the_sum_of_eight_losses_has_put_it_off() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    digits = torch.randn(512, 8) * 2
+    kinds = digits[:, :4].argmax(1)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.9, momentum=0.9)
+    for step, rows in enumerate(torch.arange(512).repeat(6).split(16)):
+        loss = nn.functional.cross_entropy(net(digits[rows]), kinds[rows])  # effect: GS720
+        loss.backward()  # cause: GS720
+        if (step + 1) % 8 == 0:
+            sgd.step()
+            sgd.zero_grad()
+
+
+def bad_weights_that_begin_far_too_large() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    waves = torch.randn(256, 40)
+    kinds = (waves[:, :20].sum(1) > waves[:, 20:].sum(1)).long()
+    net = nn.Sequential(
+        nn.Linear(40, 64),
+        nn.ReLU(),
+        nn.Linear(64, 64),
+        nn.ReLU(),
+        nn.Linear(64, 16),
+        nn.ReLU(),
+        nn.Linear(16, 2),
+    )
+    for part in net:
+        if isinstance(part, nn.Linear):
+            nn.init.normal_(part.weight, std=0.7)  # cause: GS720
+    sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    for rows in torch.arange(256).repeat(10).split(32):
+        loss = nn.functional.cross_entropy(net(waves[rows]), kinds[rows])  # effect: GS720
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()

@@ -22,9 +22,11 @@ from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import RateFalls, Rates
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 MANY = 3  # times
+FEW = 2  # lines that are shown
 
 
 def bad() -> None:
@@ -78,6 +80,7 @@ def _finding(trace: Trace, event: RateFalls) -> Finding:
         cause_label="writes the rate" if writer is not None else "steps at that rate",
         effect=step if writer is not None else None,
         effect_label="steps at that rate",
+        related=tuple((site, "computes a share of the way") for site in _shares(trace, writer)[:FEW]),
         seen=(
             f"{times} the rate was rising step by step, to {top:.3g}, and was {event.low:.3g} at the next step; its"
             f" largest in the run was {event.highest:.3g}",
@@ -85,6 +88,25 @@ def _finding(trace: Trace, event: RateFalls) -> Finding:
         fix=f"let what {located(trace, writer, 'the rate')} is computed of count the steps of the whole run, such as"
         " `epoch * len(loader) + step`, and not those of one epoch",
     )
+
+
+def _shares(trace: Trace, writer: Site | None) -> list[Site]:
+    """The lines of its function, above, that divide for what it writes."""
+    if writer is None:
+        return []
+    file = trace.source_file(writer.path)
+    statement = file.statement(writer)
+    names = names_in(statement, ast.Load) if statement is not None else set()
+    found = []
+    above = [n for n in ast.walk(file.scope(writer)) if isinstance(n, ast.Assign) and n.lineno < writer.line]
+    for node in sorted(above, key=lambda node: -node.lineno):
+        if any(isinstance(target, ast.Name) and target.id in names for target in node.targets):
+            names |= names_in(node.value)
+            if any(
+                isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in ast.walk(node.value)
+            ):
+                found.append(site_of(writer.path, writer.function, node))
+    return found[::-1]
 
 
 def _writer(trace: Trace, step: Site) -> Site | None:

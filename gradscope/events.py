@@ -354,6 +354,14 @@ class Rates(Kind):
     waves = Field(_count)  # times that it came up to half of the highest from below a tenth of it
 
 
+class Rested(Kind):
+    """Calls without gradients that sampling has slept through, as they came again and again."""
+
+    __slots__ = ()
+    of = "rested"
+    calls = Field(_count)  # of modules by the program, of all places
+
+
 class RateFalls(Kind):
     """An optimizer's learning rate was rising, step by step, and fell to next to nothing from one step to the next."""
 

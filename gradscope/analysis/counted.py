@@ -6,14 +6,15 @@ from collections import Counter
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.words import plural
-from gradscope.events import Backward, Step, ZeroGrad
+from gradscope.events import Backward, Rested, Step, ZeroGrad
 from gradscope.store import Trace
 
 
 def is_at_least(trace: Trace, count: int) -> bool:
     """Whether what is told to have come so often may have come oftener: sampling has slept, and the count is not
     that of all the passes or steps of a line, or of all but the first."""
-    return count > 1 and any(event.unlooked for event in trace.of(Backward)) and count not in _counts(trace)
+    slept = any(event.unlooked for event in trace.of(Backward)) or any(trace.of(Rested))
+    return count > 1 and slept and count not in _counts(trace)
 
 
 def at_least(trace: Trace, count: int, noun: str) -> str:

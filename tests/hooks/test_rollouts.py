@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import gradscope
-from gradscope.events import Backward, ModuleCall, Step
+from gradscope.events import Backward, ModuleCall, Rested, Step
 
 ROUNDS, TIMES = 300, 4
 
@@ -58,6 +58,8 @@ def test_later_rollouts_are_slept_through_and_all_that_is_trained_is_seen() -> N
     assert sum(event.count for event in trace.of(Step)) == 3 * TIMES
     assert all(event.graph >= 0 for event in trace.of(Backward))
     assert not scope.findings
+    slept = sum(event.calls for event in trace.of(Rested))
+    assert slept + sum(rounds) > TIMES * (ROUNDS - 1) - 5 * TIMES
 
 
 def test_a_call_from_a_new_place_ends_the_sleep() -> None:

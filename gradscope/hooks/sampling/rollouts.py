@@ -34,16 +34,20 @@ class Rollouts(Hook):
         self.round: set[int] = set()  # places of its calls without gradients
         self.here: set[int] = set()  # those of all rounds since the last step
         self.known: set[int] = set()  # those of rollouts that were looked at
-        self.calls = 0  # that were slept through
+        self.calls = 0  # that were slept through since it began to rest
+        self.slept = 0  # in the run
+        self.site = 0  # of the last call that was looked at
         self.often = self.recorder.services.at_every_step
         self.recorder.services.at_every_step = self._sleeps_through
         self.recorder.signals.before_call.connect(self._called)
         self.recorder.signals.segment_ended.connect(self._segment)
         self.recorder.signals.awake.connect(self._awake)
+        self.recorder.signals.before_end.connect(self._tell)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
         if not torch.is_grad_enabled():
             self.round.add(place_of(sys._getframe(2)))
+            self.site = site
 
     def _segment(self, is_step: bool, same: bool, count: int) -> None:
         self.here |= self.round
@@ -76,4 +80,10 @@ class Rollouts(Hook):
     def _awake(self) -> None:
         if self.recorder.resting:
             self.recorder.resting = False
+            self.slept += self.calls
             self.familiar = LOOKS - AGAIN
+
+    def _tell(self) -> None:
+        self._awake()
+        if self.slept:
+            self.recorder.emit("rested", self.site, {"calls": self.slept})

@@ -169,7 +169,7 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         f"{located(trace, waste.event.site.user, 'this loss')}",
         count=waste.times,
         severity="note",
-        related=tuple((site, "`.data` of such a result: `.detach()` is safe") for site in reads),
+        related=tuple((site, f"`.data` of a result of {waste.name}: `.detach()` is safe") for site in reads),
         why=WHY_CLEARED,
         subjects=parameter_subjects(p.id for p in waste.parameters)
         | {("pass", waste.event.site.user.location())},

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -42,7 +42,6 @@ FORMS = CASTS | {
 }
 BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
 INVERSIONS = {"__invert__", "logical_not", "bitwise_not", "__rsub__", "rsub"}
-FILLS = {"masked_fill", "masked_fill_"}
 SCALED = CASTS | {"neg", "__neg__"}
 
 
@@ -135,7 +134,7 @@ def _kept(graph: Graph, value: int) -> Kept | None:
     op = graph.maker_behind(value, SCALED)
     if op is None or len(op.inputs) != 2:
         return None
-    if op.name in FILLS:
+    if op.name in MASKING:
         mask = _mask(graph, op.inputs[1])
         return Kept(op, Mask(mask.value, not mask.turned))
     factors = [i for i in op.inputs if not graph.values[i].requires_grad]
@@ -146,7 +145,7 @@ def _kept(graph: Graph, value: int) -> Kept | None:
 
 def _keeps(graph: Graph, mask: Mask) -> bool:
     """Whether another term takes part at these places alone."""
-    names = FILLS | MULTIPLICATIONS
+    names = MASKING | MULTIPLICATIONS
     return any(
         (kept := _kept(graph, output)) is not None and kept.mask == mask
         for op in graph.called(names)

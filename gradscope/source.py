@@ -30,6 +30,11 @@ def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) 
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
+def bound_in(scope: ast.AST) -> set[str]:
+    """The names that a function binds itself: its arguments and what it assigns to."""
+    return names_in(scope, ast.Store) | {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
+
+
 def own_name(node: ast.AST) -> str:
     """What a name or an attribute is called: "opt" of `opt`, "step" of `opt.step`; "" for anything else."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of, op_name
+from gradscope.analysis.non_finite import call_of
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import user
@@ -83,10 +84,10 @@ SIZES = {
 
 def idle_guard(trace: Trace, event: NonFinite) -> Op | None:
     """The sign in a divisor `d + sign(d) * eps`, which is meant to keep it away from 0 and is 0 where `d` is."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+    called = call_of(trace, event)
+    if called is None:
         return None
-    graph = trace.graph(event.graph)
-    op = graph.ops[event.op]
+    graph, op = called
     made = graph.maker(op.inputs[-1]) if op.name in QUOTIENTS and op.inputs else None
     if made is None or made.name not in SUMS or len(made.inputs) != 2:
         return None
@@ -123,10 +124,10 @@ def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Si
 
 def divide_too(trace: Trace, event: NonFinite) -> list[Op]:
     """All quotients by the very divisor of this one, in program order; none where it is the only one."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+    called = call_of(trace, event)
+    if called is None:
         return []
-    graph = trace.graph(event.graph)
-    divisor = _divisor(graph.ops[event.op])
+    graph, divisor = called[0], _divisor(called[1])
     found = {
         op.site.user.location(): op
         for op in (graph.consumers.get(divisor, ()) if divisor is not None else ())

@@ -12,7 +12,7 @@ from gradscope.analysis.ops import ALIASES, CASTS, PASSING
 from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
-from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
+from gradscope.source import LOOPS, SCOPES, SourceFile, bound_in, names_in
 from gradscope.store import Trace
 
 SAME = PASSING | ALIASES | CASTS  # of what is read, another form of it is
@@ -128,10 +128,8 @@ def _is_own(file: SourceFile, node: ast.Name, scope: ast.AST) -> bool:
     for above in file.above(node):
         if above is scope:
             return False
-        if isinstance(above, SCOPES):
-            bound = names_in(above, ast.Store) | {n.arg for n in ast.walk(above) if isinstance(n, ast.arg)}
-            if node.id in bound:
-                return True
+        if isinstance(above, SCOPES) and node.id in bound_in(above):
+            return True
     return False
 
 

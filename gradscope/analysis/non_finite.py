@@ -102,12 +102,20 @@ def _read_only_by(trace: Trace, made: Op, log: Op) -> bool:
     )
 
 
-def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None:
-    """Where the event tells of such a quotient."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+def call_of(trace: Trace, event: NonFinite) -> tuple[Graph, Op] | None:
+    """The call that the event tells of, with its graph; None where it was not kept."""
+    if event.graph < 0 or event.op is None:
         return None
     graph = trace.graph(event.graph)
-    op, data = graph.ops[event.op], event.inputs
+    return (graph, graph.ops[event.op]) if event.op < len(graph.ops) else None
+
+
+def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None:
+    """Where the event tells of such a quotient."""
+    called = call_of(trace, event)
+    if called is None:
+        return None
+    (graph, op), data = called, event.inputs
     if op.name not in QUOTIENTS or len(op.inputs) != 2 or len(data) != 2 or not data[0].get("not_finite"):
         return None
     if not _away_from_zero(data[1]):
@@ -201,10 +209,10 @@ def _is_infinity(node: ast.expr) -> bool:
 def empty_sum(trace: Trace, event: NonFinite) -> Op | None:
     """The sum or count that a quotient was divided by where that was 0 and what is divided was not: it has no gradient,
     as that of a mask or of targets."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+    called = call_of(trace, event)
+    if called is None:
         return None
-    graph = trace.graph(event.graph)
-    op = graph.ops[event.op]
+    graph, op = called
     if op.name not in QUOTIENTS or len(op.inputs) != 2 or event.made not in ("inf", "-inf"):
         return None  # NaN: what is divided was 0 there too
     by = graph.values[op.inputs[1]]
@@ -240,10 +248,11 @@ def roots_before(trace: Trace, event: NonFinite) -> list[Op]:
 
 def left_out_by(trace: Trace, event: NonFinite) -> Op | None:
     """The `torch.where` that the result of the event's call is a branch of, perhaps through operations of one input."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+    called = call_of(trace, event)
+    if called is None:
         return None
-    graph = trace.graph(event.graph)
-    todo = list(graph.ops[event.op].outputs)
+    graph, made = called
+    todo = list(made.outputs)
     for index in todo:  # grows while it is walked
         for op in graph.consumers.get(index, ()):
             if op.name == "where" and index in op.inputs[1:]:

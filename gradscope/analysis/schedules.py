@@ -47,6 +47,12 @@ def is_rate(node: ast.AST) -> bool:
     )
 
 
+def schedule_name(trace: Trace, made: SchedulerMade) -> str:
+    """What the program calls a schedule, else its class: "`scheduler`", "the `StepLR`"."""
+    name = variable(trace, made.site)
+    return f"`{name}`" if name else f"the `{made.cls}`"
+
+
 @dataclass(frozen=True)
 class Early:
     """A schedule's step that came before the first step of its optimizer."""

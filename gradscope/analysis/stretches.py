@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from gradscope.analysis.loop import stretches
 from gradscope.model import Event, Segment
 from gradscope.store import Trace
 
@@ -59,16 +60,11 @@ class Stretch:
         return next((losses[step] for step in steps if step in losses), None)
 
 
-def stretches(trace: Trace) -> list[Stretch]:
+def told_stretches(trace: Trace) -> list[Stretch]:
     """All of them, in order."""
-    lists: dict[tuple[int | None, int | None], list[Event]] = {}
-    owner = {segment.index: (segment.events, segment.graph) for segment in trace.segments}
-    for event in trace.events:
-        if event.kind in DID:
-            lists.setdefault(owner[event.segment], []).append(event)
     found, done, passed = [], 0, False
-    for segment in trace.segments:
-        events = tuple(lists.get(owner[segment.index], ()))
+    for segment, all_events in stretches(trace):
+        events = tuple(event for event in all_events if event.kind in DID)
         kinds = {event.kind for event in events}
         passed = passed or bool(kinds & {"backward", "step"})
         count = segment.repeat if segment.is_step else 0

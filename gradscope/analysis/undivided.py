@@ -21,6 +21,11 @@ class Undivided:
     parameters: set[int] = field(default_factory=set)
     first: int = -1  # the stretch of the first of these steps
 
+    @property
+    def usual(self) -> int:
+        """How many passes most of the steps use."""
+        return max(set(self.sizes), key=self.sizes.count)
+
 
 @once
 def undivided(trace: Trace) -> dict[Site, Undivided]:

@@ -28,6 +28,12 @@ def before_writes(graph: Graph, value: int) -> int:
     return value
 
 
+def written_parameters(graph: Graph, op: Op) -> set[int]:
+    """The parameters, by id, whose memory an op writes to."""
+    roots = (graph.values[memory_root(graph, before_writes(graph, value))] for value in op.writes)
+    return {root.parameter for root in roots if root.parameter is not None}
+
+
 def only_bounded(trace: Trace) -> set[int]:
     """Parameters that nothing but a bound writes to (`p.clamp_(0, 1)`): that is no training."""
     bounded: set[int] = set()
@@ -35,10 +41,8 @@ def only_bounded(trace: Trace) -> set[int]:
     for number in sorted({s.graph for s in trace.segments if s.graph is not None}):
         graph = trace.graph(number)
         for op in graph.writing:
-            for value in op.writes if not initialises(op) else ():
-                parameter = graph.values[memory_root(graph, before_writes(graph, value))].parameter
-                if parameter is not None:
-                    (bounded if op.name in BOUNDS else others).add(parameter)
+            if not initialises(op):
+                (bounded if op.name in BOUNDS else others).update(written_parameters(graph, op))
     return bounded - others
 
 

@@ -18,7 +18,7 @@ from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, line_before
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Module, Parameter, Site, place_of
-from gradscope.source import names_in
+from gradscope.source import bound_in
 from gradscope.store import Trace
 
 
@@ -117,8 +117,7 @@ def _class(trace: Trace, site: Site) -> str:
 def _in_scope(trace: Trace, site: Site, names: list[str]) -> bool:
     """Whether the variables that these begin with are assigned in the function at `site`, or given to it."""
     scope = trace.source_file(site.path).scope(site)
-    bound = names_in(scope, ast.Store)
-    bound |= {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
+    bound = bound_in(scope)
     return all(name.replace("[", ".").partition(".")[0] in bound for name in names)
 
 

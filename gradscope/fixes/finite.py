@@ -14,6 +14,7 @@ from gradscope.analysis.delicate import divide_too, exponents, idle_guard
 from gradscope.analysis.names import op_name
 from gradscope.analysis.non_finite import (
     LogOfSum,
+    call_of,
     empty_sum,
     infinite_dividend,
     left_out_by,
@@ -29,7 +30,7 @@ from gradscope.analysis.ops import (
     QUOTIENTS,
     ROOTS,
     STATISTICS,
-)  # fmt: skip
+)
 from gradscope.analysis.words import listed, located
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import kept_inside, kept_positive, with_argument
@@ -211,10 +212,10 @@ def _root_of_negative(trace: Trace, event: NonFinite, made: Made, after: str) ->
 
 def _layer_behind(trace: Trace, event: NonFinite) -> Op | None:
     """The layer whose output, or a part of it, is the input of the event's call."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+    called = call_of(trace, event)
+    if called is None:
         return None
-    graph = trace.graph(event.graph)
-    op = graph.ops[event.op]
+    graph, op = called
     layer = graph.maker_behind(op.inputs[0], PASSING - JOINING) if op.inputs else None
     return layer if layer is not None and layer.name in LAYERS else None
 
@@ -242,10 +243,11 @@ def _never_negative(trace: Trace, event: NonFinite, made: Made, after: str) -> s
 
 def _scaled_tanh(trace: Trace, event: NonFinite) -> Op | None:
     """The product of a `tanh` and a plain number from which the call of the event was computed."""
-    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+    called = call_of(trace, event)
+    if called is None:
         return None
-    graph = trace.graph(event.graph)
-    for value in graph.upstream(graph.ops[event.op].inputs[0]):
+    graph, made = called
+    for value in graph.upstream(made.inputs[0]):
         op = graph.maker(value)
         if op is not None and op.name == "mul" and len(op.inputs) == 1:
             before = graph.maker(op.inputs[0])

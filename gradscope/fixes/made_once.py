@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from itertools import chain, count
 from typing import NamedTuple
 
 from gradscope.analysis.text import site_of
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import FUNCTIONS, bound_in, names_in
 from gradscope.store import Trace
 
 
@@ -36,7 +36,7 @@ def made_once(trace: Trace, sites: list[Site]) -> Once:
     if init is None:
         return NOWHERE
     own = method.args.args[0].arg
-    known = _of_the_method(method, own)
+    known = bound_in(method) - {own}
     parts = _whole(here, calls, method) or [(call, here.file.text(call)) for call in calls]
     taken = {n.attr for n in ast.walk(init[1]) if isinstance(n, ast.Attribute)}
     edits: Edits = ()
@@ -64,33 +64,24 @@ def _init(here: Source, method: ast.AST) -> tuple[ast.FunctionDef, ast.ClassDef]
     return (found[0], holder) if found else None
 
 
-def _of_the_method(method: ast.AST, own: str) -> set[str]:
-    """The names that a method binds itself, but for that of its object."""
-    given = {n.arg for n in ast.walk(method) if isinstance(n, ast.arg)}
-    return (given | names_in(method, ast.Store)) - {own}
-
-
 def _whole(here: Source, calls: list[ast.Call], method: ast.AST) -> list[tuple[ast.expr, str]]:
     """The list that all of them stand in, of calls only, as a `ModuleList`; or the `Sequential` that they are given."""
-    lists: Iterable[ast.AST] = [
-        above for above in here.file.above(calls[0]) if isinstance(above, (ast.List, ast.Call))
-    ]
-    for node in lists:
-        if here.file.scope_of(node) is not method:
+    for node in here.file.above(calls[0]):
+        if node is method:
             break
-        elements = (
-            node.elts if isinstance(node, ast.List) else node.args if isinstance(node, ast.Call) else []
-        )
-        if len(elements) < 2 or not all(isinstance(one, ast.Call) for one in elements):
-            continue
-        if not all(any(call is one for one in elements) for call in calls):
-            continue
-        prefix, dot, _ = ast.unparse(calls[0].func).rpartition(".")
-        if isinstance(node, ast.List):
+        if isinstance(node, ast.List) and _holds(node.elts, calls):
+            prefix, dot, _ = ast.unparse(calls[0].func).rpartition(".")
             return [(node, f"{prefix}.ModuleList({here.file.text(node)})")] if dot else []
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Sequential"):
-            return [(node, here.file.text(node))]
+        if isinstance(node, ast.Call) and _holds(node.args, calls):
+            if ast.unparse(node.func).endswith("Sequential"):
+                return [(node, here.file.text(node))]
     return []
+
+
+def _holds(elements: list[ast.expr], calls: list[ast.Call]) -> bool:
+    """Whether these are several calls, and nothing else, and all of `calls` are among them."""
+    several = len(elements) > 1 and all(isinstance(one, ast.Call) for one in elements)
+    return several and all(any(call is one for one in elements) for call in calls)
 
 
 def _named(here: Source, node: ast.expr) -> str:
@@ -100,13 +91,10 @@ def _named(here: Source, node: ast.expr) -> str:
         target = statement.targets[0]
         if isinstance(target, ast.Name):
             return target.id
-    call = node if isinstance(node, ast.Call) else None
-    return ast.unparse(call.func).rpartition(".")[2].lower() if call is not None else "layers"
+    return ast.unparse(node.func).rpartition(".")[2].lower() if isinstance(node, ast.Call) else "layers"
 
 
 def _free(name: str, taken: set[str]) -> str:
-    number = 2
-    found = name
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found
+    """The name, with a number behind it where it is taken."""
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(one for one in names if one not in taken)

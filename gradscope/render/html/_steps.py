@@ -8,7 +8,7 @@ from typing import Any
 
 from gradscope.analysis.course import measured
 from gradscope.analysis.names import place
-from gradscope.analysis.stretches import Stretch, did, stretches
+from gradscope.analysis.stretches import Stretch, did, told_stretches
 from gradscope.escape import one_line
 from gradscope.store import GraphSize, Pages, Trace
 
@@ -32,7 +32,7 @@ def rows(trace: Trace) -> tuple[list[Row], int]:
     """Those of the first stretches, and how many more there are."""
     graphs = {graph.id: graph for graph in Pages(trace).graphs()}
     known = dict(trace.numbers("loss"))
-    found = stretches(trace)
+    found = told_stretches(trace)
     return [_row(one, graphs, known) for one in found[:MOST]], max(len(found) - MOST, 0)
 
 

@@ -28,7 +28,7 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
-from gradscope.analysis.writes import before_writes, initialises, memory_root
+from gradscope.analysis.writes import initialises, written_parameters
 from gradscope.fixes.blocks import divided
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits
@@ -164,7 +164,7 @@ def _summed(trace: Trace, ids: list[int]) -> _Cause | None:
     """Its steps use the gradients of several losses, which nothing divides by their number."""
     for site, one in undivided(trace).items():
         if one.parameters & set(ids):
-            times = max(set(one.sizes), key=one.sizes.count)
+            times = one.usual
             shown, edits = divided(trace, site, f" / {times}")
             return _Cause(
                 site,
@@ -188,9 +188,8 @@ def _begun_large(line: Zeros, ids: list[int], loss: float, made: Site) -> _Cause
     for number in line.known.graph_ids:
         other = line.known.graph(number)
         for op in other.writing:
-            written = {other.values[memory_root(other, before_writes(other, i))].parameter for i in op.writes}
             own = not any(frame.function.endswith("reset_parameters") for frame in op.site.stack)
-            if initialises(op) and own and written & set(ids) and op.name in SPREAD:
+            if initialises(op) and own and op.name in SPREAD and written_parameters(other, op) & set(ids):
                 site = op.site.user
                 return _Cause(
                     site,

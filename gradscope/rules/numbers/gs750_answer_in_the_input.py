@@ -24,7 +24,7 @@ from gradscope.events import OwnAnswers
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._places import keeps_places
+from gradscope.rules.numbers._places import compared, keeps_places
 from gradscope.source import called_name
 from gradscope.store import Trace
 
@@ -93,16 +93,12 @@ def answer_in_the_input(trace: Trace) -> Iterator[Finding]:
 
 
 def _way(trace: Trace, event: OwnAnswers) -> Way | None:
-    for graph in trace.graphs:
-        loss = next((op for op in graph.ops if op.site.id == event.site.id and op.name == event.name), None)
-        lookup = next(
-            (op for op in graph.ops if op.site.id == event.embedding and op.name == "embedding"), None
-        )
-        if loss is None or lookup is None:
-            continue
-        causal = _causal(graph, loss, lookup)
-        return Way(graph, loss, lookup, causal) if causal is not None else None
-    return None
+    found = compared(trace, event)
+    if found is None:
+        return None
+    graph, loss, lookups = found
+    causal = _causal(graph, loss, lookups[0])
+    return Way(graph, loss, lookups[0], causal) if causal is not None else None
 
 
 def _causal(graph: Graph, loss: Op, lookup: Op) -> Op | None:

@@ -22,6 +22,7 @@ from gradscope.events import NextAnswers
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._places import compared
 from gradscope.store import Trace
 
 ON_THE_WAY = {
@@ -94,22 +95,11 @@ def targets_shifted_twice(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in events:
         place = event.site.user.location()
-        found = _loss(trace, event) if place not in told else None
-        if found is not None:
+        found = compared(trace, event) if place not in told else None
+        if found is not None and len(found[1].inputs) > 1:
+            graph, loss, lookups = found
             told.add(place)
-            yield _finding(trace, event, *found)
-
-
-def _loss(trace: Trace, event: NextAnswers) -> tuple[Graph, Op, Op] | None:
-    """A call of the loss in a graph, and the lookup there."""
-    for graph in trace.graphs:
-        loss = next((op for op in graph.ops if op.site.id == event.site.id and op.name == event.name), None)
-        lookup = next(
-            (op for op in graph.ops if op.site.id == event.embedding and op.name == "embedding"), None
-        )
-        if loss is not None and lookup is not None and len(loss.inputs) > 1:
-            return graph, loss, lookup
-    return None
+            yield _finding(trace, event, graph, loss, lookups[0])
 
 
 def _finding(trace: Trace, event: NextAnswers, graph: Graph, loss: Op, lookup: Op) -> Finding:

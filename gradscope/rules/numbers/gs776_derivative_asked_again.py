@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import EXITS
@@ -87,9 +86,7 @@ def derivative_asked_again(trace: Trace) -> Iterator[Finding]:
 
 def _places(first: Op, second: Op) -> tuple[Site, Site] | None:
     """The calls in the user's function that asked for the one and for the other."""
-    for one, other in zip_longest(first.site.stack, second.site.stack):
-        if one is None or other is None:
-            return None
+    for one, other in zip(first.site.stack, second.site.stack, strict=False):
         if one.location() != other.location() or one.column != other.column:
             same = (one.path, one.function) == (other.path, other.function) and one.line != other.line
             return (one, other) if same and one.kind == other.kind == "user" else None

@@ -25,7 +25,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._places import keeps_places
+from gradscope.rules.numbers._places import compared, keeps_places
 from gradscope.store import Trace
 
 PRODUCTS = {"matmul", "bmm", "__matmul__", "einsum"}
@@ -99,27 +99,25 @@ def next_token_in_sight(trace: Trace) -> Iterator[Finding]:
 
 
 def _way(trace: Trace, event: NextAnswers) -> Way | None:
-    for graph in trace.graphs:
-        losses = [op for op in graph.ops if op.site.id == event.site.id and op.name == event.name]
-        lookups = [op for op in graph.ops if op.site.id == event.embedding and op.name == "embedding"]
-        if not losses or not lookups:
-            continue
-        loss, lookup = losses[0], lookups[-1]
-        shape = graph.values[lookup.inputs[0]].shape
-        if len(shape) != 2 or shape[0] == shape[1]:  # which axis is attended along would be open
-            return None
-        samples, places = shape[1 - event.axis], shape[event.axis]
-        leak = next(
-            (
-                op
-                for op in _ops_before(graph, loss.inputs[0], samples, places)
-                if (sources := _sees_later(graph, op, places))
-                and any(lookup in _ops_before(graph, value, samples, places, whole=True) for value in sources)
-            ),
-            None,
-        )
-        return Way(graph, loss, lookup, leak, places) if leak is not None else None
-    return None
+    found = compared(trace, event)
+    if found is None:
+        return None
+    graph, loss, lookups = found
+    lookup = lookups[-1]
+    shape = graph.values[lookup.inputs[0]].shape
+    if len(shape) != 2 or shape[0] == shape[1]:  # which axis is attended along would be open
+        return None
+    samples, places = shape[1 - event.axis], shape[event.axis]
+    leak = next(
+        (
+            op
+            for op in _ops_before(graph, loss.inputs[0], samples, places)
+            if (sources := _sees_later(graph, op, places))
+            and any(lookup in _ops_before(graph, value, samples, places, whole=True) for value in sources)
+        ),
+        None,
+    )
+    return Way(graph, loss, lookup, leak, places) if leak is not None else None
 
 
 def _ops_before(graph: Graph, value: int, samples: int, places: int, *, whole: bool = False) -> list[Op]:

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.schedules import NeverReached, never_reached, stepped_early
+from gradscope.analysis.schedules import NeverReached, never_reached, schedule_name, stepped_early
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
@@ -145,8 +145,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     number = made.optimizer
     steps = trace.optimizers[number].steps
     step = next((e for e in trace.of(Step) if e.optimizer == number), None)
-    name = variable(trace, made.site)
-    subject = f"`{name}`" if name else f"the `{made.cls}`"
+    name, subject = variable(trace, made.site), schedule_name(trace, made)
     rates = [group.get("lr") for group in trace.optimizers[number].groups]
     rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
     after = f"{code(trace, step.site.user, 'the step')} ({where(step.site)})" if step else "the step"
@@ -166,8 +165,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
 
 def _kept_out(trace: Trace, made: SchedulerMade, found: NeverReached) -> Finding:
     """One of two schedules, whose turn never came."""
-    name, other = variable(trace, made.site), found.other
-    subject = f"`{name}`" if name else f"the `{made.cls}`"
+    subject, other = schedule_name(trace, made), found.other
     beside, step = code(trace, other.site.user, "the other schedule"), code(trace, found.step, "its step")
     return Finding(
         message=f"{subject} is never stepped: the condition before {step} goes on choosing {beside}, which has come to"

@@ -68,7 +68,7 @@ def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
 
 
 def _finding(trace: Trace, site: Site, one: Undivided) -> Finding:
-    k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
+    k, step = one.usual, max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
     many = one.sizes.count(k) < CONSTANT * len(one.sizes)  # other numbers in other steps
     number = (_number(trace, site, step) or "…") if many else str(k)

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.schedules import is_rate
+from gradscope.analysis.schedules import is_rate, schedule_name
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
@@ -373,8 +373,7 @@ def _together(trace: Trace, event: Rates) -> list[Site]:
 
 def _name(trace: Trace, event: Rates) -> str:
     made = next(e for e in trace.of(SchedulerMade) if e.scheduler == event.scheduler)
-    name = variable(trace, user(made.site))
-    return f"`{name}`" if name else f"the `{made.cls}`"
+    return schedule_name(trace, made)
 
 
 def _settings(event: Rates) -> str:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.words import counted, located, optimizer_name, user, variable
+from gradscope.analysis.schedules import schedule_name
+from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import Rates, SchedulerMade
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -98,8 +99,7 @@ def schedule_resumed_elsewhere(trace: Trace) -> Iterator[Finding]:
 
 
 def _finding(trace: Trace, made: SchedulerMade, event: Rates, steps: int) -> Finding:
-    name, holder = variable(trace, user(made.site)), optimizer_name(trace, made.optimizer)
-    schedule = f"`{name}`" if name else f"the `{made.cls}`"
+    schedule, holder = schedule_name(trace, made), optimizer_name(trace, made.optimizer)
     begun = located(trace, made.site.user)
     return Finding(
         message=f"{schedule} goes on at its step {made.turn:,}, where {holder} has made {made.done:,}",

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from gradscope.analysis.names import op_name, place
-from gradscope.analysis.stretches import DID, Stretch, did, stretches
+from gradscope.analysis.stretches import DID, Stretch, did, told_stretches
 from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.model import Event
@@ -68,7 +68,7 @@ class StepsPage(Page):
         self._graphs = {g.id: g for g in pages.graphs()}
         self._numbers = {id: number for number, id in enumerate(self._graphs, 1)}
         self._losses = dict(trace.numbers("loss"))
-        self._rows = stretches(trace)
+        self._rows = told_stretches(trace)
         self._texts.clear()
         table = self.query_one(Table)
         table.show(_COLUMNS, len(self._rows), self._row, empty="nothing ran yet")

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope import session
 from gradscope.check import check
 from gradscope.hooks.measures import numbers
 from gradscope.hooks.recorder.replay import Replay
@@ -37,6 +38,13 @@ def training(change: Callable[[int, nn.Module, torch.optim.Optimizer], bool]) ->
             optimizer.step()
     assert not scope.faults
     return scope
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has just begun is written at once for a second, and nothing is expected then: on a fast machine all of a
+    run here."""
+    monkeypatch.setattr(session, "_HURRY", 0.0)
 
 
 @pytest.fixture

@@ -86,12 +86,17 @@ def select(trace: Trace, step: int | None = None, findings: Sequence[Finding] = 
     if step is None and steps and (worst := _with_worst(trace, steps, tail, findings)) is not None:
         return worst
     latest = _latest(trace, steps, tail, whole=step == 0)
-    if step is None and lost(trace) and not severing(trace, latest.graphs):
+    if step is None and lost(trace) and not _shows_what_is_lost(trace, steps, latest):
         at = {end.op.graph for end in lost(trace).values()}
         for found in reversed(steps):
             if at.intersection(found.graphs):
                 return _first_like(trace, steps, found, found.last)
     return latest
+
+
+def _shows_what_is_lost(trace: Trace, steps: list[_Step], chosen: Selection) -> bool:
+    own = all(_is_own(trace, steps, step) for step in steps if step.graphs == chosen.graphs)
+    return own and severing(trace, chosen.graphs)
 
 
 def _with_worst(
@@ -117,7 +122,8 @@ def _with_worst(
         fitting = [step for step, found in held if len(found) == most] if most else []
         losing = [step for step in fitting if severing(trace, step.graphs)]
         if fitting:
-            step = (losing or fitting)[-1]
+            own = [step for step in losing if _is_own(trace, steps, step)]
+            step = (own or losing or fitting)[-1]
             if step is after:
                 return Selection(after.graphs, [], "after the last step", times=after.times)
             return _first_like(trace, steps, step, step.last)
@@ -168,12 +174,25 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
 def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
     """The first step with the same grad graphs: a graph is stored once, so where its inputs
     came from is known for the step that built it first. The wanted one itself, where its own calls made the same."""
-    built = set(trace.graphs_with_nodes)
-    same = [g for g in wanted.graphs if g in built]
-    first = next((s for s in steps if same and [g for g in s.graphs if g in built] == same), wanted)
+    same, first = _like(trace, steps, wanted)
     origins = _own_origins(trace, same, first, wanted)
     shown = first if origins is None else wanted
     return Selection(shown.graphs, [], f"step {step}", origins or {}, shown.times)
+
+
+def _like(trace: Trace, steps: list[_Step], wanted: _Step) -> tuple[list[int], _Step]:
+    """The grad graphs of a step, and the first step that has the same."""
+    built = set(trace.graphs_with_nodes)
+    same = [g for g in wanted.graphs if g in built]
+    return same, next((s for s in steps if same and [g for g in s.graphs if g in built] == same), wanted)
+
+
+def _is_own(trace: Trace, steps: list[_Step], wanted: _Step) -> bool:
+    """Whether the grad graphs of a step, or of the first like it, were all built there first: of one that is put
+    together of graphs that several steps before it stored, it is not known how they hang together."""
+    same, first = _like(trace, steps, wanted)
+    before = {g for step in steps[: steps.index(first)] for g in step.graphs} if first in steps else set()
+    return before.isdisjoint(same)
 
 
 def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> dict[Key, Key] | None:

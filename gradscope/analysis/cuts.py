@@ -182,12 +182,14 @@ def _passed(known: Paths, found: tuple[Op, Key], parameter: Parameter) -> list[O
 def _again(known: Paths, op: Op, output: Key) -> list[Op]:
     """The same call further on, of what nothing else reads: it would be the next to cut."""
     found: list[Op] = []
-    graph, todo = known.graph(output[0]), [output[1]]
-    while todo and len(todo) < MAX_ENDS:
-        readers = graph.consumers.get(todo.pop(), ())
+    graph, at = known.graph(output[0]), output[1]
+    seen: set[int] = set()
+    while at not in seen and len(seen) < MAX_ENDS:  # an op may give back what it was given
+        seen.add(at)
+        readers = graph.consumers.get(at, ())
         if len(readers) == 1 and readers[0].site.user.kind == "user" and len(readers[0].outputs) == 1:
             found += [readers[0]] if readers[0].name == op.name == "detach" else []
-            todo += readers[0].outputs
+            (at,) = readers[0].outputs
     return found
 
 

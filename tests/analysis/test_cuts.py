@@ -114,6 +114,19 @@ def test_what_is_cut_only_for_a_log_is_no_cut_of_a_loss() -> None:
     assert not cuts(observed(program).trace)
 
 
+def test_what_an_op_gives_back_as_it_was_is_followed_once() -> None:
+    def program() -> None:
+        a, b = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
+        opt = optimizer(a, b)
+        h = (a * 2).detach()
+        h.contiguous()
+        (b * 1).sum().backward()  # another graph reads it
+        (h * b).sum().backward()
+        opt.step()
+
+    assert [{p.name for p in cut.parameters} for cut in cuts(observed(program).trace)] == [{"a"}]
+
+
 def test_two_parameters_lost_at_one_place_are_one_cut_and_at_two_are_two() -> None:
     def program(together: bool) -> Callable[[], None]:
         def run() -> None:

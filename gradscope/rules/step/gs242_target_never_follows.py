@@ -39,7 +39,6 @@ from gradscope.store import Trace
 
 ENOUGH = 100  # steps
 DEEP = 20  # forms between an estimate and its discount
-ONCE = {"__init__", "main"}  # functions outside of whose loops a network is made
 REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 
 
@@ -136,24 +135,35 @@ def _may_follow(trace: Trace) -> bool:
     ran = list(nodes_that_ran(trace, ast.AST))
     nodes = [node for _, _, node in ran]
     named = set(map(own_name, nodes))
+    once = _called_once(trace)
     again: list[ast.AST] = [node for node in nodes if isinstance(node, LOOPS)]
     again += [
         node
         for node in nodes_of_program(trace)
-        if isinstance(node, FUNCTIONS) and node.name in named and not _is_over(trace, node.name)
+        if isinstance(node, FUNCTIONS) and node.name in named and not _is_over(trace, node.name, once)
     ]
     return any(writes_weights(node) for block in again for node in ast.walk(block))
 
 
-def _is_over(trace: Trace, name: str, below: frozenset[str] = frozenset()) -> bool:
-    """Whether all calls of a function of this name that the program's text has were made, and none is made again."""
-    if name in ONCE:
+def _called_once(trace: Trace) -> frozenset[str]:
+    """Names of functions that steps were made in and nothing in the program's text names, which no library calls
+    again and again either, as one that is given the watch; and `__init__`, outside of whose loops a network is made."""
+    frames = {frame for step in trace.of(Step) for frame in step.site.stack}
+    whole = {frame.function for frame in frames if frame.parent is None or frame.parent.kind == "user"}
+    names = {name.rpartition(".")[2] for name in whole}
+    return frozenset({"__init__"} | {name for name in names if not any(mentions(trace, name))})
+
+
+def _is_over(trace: Trace, name: str, once: frozenset[str], below: frozenset[str] = frozenset()) -> bool:
+    """Whether all calls of a function of this name that the program's text has were made, and none is made again.
+    once: those of which that is known."""
+    if name in once:
         return True
     calls = [] if name in below else list(_calls(trace, name))
     return bool(calls) and all(
         path
         and ran_in(trace, path, call.lineno, call.end_lineno)
-        and _stands_once(trace, path, call, below | {name})
+        and _stands_once(trace, path, call, once, below | {name})
         for path, call in calls
     )
 
@@ -166,12 +176,14 @@ def _calls(trace: Trace, name: str) -> Iterator[tuple[str, ast.expr]]:
         yield (path, call) if plain and isinstance(call, ast.Call) else ("", ast.Constant(name))
 
 
-def _stands_once(trace: Trace, path: str, call: ast.expr, below: frozenset[str]) -> bool:
+def _stands_once(
+    trace: Trace, path: str, call: ast.expr, once: frozenset[str], below: frozenset[str]
+) -> bool:
     for above in trace.source_file(path).above(call):
         if isinstance(above, REPEATS):
             return False
         if isinstance(above, FUNCTIONS):
-            return _is_over(trace, above.name, below)
+            return _is_over(trace, above.name, once, below)
     return True
 
 
@@ -253,8 +265,9 @@ def _once(trace: Trace, step: Step) -> tuple[str, ast.Call] | None:
     names = {
         node.name
         for node in nodes_of_program(trace)
-        if isinstance(node, FUNCTIONS) and node.name not in ONCE and any(map(writes_weights, ast.walk(node)))
+        if isinstance(node, FUNCTIONS) and any(map(writes_weights, ast.walk(node)))
     }
+    names -= _called_once(trace)
     found = [
         (path, call)
         for name in names

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import PASSING
 from gradscope.events import ModuleCall
 from gradscope.model import GradscopeError, Graph, Module, Op, Parameter, Site, Span, Value, place_of
-from gradscope.source import SourceFile, method_name
+from gradscope.source import LOOPS, SourceFile, called_name, method_name
 from gradscope.store import Trace
 
 _REFLECTED = re.compile(r"^r(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
@@ -27,6 +28,11 @@ _SPOKEN = {"truediv": "div", "floordiv": "floor_divide", "__array__": "numpy"}
 _ALONE = {
     "to", "type", "view", "reshape", "permute", "transpose", "flatten", "expand", "repeat", "squeeze", "unsqueeze",
     "sum", "mean", "pow", "softmax", "log_softmax", "chunk", "split", "narrow", "select",
+}  # fmt: skip
+# What is called on a tensor, or given it, and gives the same one back as far as its name goes.
+_SAME = PASSING | {
+    "long", "int", "bool", "detach", "requires_grad_", "pin_memory", "as_tensor", "tensor", "asarray", "Tensor",
+    "Parameter", "Variable", "Buffer",
 }  # fmt: skip
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
@@ -108,6 +114,48 @@ def _below_root(trace: Trace, module: int | None, name: str) -> str:
     return f"{root.name}.{name}" if root is not None and root.name and name else name
 
 
+def element_name(trace: Trace, parameter: Parameter) -> str:
+    """What a tensor on its own is in the list or dict that it was made in: "meta[0]", "heads['a']"."""
+    if parameter.site is None or parameter.site.kind != "user":
+        return ""
+    file = trace.source_file(parameter.site.path)
+    node = as_it_is(file, file.at(parameter.site))
+    holder = file.parent.get(id(node))
+    holding = file.parent.get(id(holder))
+    if not isinstance(holding, ast.Assign) or not isinstance(holding.targets[0], (ast.Name, ast.Attribute)):
+        return ""
+    name = ast.unparse(holding.targets[0])
+    if isinstance(holder, ast.List) and not any(isinstance(held, ast.Starred) for held in holder.elts):
+        return next((f"{name}[{at}]" for at, held in enumerate(holder.elts) if held is node), "")
+    if isinstance(holder, ast.Dict):
+        keys = [key for key, held in zip(holder.keys, holder.values, strict=True) if held is node]
+        return f"{name}[{ast.unparse(keys[0])}]" if keys and isinstance(keys[0], ast.Constant) else ""
+    if (
+        isinstance(holder, ast.ListComp)
+        and len(holder.generators) == 1
+        and _is_made_once(trace, parameter.site)
+    ):
+        alike = [p.id for p in trace.parameters if p.site == parameter.site]
+        return f"{name}[{alike.index(parameter.id)}]" if holder.elt is node else ""
+    return ""
+
+
+def _is_made_once(trace: Trace, site: Site) -> bool:
+    """Whether no loop stands around a call, nor around those that led to it."""
+    return not any(
+        isinstance(trace.source_file(frame.path).outermost_loop(frame), LOOPS) for frame in site.stack
+    )
+
+
+def as_it_is(file: SourceFile, node: ast.AST | None) -> ast.AST | None:
+    """What stands around an expression, as far as all calls between leave a tensor what it is."""
+    while isinstance(above := file.parent.get(id(node)), (ast.Attribute, ast.Call)):
+        if isinstance(above, ast.Call) and called_name(above) not in _SAME:
+            break
+        node = above
+    return node
+
+
 @once
 def _several(trace: Trace) -> bool:
     return sum(module.id == module.root for module in trace.modules.values()) > 1
@@ -118,7 +166,9 @@ class Names:
 
     def __init__(self, trace: Trace):
         self._source_file = trace.source_file
-        self._parameters = {p.id: parameter_name(trace, p) for p in trace.parameters}
+        self._parameters = {
+            p.id: parameter_name(trace, p) or element_name(trace, p) for p in trace.parameters
+        }
         self._graph = trace.graph
         self._calls: dict[int, list[ModuleCall]] = {}
         for event in trace.of(ModuleCall):

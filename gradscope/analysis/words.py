@@ -8,21 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradscope.analysis import names
-from gradscope.analysis.names import names_of, place
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.names import as_it_is, element_name, names_of, place
 from gradscope.events import Step
 from gradscope.model import Event, Parameter, Site
-from gradscope.source import called_name
 from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
-
-
-# What is called on a tensor, or given it, and gives the same one back as far as its name goes.
-_SAME = PASSING | {
-    "long", "int", "bool", "detach", "requires_grad_", "pin_memory", "as_tensor", "tensor", "asarray", "Tensor",
-    "Parameter", "Variable", "Buffer",
-}  # fmt: skip
 
 
 def user(site: Site | None) -> Site | None:
@@ -75,7 +66,9 @@ def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
 
 def parameter_name(trace: Trace, id: int) -> str:
     """Its name as `names.parameter_name` has it; the user's variable for a tensor on its own."""
-    return names.parameter_name(trace, trace.parameter(id)) or _variable(trace, id) or f"parameter {id}"
+    parameter = trace.parameter(id)
+    named = names.parameter_name(trace, parameter) or element_name(trace, parameter) or _variable(trace, id)
+    return named or tensor_variable(trace, parameter.site) or f"parameter {id}"
 
 
 def dotted(root: str, path: str) -> str:
@@ -160,12 +153,8 @@ def tensor_variable(trace: Trace, site: Site | None) -> str:
     if site is None:
         return ""
     file = trace.source_file(site.user.path)
-    node = file.at(site.user)
-    while isinstance(above := file.parent.get(id(node)), (ast.Attribute, ast.Call)):
-        if isinstance(above, ast.Call) and called_name(above) not in _SAME:
-            return ""
-        node = above
-    return variable(trace, site)
+    called = isinstance(file.parent.get(id(as_it_is(file, file.at(site.user)))), (ast.Attribute, ast.Call))
+    return "" if called else variable(trace, site)
 
 
 def optimizer_name(trace: Trace, number: int | None) -> str:

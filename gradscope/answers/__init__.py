@@ -203,9 +203,12 @@ def _of_self(trace: Trace, name: str) -> list[Parameter]:
 
 
 def _on_their_own(trace: Trace, name: str) -> list[Parameter]:
-    """Those of no module that a report calls so, or a table, which knows them by their number."""
-    nameless = [p for p in trace.parameters if not p.name]
-    return [p for p in nameless if name in (f"parameter {p.id}", name_in_report(trace, p.id))]
+    """Those of no module that a report calls so, or a table, which knows them by their number; of a list or dict of
+    this name, all that it holds."""
+    nameless = [(p, name_in_report(trace, p.id)) for p in trace.parameters if not p.name]
+    asked = name.replace('"', "'")
+    found = [p for p, called in nameless if asked in (f"parameter {p.id}", called)]
+    return found or [p for p, called in nameless if called.startswith(f"{asked}[")]
 
 
 def _dotted(name: str) -> str:

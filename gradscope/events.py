@@ -314,6 +314,26 @@ class Resumed(Kind):
     turn = Field(_count)  # at which the schedule goes on
 
 
+class RatesApart(Kind):
+    """A schedule was loaded, and its optimizer stepped at the rates that a schedule begins with."""
+
+    __slots__ = ()
+    of = "rates_apart"
+    scheduler = Field(_count)
+    optimizer = Field(_key)
+    turn = Field(_count)  # at which the schedule goes on
+    kept = Field(_numbers)  # per group: the rate that the schedule was saved with
+    stepped = Field(_numbers)  # and that of the first step
+
+
+class OptimizerLoaded(Kind):
+    """An optimizer was given a state."""
+
+    __slots__ = ()
+    of = "optimizer_loaded"
+    optimizer = Field(_key)
+
+
 class LoadLost(Kind):
     """An optimizer was given a state and never stepped; a new one like it took its place and began from nothing."""
 

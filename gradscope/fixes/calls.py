@@ -61,6 +61,8 @@ def moved(
     if not isinstance(statement, ast.Expr) or to is None or not _as_often(here, statement, to):
         return ()
     whole = _with_condition(here, statement, to) if conditional else statement
+    if whole is not statement:
+        to = next((near for near in here.file.siblings(whole) if _holds(near, to)), to)
     return here.move(whole, to, after=after, lines=conditional)
 
 

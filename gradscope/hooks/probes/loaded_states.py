@@ -63,16 +63,20 @@ class LoadedStates(Hook):
     def _note(self, optimizer: Any, frame: Any) -> None:
         try:
             recorder = self.recorder
-            self._note_inner(optimizer, frame)
+            site = recorder.sites.current(frame)
+            recorder.emit(
+                "optimizer_loaded", site, {"optimizer": recorder.services.optimizer_number(optimizer, site)}
+            )
+            self._note_inner(optimizer, site)
             self.loaded = [one for one in self.loaded if one.optimizer() is not optimizer]
             if recorder.services.steps_of(optimizer) or not keeps_tensors(optimizer):
                 return
             if len(self.loaded) < MOST:
-                self.loaded.append(Loaded(weakref.ref(optimizer), recorder.sites.current(frame)))
+                self.loaded.append(Loaded(weakref.ref(optimizer), site))
         except BaseException as error:
             self.recorder.fault("noting an optimizer's state", error)
 
-    def _note_inner(self, optimizer: Any, frame: Any) -> None:
+    def _note_inner(self, optimizer: Any, site: int) -> None:
         """An optimizer in the state is pickled with its tensors: what comes back steps copies of them."""
         state = getattr(optimizer, "state", None)
         kept = list(state.values()) if isinstance(state, dict) else []
@@ -82,7 +86,6 @@ class LoadedStates(Hook):
                 continue
             held = {id(t) for t in _tensors(groups_of(inner))}
             if own and held and own.isdisjoint(held):
-                site = self.recorder.sites.current(frame)
                 number = self.recorder.services.optimizer_number(optimizer, site)
                 data = {"optimizer": number, "cls": type(inner).__name__}
                 self.recorder.emit("inner_replaced", site, data)

@@ -24,6 +24,7 @@ from gradscope.hooks.recorder.values import measurable, readable
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
 MOST_LOSSES = 1000  # between two of these numbers
+APART = 0.05  # of a rate
 FAR_DOWN, FAR_UP = 0.1, 0.5  # of the largest rate: a wave lies between
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
@@ -36,6 +37,9 @@ class Schedulers(Hook):
         self.count = 0
         self.depth = 0
         self.turns: dict[int, Turns] = {}
+        self.made: weakref.WeakKeyDictionary[Any, list[float] | None] = (
+            weakref.WeakKeyDictionary()
+        )  # rates then
         self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
         self.losses: dict[bool, list[Loss]] = {}  # with and without a graph, since the last number was given
         self.waits = False  # a schedule that is given numbers was made
@@ -59,6 +63,7 @@ class Schedulers(Hook):
             finally:
                 self.depth -= 1
             if not self.depth and self.recorder.mine():
+                self.made[scheduler] = _rates(scheduler)
                 self._number(scheduler, sys._getframe(1))
 
         return __init__
@@ -100,23 +105,29 @@ class Schedulers(Hook):
             turn = vars(scheduler).get("last_epoch")
             if number is not None and type(turn) is int and turn > 0:
                 site = self.recorder.sites.current(frame)
-                self.resumed[scheduler.optimizer] = Resumed(number, site, turn)
+                own = vars(scheduler).get("_last_lr"), self.made.get(scheduler)
+                self.resumed[scheduler.optimizer] = Resumed(number, site, turn, *own)
         except BaseException as error:
             self.recorder.fault("recording a scheduler", error)
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
-        """At the first step after its schedule was loaded: whether it has a state yet; at the second, whether it
-        has one by then. Some keep none."""
+        """At the first step after its schedule was loaded: whether it has a state yet, and its rates; at the second,
+        whether it has one by then. Some keep none."""
         resumed = self.resumed.get(optimizer) if self.resumed else None
         if resumed is None:
             return
-        if not resumed.empty and not optimizer.state:
-            resumed.empty = True
-            return
+        if resumed.stepped is None:
+            resumed.stepped = _rates_of(optimizer) or []
+            resumed.empty = not optimizer.state
+            if resumed.empty:
+                return
         del self.resumed[optimizer]
+        data = {"scheduler": resumed.scheduler, "optimizer": number, "turn": resumed.turn}
         if resumed.empty and keeps_tensors(optimizer):
-            data = {"scheduler": resumed.scheduler, "optimizer": number, "turn": resumed.turn}
             self.recorder.emit("resumed", resumed.site, data)
+        elif resumed.began_anew:
+            rates = {"kept": resumed.kept, "stepped": resumed.stepped}
+            self.recorder.emit("rates_apart", resumed.site, data | rates)
 
     def _number(self, scheduler: Any, frame: Any) -> int | None:
         """Its number; tells of it the first time."""
@@ -203,7 +214,19 @@ class Resumed:
     scheduler: int
     site: int
     turn: int
+    kept: list[float] | None  # the rates that it was saved with
+    made: list[float] | None  # those of its optimizer when it had been made
+    stepped: list[float] | None = None  # and at its first step after that
     empty: bool = False  # its optimizer had no state when it stepped first
+
+    @property
+    def began_anew(self) -> bool:
+        """Whether its optimizer steps at the rates that a schedule begins with, not at those where it was."""
+        known = bool(self.kept) and self.stepped == self.made and len(self.kept) == len(self.stepped or ())
+        return known and any(
+            not math.isclose(a, b, rel_tol=APART)
+            for a, b in zip(self.kept or (), self.stepped or (), strict=True)
+        )
 
 
 class Loss(NamedTuple):
@@ -321,9 +344,13 @@ def _family(cls: type) -> Iterator[type]:
 
 
 def _rates(scheduler: Any) -> list[float] | None:
-    """Learning rates of the groups, where they are plain numbers."""
+    """Learning rates of the groups that it drives, where they are plain numbers."""
+    return _rates_of(getattr(scheduler, "optimizer", None))
+
+
+def _rates_of(optimizer: Any) -> list[float] | None:
     try:
-        rates = [group["lr"] for group in scheduler.optimizer.param_groups]
+        rates = [group["lr"] for group in optimizer.param_groups]
     except Exception:  # a scheduler or an optimizer of the user's own
         return None
     return rates if all(type(rate) in (int, float) for rate in rates) else None

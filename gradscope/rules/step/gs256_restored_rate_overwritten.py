@@ -1,0 +1,124 @@
+"""A schedule that is resumed has set the learning rate back to its first one.
+
+Why: many a schedule, as `LambdaLR`, writes its first rate into the optimizer when it is made.
+`scheduler.load_state_dict()` brings back how far the schedule had come, and no rate: that comes with the optimizer's
+state. Where this was loaded before the schedule was made, its rate is overwritten, and the resumed training takes the
+large steps of a beginning until the next `scheduler.step()`.
+
+Fix: load the optimizer's state after the schedule is made.
+
+Measured: the rate that the schedule was saved with, that of the optimizer when the schedule had been made, and that of
+the first step after the schedule was loaded. Silent on: rates that differ by less than a twentieth, schedules that
+begin anew, rates that the program sets itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.schedules import schedule_name
+from gradscope.analysis.words import located, optimizer_name, parameter_subjects
+from gradscope.events import OptimizerLoaded, RatesApart, SchedulerMade, Step
+from gradscope.fixes.calls import moved
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(40, 8, 3)
+    saved: dict[str, dict[str, object]] = {}
+    for run in range(2):
+        model = nn.Linear(3, 1)
+        opt = torch.optim.Adam(model.parameters(), lr=0.05)
+        if run:
+            opt.load_state_dict(saved["opt"])
+        schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)  # cause: GS256
+        if run:
+            model.load_state_dict(saved["model"])
+            schedule.load_state_dict(saved["schedule"])
+        for _ in range(3):
+            for x in data:
+                opt.zero_grad()
+                model(x).sub(1).pow(2).mean().backward()
+                opt.step()  # effect: GS256
+            schedule.step()
+        state = {"opt": opt.state_dict(), "model": model.state_dict(), "schedule": schedule.state_dict()}
+        saved = copy.deepcopy(state)
+
+
+def good() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(40, 8, 3)
+    saved: dict[str, dict[str, object]] = {}
+    for run in range(2):
+        model = nn.Linear(3, 1)
+        opt = torch.optim.Adam(model.parameters(), lr=0.05)
+        schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
+        if run:
+            model.load_state_dict(saved["model"])
+            schedule.load_state_dict(saved["schedule"])
+            opt.load_state_dict(saved["opt"])
+        for _ in range(3):
+            for x in data:
+                opt.zero_grad()
+                model(x).sub(1).pow(2).mean().backward()
+                opt.step()
+            schedule.step()
+        state = {"opt": opt.state_dict(), "model": model.state_dict(), "schedule": schedule.state_dict()}
+        saved = copy.deepcopy(state)
+
+
+@rule("GS256", name="restored-rate-overwritten", severity="warning", over=("GS720",))
+def restored_rate_overwritten(trace: Trace) -> Iterator[Finding]:
+    loads: dict[int | None, OptimizerLoaded] = {}
+    made: dict[int, tuple[SchedulerMade, OptimizerLoaded | None]] = {}
+    for event in trace.of(OptimizerLoaded, SchedulerMade, RatesApart):
+        if isinstance(event, OptimizerLoaded):
+            loads[event.optimizer] = event
+        elif isinstance(event, SchedulerMade):
+            made[event.scheduler] = event, loads.get(event.optimizer)
+        elif isinstance(event, RatesApart) and event.scheduler in made:
+            yield _finding(trace, event, *made[event.scheduler])
+
+
+def _finding(trace: Trace, apart: RatesApart, made: SchedulerMade, loaded: OptimizerLoaded | None) -> Finding:
+    schedule, holder = schedule_name(trace, made), optimizer_name(trace, apart.optimizer)
+    kept, stepped = next((a, b) for a, b in zip(apart.kept, apart.stepped, strict=True) if a != b)
+    after = [e for e in trace.of(Step) if e.optimizer == apart.optimizer and e.segment >= apart.segment]
+    resumes = located(trace, apart.site.user)
+    if loaded is not None:
+        fix = f"load the state of {holder} after the schedule is made: {located(trace, loaded.site.user)} behind"
+        fix += f" {resumes}"
+    else:
+        fix = f"save the state of {holder} too, and load it after {resumes}: the rate comes with it"
+    optimizer = trace.optimizers.get(apart.optimizer)
+    return Finding(
+        message=f"{schedule} goes on at its step {apart.turn:,}, and {holder} at a rate of {stepped:.3g}, not of"
+        f" {kept:.3g} as it was saved",
+        cause=made.site.user,
+        cause_label=f"sets the rate of {holder} to {stepped:.3g}",
+        effect=after[0].site.user if after else None,
+        effect_label=f"steps at {stepped:.3g}",
+        related=((loaded.site.user, f"gives {holder} its state before that"),) if loaded else (),
+        seen=(
+            f"{resumes} brought a schedule at step {apart.turn:,} back, saved with a rate of {kept:.3g}",
+            f"the rate of {holder} was {stepped:.3g} when {schedule} had been made, and at the first step after the"
+            " load",
+        ),
+        fix=fix,
+        edits=moved(trace, loaded.site.user, apart.site.user, after=True, conditional=True) if loaded else (),
+        subjects=parameter_subjects(optimizer.parameters if optimizer is not None else ())
+        | {("optimizer", apart.optimizer)},
+    )

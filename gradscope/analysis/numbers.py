@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from math import prod
 
 from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Graph, Op
+from gradscope.store import Trace
 
 
 def real(dtype: str) -> bool:
@@ -66,13 +68,38 @@ def back_as(known: Paths, root: Key) -> tuple[Op, Op, Key] | None:
     graph = known.graph(root[0])
     exits = list(taken_out(graph))
     for number, index in known.flow([root]).order if exits else ():
-        if number != graph.id or not without_past(graph, index) or not real(graph.values[index].dtype):
+        if number != graph.id or not real(graph.values[index].dtype):
+            continue
+        if (taken := _operand(known.trace, graph, index, exits)) is not None:
+            return *taken, (number, index)
+        if not without_past(graph, index):
             continue
         found = gathered(graph, index, exits)
         if found is None and prod(graph.values[index].shape) == 1:
             found = _only(graph, index, exits)
         if found is not None:
             return *found, (number, index)
+    return None
+
+
+def _operand(trace: Trace, graph: Graph, made: int, exits: list[tuple[Op, Op]]) -> tuple[Op, Op] | None:
+    """The exit whose number stands, by itself or by its name, in the arithmetic that made a value: torch sees of
+    `loss.item() / n` the `n` alone."""
+    op = graph.maker(made)
+    node = trace.source_file(op.site.user.path).at(op.site.user) if op is not None else None
+    if op is None or not isinstance(node, ast.BinOp) or len(op.inputs) != 1:
+        return None
+    file = trace.source_file(op.site.user.path)
+    plain = {side.id for side in (node.left, node.right) if isinstance(side, ast.Name)}
+    for pair in reversed(exits):
+        site = pair[0].site.user
+        if pair[0].index >= op.index or site.path != op.site.user.path:
+            continue
+        around = file.around(site)
+        if any(one is node for one in around) or (
+            site.function == op.site.user.function and file.variable(site) in plain
+        ):
+            return pair
     return None
 
 

@@ -21,7 +21,7 @@ from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
 from gradscope.analysis.never_read import Unread
-from gradscope.analysis.numbers import back_as, real
+from gradscope.analysis.numbers import back_as, real, without_past
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import Hook, given_by, runs_it
@@ -327,6 +327,7 @@ def _numbers(
     value = known.value(back)
     made = user(value.site)
     ids = known.reach((back[0], i) for i in cut.inputs).parameters
+    operand = given is cut and given.name == "item" and not without_past(known.graph(back[0]), back[1])
     seen = [_facts(known, name, root)]
     if ids:
         seen.append(f"behind the cut: {parameter_names(trace, sorted(ids))}")
@@ -341,9 +342,15 @@ def _numbers(
         if made is not None and made.location() != cut.site.user.location()
         else (),
         seen=tuple(seen),
-        why=_steps(trace, known, root, None),
-        fix=f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
+        why=f"{code(trace, given.site.user)} is a number of Python's: of what it is divided by or added to, torch sees"
+        " the tensor alone"
+        if operand
+        else _steps(trace, known, root, None),
+        fix=f"leave `.item()` out of {located(trace, given.site.user)}: the tensor has its graph"
+        if operand
+        else f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
         "`torch.cat` join them with their graph",
+        edits=receiver_in_place_of(trace, given.site.user, "item") if operand else (),
         count=event.count,
         subjects=parameter_subjects(ids) | {failure_subject(event)},
     )

@@ -199,3 +199,32 @@ def bad_loss_of_the_data_themselves() -> None:
         miss = nn.functional.mse_loss(rows, wanted)  # cause: GS303
         miss.backward()  # effect: GS303
         opt.step()
+
+
+def bad_number_over_a_tensor() -> None:
+    import torch
+    from torch import nn
+
+    rows = torch.randn(8, 4)
+    layer = nn.Linear(4, 1)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    count = torch.tensor(8)
+    each = layer(rows).sub(1).pow(2)
+    mean = each.sum().item() / count.float()  # cause: GS303
+    mean.backward()  # effect: GS303
+    opt.step()
+
+
+def bad_number_by_its_name() -> None:
+    import torch
+    from torch import nn
+
+    rows = torch.randn(8, 4)
+    layer = nn.Linear(4, 1)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    scale = torch.ones(())
+    squares = layer(rows).sub(1).pow(2).mean()
+    plain = squares.item()  # cause: GS303
+    scaled = scale * plain
+    scaled.backward()  # effect: GS303
+    opt.step()

@@ -151,7 +151,9 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
             found = targets[key]
             if found is None:
                 kept.add((graph.id, op.name, op.inputs[0]))
-            elif not any(graph.consumers.get(o) for o in op.outputs) and _goes_on(known, graph, op):
+            elif not any(graph.consumers.get(o) for o in op.outputs) and (
+                _goes_on(known, graph, op) or _is_gradient(trace, graph, op, found[1])
+            ):
                 counts[op.site.user] = counts.get(op.site.user, 0) + max(graph.count, 1)
                 dropped.setdefault(op.site.user, (graph, op, *found))
     for site, (graph, op, call, target) in dropped.items():
@@ -211,6 +213,20 @@ def _goes_on(known: Paths, graph: Graph, op: Op) -> bool:
     )
 
 
+def _is_gradient(trace: Trace, graph: Graph, op: Op, target: ast.expr) -> bool:
+    """Whether the call was given the `.grad` of a tensor that an optimizer steps with."""
+    while isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    value = graph.values[_shown(graph, op.inputs[0])]
+    named = isinstance(target, ast.Attribute) and target.attr == "grad"
+    return (
+        named
+        and value.op is None
+        and value.origin is None
+        and any(p.steps and p.shape == value.shape for p in trace.parameters)
+    )
+
+
 def _shown(graph: Graph, index: int) -> int:
     """The tensor whose memory `x.data` shows."""
     value = graph.values[index]
@@ -225,8 +241,13 @@ def _new_tensor_dropped(
     given, made = graph.values[op.inputs[0]], graph.values[op.outputs[0]]
     leaf = paths(trace).parameter_of((graph.id, _shown(graph, given.index)))
     fix = f"use the result: `{text} = {whole}`"
+    seen = f"`{op.name}` wrote to no tensor, and a loss was computed later from `{text}` as it was"
     edits: Edits = ()
-    if leaf is not None:
+    if _is_gradient(trace, graph, op, target):
+        fix = f"write in place: `{text}.{op.name}_(…)`"
+        seen = f"`{op.name}` wrote to no tensor: the optimizer steps with the gradient as it was"
+        edits = here.append(call.func, "_") if not file.is_imported(call.func) else ()
+    elif leaf is not None:
         fix = f"write in place, with gradients off: `{text}.{op.name}_(…)`"
         off = not made.requires_grad and not file.is_imported(call.func)
         edits = here.append(call.func, "_") if off and op.name != "dropout" else ()
@@ -236,7 +257,8 @@ def _new_tensor_dropped(
         message=f"the result of `{whole}` is not used: `{text}` stays as it is",
         cause=site,
         cause_label="gives a new tensor, which is dropped",
-        seen=(f"`{op.name}` wrote to no tensor, and a loss was computed later from `{text}` as it was",),
+        seen=(seen,),
+        why=f"`{op.name}` gives a new tensor and leaves `{text}` as it is: only calls whose name ends with `_` write",
         fix=fix,
         count=count,
         edits=edits,

@@ -440,3 +440,36 @@ def good_layer_in_place_and_layer_that_is_watched() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 3, (16,))).backward()
         opt.step()
+
+
+def bad_gradients_that_are_not_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ranks = nn.Linear(4, 2)
+    opt = torch.optim.SGD(ranks.parameters(), lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        ranks(torch.randn(8, 4)).mul(5).pow(2).mean().backward()
+        for weight in ranks.parameters():
+            assert weight.grad is not None
+            weight.grad.data.clamp(-1, 1)  # cause: GS308
+        opt.step()
+
+
+def good_gradients_clipped_or_looked_at() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ranks = nn.Linear(4, 2)
+    opt = torch.optim.SGD(ranks.parameters(), lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        ranks(torch.randn(8, 4)).mul(5).pow(2).mean().backward()
+        for weight in ranks.parameters():
+            assert weight.grad is not None
+            weight.grad.data.clamp_(-1, 1)
+            assert weight.grad.clamp(-0.5, 0.5).norm() > 0
+        opt.step()

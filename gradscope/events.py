@@ -792,6 +792,15 @@ class RatioOfOne(Kind):
     again = Field(_count)  # of them, whose advantages had come before an earlier step
 
 
+class SharesOfOne(Kind):
+    """Numbers were divided by numbers of the same shape, and all results were 1 in all calls of the line."""
+
+    __slots__ = ()
+    of = "shares_of_one"
+    calls = Field(_count)  # that were looked at
+    shares = Field(_count)  # results of the first
+
+
 class ComparedLengths(Kind):
     """Positions were compared with one length for each sample at this line, and in all its calls that were looked at
     the longest went beyond them."""

@@ -91,15 +91,15 @@ def _operand(trace: Trace, graph: Graph, made: int, exits: list[tuple[Op, Op]]) 
         return None
     file = trace.source_file(op.site.user.path)
     plain = {side.id for side in (node.left, node.right) if isinstance(side, ast.Name)}
-    for pair in reversed(exits):
-        site = pair[0].site.user
-        if pair[0].index >= op.index or site.path != op.site.user.path:
+    for given, cut in reversed(exits):
+        site = given.site.user
+        if given.index >= op.index or site.path != op.site.user.path:
             continue
         around = file.around(site)
         if any(one is node for one in around) or (
             site.function == op.site.user.function and file.variable(site) in plain
         ):
-            return pair
+            return given, cut
     return None
 
 

@@ -222,11 +222,10 @@ class Resumed:
     @property
     def began_anew(self) -> bool:
         """Whether its optimizer steps at the rates that a schedule begins with, not at those where it was."""
-        known = bool(self.kept) and self.stepped == self.made and len(self.kept) == len(self.stepped or ())
-        return known and any(
-            not math.isclose(a, b, rel_tol=APART)
-            for a, b in zip(self.kept or (), self.stepped or (), strict=True)
-        )
+        kept, stepped = self.kept or [], self.stepped or []
+        if stepped != self.made or len(kept) != len(stepped):
+            return False
+        return any(not math.isclose(a, b, rel_tol=APART) for a, b in zip(kept, stepped, strict=True))
 
 
 class Loss(NamedTuple):

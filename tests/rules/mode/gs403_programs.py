@@ -259,3 +259,28 @@ def good_evaluated_and_switched_back() -> None:
             opt.step()
             if step % 3 == 2:
                 validate()
+
+
+def bad_second_phase_on_other_data() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    large = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(2, (32,))), batch_size=8, shuffle=True)
+    small = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(2, (16,))), batch_size=8, shuffle=True)
+    kept = torch.randn(8, 4)
+    network = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.Adam(network.parameters(), lr=0.01)
+    network.train()
+    for x, y in large:
+        opt.zero_grad()
+        nn.functional.cross_entropy(network(x), y).backward()
+        opt.step()
+    network.eval()  # cause: GS403
+    for x, y in small:
+        opt.zero_grad()
+        nn.functional.cross_entropy(network(x), y).backward()  # effect: GS403
+        opt.step()
+    with torch.no_grad():
+        network(kept)

@@ -1,0 +1,200 @@
+"""The evaluation trains: behind `eval()`, a loop over other data goes on with `backward()` and `step()`.
+
+Why: `model.eval()` switches dropout and batch norm, and nothing else. A loop that was copied from the training and
+still steps fits the model to the data that it is to be measured on: what it counts says how well they were learned, and
+nothing of data that the model has not seen.
+
+Fix: leave `backward()`, `step()` and `zero_grad()` out of that loop, and run it under `torch.no_grad()`.
+
+Measured: the steps before that `eval()` took what one `DataLoader` gives, those behind it what another one gives, and
+were the last of the run, in which nothing else asks the model without gradients. Silent where any of that is
+otherwise: GS403 tells of a training that forgot `train()`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.calls import Calls, calls
+from gradscope.analysis.loop import in_order
+from gradscope.analysis.modes import TrainedInEval, trained_in_eval
+from gradscope.analysis.words import code, listed, located, plural, user, variable
+from gradscope.events import Backward, Loader, ModuleCall, Step, ZeroGrad
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.source import LOOPS, SourceFile, stands_in
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    known = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(2, (32,))), batch_size=8, shuffle=True)
+    asked = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(2, (16,))), batch_size=8)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    net.train()
+    for x, y in known:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+    net.eval()  # effect: GS413
+    hits = 0
+    for x, y in asked:
+        opt.zero_grad()
+        scores = net(x)
+        loss = nn.functional.cross_entropy(scores, y)
+        loss.backward()
+        opt.step()  # cause: GS413
+        hits += int((scores.argmax(1) == y).sum())
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    known = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(2, (32,))), batch_size=8, shuffle=True)
+    asked = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(2, (16,))), batch_size=8)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    net.train()
+    for x, y in known:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+    net.eval()
+    hits = 0
+    with torch.no_grad():
+        for x, y in asked:
+            scores = net(x)
+            hits += int((scores.argmax(1) == y).sum())
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """A loop right behind an `eval()` that steps."""
+
+    one: TrainedInEval
+    switched: Site
+    loop: ast.stmt
+    before: int  # steps of the run before it
+    inside: int  # steps in it
+    loader: str  # what it goes through
+    trained: str  # what those before it did
+
+
+@rule("GS413", name="evaluation-trains", severity="warning", over=("GS403",))
+def evaluation_trains(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    for one in trained_in_eval(known):
+        found = _evaluation(known, one)
+        if found is not None:
+            yield _finding(known, found)
+
+
+def _evaluation(known: Calls, one: TrainedInEval) -> _Evaluation | None:
+    trace, mode, entry = known.trace, one.mode, one.call.entry
+    mine = known.called(one.call.event)
+    if mode is None or any(not e.grad and known.called(e) == mine for e in trace.of(ModuleCall)):
+        return None
+    switched = mode.site.user
+    if (switched.path, switched.function) != (entry.path, entry.function):
+        return None
+    file = trace.source_file(entry.path)
+    loop = _next_loop(file, switched)
+    if loop is None or not _inside(entry.path, loop, entry):
+        return None
+    before = inside = 0
+    for repeat, step in in_order(trace):
+        if isinstance(step, Step) and step.optimizer == one.step.optimizer:
+            if _inside(entry.path, loop, step.site.user):
+                inside += repeat
+            elif inside:
+                return None
+            else:
+                before += repeat
+    here, others = _loaders(trace, entry.path, loop)
+    if not before or not here or not others or {s.location() for s in here} & {s.location() for s in others}:
+        return None
+    return _Evaluation(
+        one, switched, loop, before, inside, variable(trace, here[0]), variable(trace, others[0])
+    )
+
+
+def _next_loop(file: SourceFile, switched: Site) -> ast.stmt | None:
+    """The first loop among the statements that follow, if nothing but names are given before it."""
+    statement = file.statement(switched)
+    if not isinstance(statement, ast.Expr):
+        return None
+    siblings = file.siblings(statement)
+    for one in siblings[siblings.index(statement) + 1 :]:
+        if isinstance(one, LOOPS):
+            return one
+        if not isinstance(one, (ast.Assign, ast.AnnAssign, ast.Expr)):
+            return None
+    return None
+
+
+def _inside(path: str, loop: ast.stmt, site: Site) -> bool:
+    return site.path == path and stands_in(loop, site)
+
+
+def _loaders(trace: Trace, path: str, loop: ast.stmt) -> tuple[list[Site], list[Site]]:
+    """Where the loaders that the loop goes through were made, and those that others go through."""
+    here: list[Site] = []
+    others: list[Site] = []
+    for event in trace.of(Loader):
+        through = user(trace.site(event.loop))
+        inside = through is not None and _inside(path, loop, through)
+        (here if inside else others).append(event.site.user)
+    return here, others
+
+
+def _finding(known: Calls, found: _Evaluation) -> Finding:
+    trace, one = known.trace, found.one
+    step, name = one.step.site.user, known.name(one.call.event)
+    data = f"`{found.loader}`" if found.loader else "another loader"
+    own = f"the samples of `{found.trained}`" if found.trained else "the samples of another loader"
+    made = {
+        event.site.user.location(): event.site.user
+        for event in trace.of(Backward, Step, ZeroGrad)
+        if _inside(step.path, found.loop, event.site.user)
+    }
+    lines = [made[place] for place in sorted(made)]
+    texts = listed([code(trace, site) for site in lines], limit=4)
+    return Finding(
+        message=f"the evaluation of {name} trains it: {plural(found.inside, 'step')} on what {data} gives",
+        cause=step,
+        cause_label="steps behind `eval()`",
+        effect=found.switched,
+        effect_label="switches dropout and batch norm, and nothing else",
+        seen=(
+            f"{plural(found.before, 'step')} on {own}, then {found.inside:,} in evaluation mode on those of {data}, the"
+            " last of the run",
+            f"nothing asks {name} without gradients: what this loop counts is all that measures it",
+        ),
+        fix=f"leave {texts} out of the loop in line {found.loop.lineno}, and run it under `torch.no_grad()`; if it is"
+        f" to train, call `train()` of {name} before {located(trace, one.call.entry, 'its call')}",
+        edits=_without_steps(trace, found.loop, lines),
+        count=found.inside,
+        subjects=frozenset({("module", known.called(one.call.event)), ("call", one.call.entry.location())}),
+    )
+
+
+def _without_steps(trace: Trace, loop: ast.stmt, sites: list[Site]) -> Edits:
+    here = Source(trace, sites[0].path)
+    statements = [here.file.statement(site) for site in sites]
+    if "torch" not in here.file.imported or not all(isinstance(one, ast.Expr) for one in statements):
+        return ()
+    indented = here.under(loop, "with torch.no_grad():")
+    removed = [edit for one in statements for edit in here.remove(one)]
+    gone = {edit.line for edit in removed}
+    return (*(edit for edit in indented if edit.line not in gone), *removed) if indented and removed else ()

@@ -1,0 +1,55 @@
+"""More programs of GS413: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_in_one_function() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    learned = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8, shuffle=True)
+    held = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8)
+    regressor = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(regressor.parameters(), lr=0.01)
+
+    def main() -> None:
+        for _ in range(2):
+            for x, y in learned:
+                opt.zero_grad()
+                nn.functional.mse_loss(regressor(x), y).backward()
+                opt.step()
+        regressor.eval()  # effect: GS413
+        total = 0.0
+        for x, y in held:
+            opt.zero_grad()
+            error = nn.functional.mse_loss(regressor(x), y)
+            error.backward()
+            opt.step()  # cause: GS413
+            total += float(error)
+
+    main()
+
+
+def good_training_goes_on() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    learned = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8, shuffle=True)
+    other = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8, shuffle=True)
+    held = torch.randn(8, 4)
+    regressor = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(regressor.parameters(), lr=0.01)
+    for x, y in learned:
+        opt.zero_grad()
+        nn.functional.mse_loss(regressor(x), y).backward()
+        opt.step()
+    regressor.eval()
+    with torch.no_grad():
+        regressor(held)
+    regressor.train()
+    for x, y in other:
+        opt.zero_grad()
+        nn.functional.mse_loss(regressor(x), y).backward()
+        opt.step()

@@ -1,15 +1,16 @@
-"""Layers that a method makes anew at every call, made once in `__init__`."""
+"""Layers and parameters that a method makes anew at every call, made once in `__init__`."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from itertools import chain, count
 from typing import NamedTuple
 
 from gradscope.analysis.text import site_of
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, bound_in, names_in
+from gradscope.source import FUNCTIONS, PRIMARIES, bound_in, names_in, own_name
 from gradscope.store import Trace
 
 
@@ -25,8 +26,8 @@ NOWHERE = Once([], None, ())
 
 
 def made_once(trace: Trace, sites: list[Site]) -> Once:
-    """The layers that the calls at `sites`, in one method, make: as attributes that `__init__` sets, or as one of all
-    where they stand in one list. `NOWHERE` where they need what only the method knows."""
+    """The layers or parameters that the calls at `sites`, in one method, make: as attributes that `__init__` sets, or
+    as one of all where they stand in one list. `NOWHERE` where they need what only the method knows."""
     here = Source(trace, sites[0].path)
     calls = [node for site in sites if isinstance(node := here.file.at(site), ast.Call)]
     method = here.file.scope_of(calls[0]) if calls else None
@@ -42,13 +43,15 @@ def made_once(trace: Trace, sites: list[Site]) -> Once:
     edits: Edits = ()
     names, lines = [], []
     for node, text in parts:
-        if known & names_in(node):
+        needed = _written_out(here, method, node, known)
+        if needed is None:
             return NOWHERE
-        name = _free(_named(here, node), taken)
+        statement = _sets(here, node, own)
+        name = _free(_named(here, node), taken - ({_named(here, node)} if statement is not None else set()))
         taken.add(name)
         names.append(f"{own}.{name}")
-        lines.append(f"{own}.{name} = {text}")
-        edits += here.replace(node, f"{own}.{name}")
+        lines.append(f"{own}.{name} = {here.text_after(node, needed) if needed else text}")
+        edits += here.remove(statement) if statement is not None else here.replace(node, f"{own}.{name}")
     indent = " " * init[0].body[-1].col_offset
     begun = here.after(init[0].body[-1], f"\n{indent}".join(lines))
     if not begun:
@@ -78,6 +81,46 @@ def _whole(here: Source, calls: list[ast.Call], method: ast.AST) -> list[tuple[a
     return []
 
 
+def _sets(here: Source, node: ast.expr, own: str) -> ast.Assign | None:
+    """The statement that makes an attribute of the object's of it."""
+    statement = here.file.parent.get(id(node))
+    if not isinstance(statement, ast.Assign) or statement.value is not node or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    held = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == own
+    return statement if held else None
+
+
+def _written_out(here: Source, method: ast.AST, node: ast.expr, known: set[str]) -> Edits | None:
+    """What stands in place of the names in it that the method binds: of each the one value that it gives it, where
+    that needs none of them. None where a name has another value."""
+    edits: Edits = ()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and one.id in known:
+            values = [value for name, value in _values(method) if name == one.id]
+            if len(values) != 1 or values[0] is None or known & names_in(values[0]):
+                return None
+            text = here.file.text(values[0])
+            edits += here.replace(one, text if isinstance(values[0], PRIMARIES) else f"({text})")
+    return edits
+
+
+def _values(method: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """Each name that a method binds, with the expression that it gives it, where that is plain."""
+    plain: dict[int, ast.expr] = {}  # id of a name → its value
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=False) if both else [(target, value)]  # type: ignore[attr-defined]
+            plain |= {id(name): given for name, given in pairs if isinstance(name, ast.Name)}
+    for node in ast.walk(method):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, plain.get(id(node))
+        elif isinstance(node, ast.arg):
+            yield node.arg, None
+
+
 def _holds(elements: list[ast.expr], calls: list[ast.Call]) -> bool:
     """Whether these are several calls, and nothing else, and all of `calls` are among them."""
     several = len(elements) > 1 and all(isinstance(one, ast.Call) for one in elements)
@@ -85,12 +128,12 @@ def _holds(elements: list[ast.expr], calls: list[ast.Call]) -> bool:
 
 
 def _named(here: Source, node: ast.expr) -> str:
-    """What a layer is assigned to, else its class in small letters."""
+    """What it is assigned to, else its class in small letters."""
     statement = here.file.statement_of(node)
     if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         target = statement.targets[0]
-        if isinstance(target, ast.Name):
-            return target.id
+        if isinstance(target, (ast.Name, ast.Attribute)):
+            return own_name(target)
     return ast.unparse(node.func).rpartition(".")[2].lower() if isinstance(node, ast.Call) else "layers"
 
 

@@ -229,7 +229,8 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
             call = called[trace.modules[p.module].root].user
             made = _maker(p) or call
             used.setdefault(made, call)
-            by_line.setdefault((made.path, made.function), {}).setdefault(made, []).append(p)
+            lines = by_line.setdefault((made.path, made.function), {})
+            lines.setdefault(_as_known(lines, made), []).append(p)
     for lines in by_line.values():
         anew = {made: own for made, own in lines.items() if _made_again(own) and all(map(_short_lived, own))}
         if anew:
@@ -238,9 +239,24 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
     for p in trace.parameters:
         if not p.registered and p.site is not None and _short_lived(p) and _nested(p.site):
             leaves.setdefault(p.site, []).append(p)
+    methods: dict[tuple[str, str], dict[Site, list[Parameter]]] = {}
     for site, own in leaves.items():
-        if len(own) >= 2 and "Parameter(" in _function_text(trace, site.user):
-            yield _parameter_anew(trace, site, own)
+        made = site.user
+        if len(own) < 2 or "Parameter(" not in _function_text(trace, made):
+            continue
+        target, given = _of_itself(trace, made)
+        if target is not None and given is not None:
+            yield _in_its_own_place(trace, made, own, target, given)
+        else:
+            lines = methods.setdefault((made.path, made.function), {})
+            lines.setdefault(_as_known(lines, made), []).extend(own)
+    for lines in methods.values():
+        yield _parameters_anew(trace, lines)
+
+
+def _as_known(lines: Iterable[Site], made: Site) -> Site:
+    """The same place, reached by another way, where it is among these."""
+    return next((site for site in lines if site.span() == made.span()), made)
 
 
 def _maker(p: Parameter) -> Site | None:
@@ -312,27 +328,49 @@ def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> F
     )
 
 
-def _parameter_anew(trace: Trace, site: Site, own: list[Parameter]) -> Finding:
-    ids = [p.id for p in own]
-    made = own[0].site.user if own[0].site is not None else site.user
-    what = code(trace, made, "a `Parameter`")
-    message = f"{what} is made anew at every call: it is never trained"
-    fix = (
-        f"make it once, in `__init__` (`self.parameter = {source(trace, made) or 'nn.Parameter(…)'}`), and"
-        f" use `self.parameter` here ({where(site)})"
-    )
-    edits: Edits = ()
-    target, given = _of_itself(trace, made)
-    if target is not None and given is not None:
-        text = f"`{ast.unparse(target)}`"
-        message = f"{what} takes the place of {text} at every call: what the optimizer holds is never trained"
-        fix, edits = _without_parameter(trace, made, target, given)
-        ids += _read_within(trace, made)
+def _parameters_anew(trace: Trace, anew: dict[Site, list[Parameter]]) -> Finding:
+    """anew: what each line of one method has made."""
+    lines = sorted(anew, key=lambda site: site.line)
+    first, others = lines[0], lines[1:]
+    ids = [p.id for own in anew.values() for p in own]
+    what, count = code(trace, first, "a `Parameter`"), max(map(len, anew.values()))
+    once, it = made_once(trace, lines), "them" if others else "it"
+    text = source(trace, first) or "nn.Parameter(…)"
+    given = [f"`{name}`" for name in once.attributes]
     return Finding(
-        message=message,
-        cause=made,
+        message=f"{what} and {plural(len(others), 'other parameter')} are made anew at every call: they are never"
+        " trained"
+        if others
+        else f"{what} is made anew at every call: it is never trained",
+        cause=first,
         cause_label="makes a new `Parameter` each time",
         effect=_filled(trace, set(ids)),
+        effect_label="fills gradients of what is thrown away",
+        related=tuple((line, "makes another one") for line in others),
+        seen=(
+            f"{count} were made{' by each of these lines' if others else ' here'}; each got one gradient and no step",
+        ),
+        fix=f"make {it} once, in `__init__`, as {listed(given)}, and use {it} here ({where(first)})"
+        if given
+        else f"make {it} once, in `__init__`, as an attribute, and use {it} here ({where(first)}): `{text}`",
+        edits=once.edits,
+        count=count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _in_its_own_place(
+    trace: Trace, made: Site, own: list[Parameter], target: ast.Attribute, given: ast.expr
+) -> Finding:
+    """What is computed of a parameter is put in its place."""
+    ids = {p.id for p in own} | _read_within(trace, made)
+    fix, edits = _without_parameter(trace, made, target, given)
+    return Finding(
+        message=f"{code(trace, made, 'a `Parameter`')} takes the place of `{ast.unparse(target)}` at every call: what"
+        " the optimizer holds is never trained",
+        cause=made,
+        cause_label="makes a new `Parameter` each time",
+        effect=_filled(trace, ids),
         effect_label="fills gradients of what is thrown away",
         seen=(f"{len(own)} were made here; each got one gradient and no step",),
         fix=fix,

@@ -418,3 +418,28 @@ def bad_made_by_the_size_of_what_is_given() -> None:  # fix: by hand
         sgd.zero_grad()
         reader(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
         sgd.step()
+
+
+def bad_parameters_made_in_a_method() -> None:
+    import torch
+    from torch import nn
+
+    class Stretch(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.width = width
+            self.lead = nn.Linear(width, width)
+
+        def forward(self, row: torch.Tensor) -> torch.Tensor:
+            n, half = self.width, self.width // 2
+            self.gain = nn.Parameter(torch.randn(n))  # cause: GS214
+            lift = nn.Parameter(torch.zeros(half + half))
+            return self.lead(row) * self.gain + lift
+
+    torch.manual_seed(0)
+    stretch = Stretch(4)
+    opt = torch.optim.SGD(stretch.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        stretch(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS214
+        opt.step()

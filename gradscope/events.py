@@ -1022,6 +1022,8 @@ class ConstantAnswer(Kind):
     of = "constant_answer"
     name = Field(_text)  # of the loss
     best = Field(_known)  # the mean loss of that answer
+    mean = Field(_known)  # of the targets; for classes, of how many there were of each
+    answered = Field(_known)  # the mean of the last answers that were looked at
     spread = Field(_known)  # how far the targets differ from sample to sample
     differ = Field(_numbers)  # how far the answers of the last calls that were looked at did
 

@@ -1,5 +1,5 @@
-"""Compares a loss with what the best constant answer would have had: the shares of the classes, or the mean of the
-targets, for every sample. And measures how far the answers differ from sample to sample."""
+"""Compares a loss with what the best constant answer would have had: the shares of the classes, the mean of the
+targets, or their median, for every sample. And measures how far the answers differ from sample to sample."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _CLASSES = (
 )  # fmt: skip
 ARGUMENTS = {
     "mse_loss": _REGRESSION,
+    "l1_loss": _REGRESSION,
     "binary_cross_entropy": _BINARY,
     "binary_cross_entropy_with_logits": _BINARY,
     "cross_entropy": _CLASSES,
@@ -31,6 +32,7 @@ SEVERAL = 4  # samples
 LAST = 8  # calls
 ENOUGH = 128  # samples: of fewer the shares of the classes are a guess
 SOME = 128  # samples whose answers are compared with each other
+MOST_KEPT = 200_000  # numbers of targets, of which a median is taken
 FIRST = 16  # calls that are all compared, then ever fewer
 
 
@@ -44,6 +46,9 @@ class _Place:
     samples: int = 0
     total: torch.Tensor | None = None  # of the targets, by column; how many there were of each class
     squares: torch.Tensor | None = None
+    kept: list[torch.Tensor] = field(default_factory=list)  # rows of targets, for a median
+    room: int = MOST_KEPT
+    answered: float = 0.0  # the mean of the last answers that were looked at
     differ: deque[float] = field(
         default_factory=lambda: deque(maxlen=LAST)
     )  # the answers, from sample to sample
@@ -90,6 +95,7 @@ class ConstantAnswers(Hook):
                 _count(place, target, ignored)
             else:
                 _add(place, target.reshape(len(target), -1).double())
+            place.answered = float(answers.mean())
             some = answers[:: max(1, len(answers) // SOME)]
             place.differ.append(float(some.reshape(len(some), -1).std(dim=0).mean()))
 
@@ -99,7 +105,11 @@ class ConstantAnswers(Hook):
         for site, place in self.places.items():
             if place.samples >= ENOUGH:
                 best, spread = _best(place)
-                data = {"name": place.name, "best": best, "spread": spread, "differ": list(place.differ)}
+                assert place.total is not None
+                data = {
+                    "name": place.name, "best": best, "spread": spread, "differ": list(place.differ),
+                    "mean": float(place.total.mean()) / place.samples, "answered": place.answered,
+                }  # fmt: skip
                 self.recorder.emit("constant_answer", site, data)
 
 
@@ -139,6 +149,9 @@ def _add(place: _Place, rows: torch.Tensor) -> None:
     place.total = total if place.total is None else place.total + total
     place.squares = squares if place.squares is None else place.squares + squares
     place.samples += len(rows)
+    if place.name == "l1_loss" and (some := rows[: place.room // rows.shape[1]]).numel():
+        place.kept.append(some.float())
+        place.room -= some.numel()
 
 
 def _best(place: _Place) -> tuple[float, float]:
@@ -151,5 +164,8 @@ def _best(place: _Place) -> tuple[float, float]:
     spread = float(variance.sqrt().mean())
     if place.name == "mse_loss":
         return float(variance.mean()), spread
+    if place.name == "l1_loss":
+        rows = torch.cat(place.kept)
+        return float((rows - rows.median(dim=0).values).abs().mean()), spread
     bounded = mean.clamp(0, 1)
     return float((torch.special.entr(bounded) + torch.special.entr(1 - bounded)).mean()), spread

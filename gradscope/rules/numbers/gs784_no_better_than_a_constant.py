@@ -84,7 +84,8 @@ def no_better_than_a_constant(trace: Trace) -> Iterator[Finding]:
 
 def _seen(found: NoBetter) -> Iterator[str]:
     classes = found.event.name in ("cross_entropy", "nll_loss")
-    answer = "the shares of the classes" if classes else "the mean of the targets"
+    middle = "median" if found.event.name == "l1_loss" else "mean"
+    answer = "the shares of the classes" if classes else f"the {middle} of the targets"
     yield f"{answer}, for every sample: a loss of {found.event.best:.4g}; the last half of the run: {found.loss:.4g}"
     last = fmean(found.event.differ)
     alike = last < ALIKE * found.event.spread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from gradscope.places import last_trace, standing
 from gradscope.render.attempt import show
 from gradscope.render.diff import difference
 from gradscope.render.terminal import encodable
+from gradscope.store import Trace
 from gradscope.trying.attempts import Attempt, Trial, try_all
 from gradscope.trying.command import check_again
 from gradscope.trying.files import stored, write
@@ -62,6 +64,8 @@ def command(
     chosen = _chosen(report, asked)
     if chosen:
         check_again(report.trace)
+        if trace is None:
+            _check_place(report.trace)
     findings = [finding for finding in chosen if finding.edits]
     by_hand = [finding for finding in chosen if not finding.edits and finding.severity != "note"]
     if not findings:
@@ -81,6 +85,16 @@ def command(
             if best is not None:
                 _conclude(trial, best, applied, _again(trace, asked), sys.stderr if as_patch else stdout)
     return 0 if best is not None and set(best.findings) >= set(findings) else 1
+
+
+def _check_place(trace: Trace) -> None:
+    """Raises GradscopeError where the run was in another folder than the one in which its trace is the newest: that was
+    copied, and the edits would go to the files that it was copied from."""
+    folder = str(trace.program.get("cwd") or "")
+    if os.path.isdir(folder) and not os.path.samefile(folder, standing()):
+        raise GradscopeError(
+            f"the newest trace here is of a run in {folder}: `gradscope run` the program here first, or name the trace"
+        )
 
 
 def _chosen(report: Report, asked: Sequence[str]) -> list[Finding]:
@@ -137,7 +151,7 @@ def _conclude(trial: Trial, best: Attempt, applied: bool, again: str, stream: Te
     """Writes the files, or says how to."""
     if applied:
         write([(trial.files[path], text) for path, text in best.texts.items()])
-        names = ", ".join(relative(path, trial.command.cwd) for path in best.texts)
+        names = ", ".join(relative(path, str(standing())) for path in best.texts)
         stream.write(f"\nwritten: {names}\n")
     else:
         stream.write(f"\n next: {again}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,19 @@ def test_what_cannot_be_run_again_is_one_line(
     assert len(done.err.strip().splitlines()) == 1
     assert done.err.startswith("gradscope: ")
     assert files(tmp_path) == before
+
+
+def test_a_copied_folder_leaves_the_one_that_it_was_copied_from_alone(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    (first / "train.py").write_text(STALE)
+    gradscope(first, "run", "train.py")
+    shutil.copytree(first, second, symlinks=True)
+    done = gradscope(second, "fix", "--apply")
+    assert done.status == 2 and str(first) in done.err and len(done.err.strip().splitlines()) == 1
+    gradscope(second, "run", "train.py")
+    assert "written: train.py" in gradscope(second, "fix", "--apply").out
+    assert (first / "train.py").read_text() == STALE != (second / "train.py").read_text()
 
 
 def test_an_installed_library_is_never_edited(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ STORAGES = ("untyped_storage", "storage")  # hand out the memory itself
 THROUGH = {"__dlpack__", "from_numpy", *STORAGES}  # the others are numpy's
 # torch's own frames below the call
 PASSED_ON = {*EXPOSING, *STORAGES, "handle_torch_function", "from_dlpack"}
+SHOWN = 3  # leaves of which the numbers are told
 MAX_BYTES = 256 << 20  # of copies held at a time
 MAX_WALK = 20_000  # nodes looked at for a proof
 MAX_PROVE_NODES = 2_000  # without --prove
@@ -42,6 +43,36 @@ class Snapshot:
     site: int
     through: str
     value: int
+
+
+class _Swap:
+    """Gives a node of the graph what it had saved, while it runs."""
+
+    def __init__(self, node: Any, storage: Any, saved: Any):
+        self.node, self.storage, self.saved = node, storage, saved
+        self.kept: Any = None
+        self.handles: list[Any] = []
+
+    def install(self) -> None:
+        self.handles = [self.node.register_prehook(self._before), self.node.register_hook(self._after)]
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+        self._put_back()
+
+    def _before(self, grads: Any) -> None:
+        if self.kept is None:
+            self.kept = self.storage.clone()
+            self.storage.copy_(self.saved)
+
+    def _after(self, inputs: Any, outputs: Any) -> None:
+        self._put_back()
+
+    def _put_back(self) -> None:
+        if self.kept is not None:
+            self.storage.copy_(self.kept)
+            self.kept = None
 
 
 class Aliases(Hook):
@@ -210,10 +241,16 @@ class Aliases(Hook):
             return
         leaves = _leaves([f["node"] for f in self.found])
         names = _names(leaves, frame, self.recorder)
-        first = self.found[0]
-        first["leaves"] = [(names[id(t)], t) for t in leaves[:3]]
+        shown = leaves[:SHOWN]
         if self._may_prove(nodes, roots, leaves):
-            first["right"] = self._prove(roots, args, first["leaves"])
+            apart = self._apart(roots, args, leaves)
+            if apart is not None:
+                shown = [t for t in leaves if id(t) in apart][:SHOWN]
+                self.found[0]["apart"] = apart
+                if not shown:  # what was overwritten, backward did not need
+                    self.found = []
+                    return
+        self.found[0]["leaves"] = [(names[id(t)], t) for t in shown]
 
     def _compare(self, node: Any, name: str, number: int, by_pointer: dict[int, list[Snapshot]]) -> None:
         try:
@@ -262,31 +299,38 @@ class Aliases(Hook):
         custom = any(isinstance(n, torch.autograd.function.BackwardCFunction) for n in nodes)
         return not custom and not any(t._backward_hooks for t in (*roots, *leaves))
 
-    def _prove(self, roots: list[Any], args: Any, leaves: list[tuple[str, Any]]) -> dict[str, list[float]]:
-        """The gradient as it is with the bytes that were saved; everything is put back."""
-        changed: list[tuple[Any, Any]] = []
+    def _apart(self, roots: list[Any], args: Any, leaves: list[Any]) -> dict[int, Any] | None:
+        """By id, of each leaf whose gradient is wrong: how much this pass gives it beyond what it would with the bytes
+        that were saved. None where torch refuses to say. Each node that was found gets its own for as long as it runs:
+        others may have saved the same memory later."""
+        given = args[0] if args else None
+
+        def gradients() -> tuple[Any, ...]:
+            return torch.autograd.grad(roots, leaves, given, retain_graph=True, allow_unused=True)
+
+        swaps = [_Swap(one["node"], one["storage"], one["snapshot"].copy) for one in self.found]
         try:
-            for one in self.found:
-                if not any(one["storage"].data_ptr() == s.data_ptr() for s, _ in changed):
-                    changed.append((one["storage"], one["storage"].clone()))
-                    one["storage"].copy_(one["snapshot"].copy)
-            given = args[0] if args else None
-            right = torch.autograd.grad(
-                roots, [t for _, t in leaves], given, retain_graph=True, allow_unused=True
-            )
-            return {name: head(g) for (name, _), g in zip(leaves, right, strict=True) if g is not None}
+            wrong = gradients()
+            for swap in swaps:
+                swap.install()
+            right = gradients()
         except RuntimeError:  # torch refuses this graph: the program will hear of that itself
-            return {}
+            return None
         finally:
-            for storage, wrong in changed:
-                storage.copy_(wrong)
+            for swap in swaps:
+                swap.remove()
+        both = zip(leaves, wrong, right, strict=True)
+        return {id(t): a - b for t, a, b in both if a is not None and b is not None and not torch.equal(a, b)}
 
     def _after_pass(self, site: int, failed: BaseException | None) -> None:
         recorder = self.recorder
         for one in self.found if failed is None else ():
             snapshot = one["snapshot"]
             place = recorder.history.locate(one["number"])
-            wrong = {name: head(grad_of(t)) for name, t in one.get("leaves", ()) if grad_of(t) is not None}
+            known = [(name, t) for name, t in one.get("leaves", ()) if grad_of(t) is not None]
+            apart = one.get("apart", {})
+            wrong = {name: head(grad_of(t)) for name, t in known}
+            right = {name: head(grad_of(t) - apart[id(t)]) for name, t in known if id(t) in apart}
             in_this = place is not None and place[0] == recorder.segment.serial
             recorder.emit(
                 "corrupted", site,
@@ -295,7 +339,7 @@ class Aliases(Hook):
                     "saved_by": place[1] if place and in_this else None, "saved_site": place[2] if place else None,
                     "value": snapshot.value, "node_name": name_of(one["node"]), "backward": site,
                 },
-                saved=one["saved"], read=one["read"], wrong=wrong, right=one.get("right", {}),
+                saved=one["saved"], read=one["read"], wrong=wrong, right=right,
             )  # fmt: skip
         self.found = []
         if failed is None:
@@ -325,8 +369,11 @@ def _leaves(nodes: list[Any]) -> list[Any]:
 
 
 def _names(leaves: list[Any], frame: Any, recorder: Any) -> dict[int, str]:
+    """Of each leaf the number by which the trace knows it; else what its caller calls it."""
     names = {
-        id(t): record.name for t in leaves if (record := recorder.ledger.records.get(id(t))) and record.name
+        id(t): str(record.id)
+        for t in leaves
+        if (record := recorder.ledger.records.get(id(t))) and (record.name or record.registered)
     }
     wanted = {id(t): t for t in leaves if id(t) not in names}
     while frame is not None and wanted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.words import named, numbers, owner, source, user
+from gradscope.analysis.words import named, numbers, owner, parameter_name, source, user
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Corrupted
 from gradscope.fixes.in_place import copied_where_saved, names_of_memory
@@ -42,8 +42,8 @@ def corruption(
     memory = _memory(trace, event, write)
     behind = attribute not in BETWEEN_RANKS and owner(source(trace, cause), attribute)
     name = behind or _name(trace, memory)
-    right: dict[str, object] = event.right
-    wrong = {leaf: values for leaf, values in event.wrong.items() if values != right.get(leaf)}
+    right = {_leaf(trace, leaf): values for leaf, values in event.right.items()}
+    wrong = {_leaf(trace, leaf): values for leaf, values in event.wrong.items()}
     saved = {
         site: f"saved here for backward, as {numbers(e.saved)}"
         for e in reversed(events)
@@ -71,6 +71,10 @@ def corruption(
         count=_passes(events),
         subjects=frozenset({("memory", *memory)} if memory is not None else ()),
     )
+
+
+def _leaf(trace: Trace, leaf: str) -> str:
+    return parameter_name(trace, int(leaf)) if leaf.isdigit() else leaf
 
 
 def _passes(events: list[Corrupted]) -> int:

@@ -81,3 +81,22 @@ def good_gradcheck() -> None:
     x = torch.randn(3, dtype=torch.double, requires_grad=True)
     assert torch.autograd.gradcheck(Exp.apply, (x,))
     assert torch.autograd.gradgradcheck(Exp.apply, (x,))
+
+
+def good_written_where_backward_needs_nothing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    wanted = torch.randn(8, 4)
+    wanted[4:] = 0
+    for _ in range(3):
+        opt.zero_grad()
+        inner = first(torch.randn(8, 4))
+        outer = inner + second(inner)
+        inner.data[4:] = 0
+        outer.data[4:] = 0
+        (nn.functional.mse_loss(inner, wanted) + nn.functional.mse_loss(outer, wanted)).backward()
+        opt.step()

@@ -12,7 +12,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, Function, called_name, names_in
+from gradscope.source import FUNCTIONS, Function, called_name, names_in, own_name
 from gradscope.store import Trace
 
 REFLECTION = {"locals", "super", "vars"}
@@ -76,6 +76,9 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 )
             if given is not None:
                 inside, default = _left_at_default(trace, path, function)
+                told = own or overwritten is not None or inside is not None or key.endswith(".forward")
+                if not told and owner is not None and _is_one_of_several(trace, owner):
+                    continue
                 yield UnreadArgument(
                     path,
                     name,
@@ -88,6 +91,12 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     overwritten,
                     part,
                 )
+
+
+def _is_one_of_several(trace: Trace, owner: ast.ClassDef) -> bool:
+    """Whether a class has a base of the program's own: others of that base may read what this one leaves."""
+    own = {cls.name for path in trace.sources for _, cls in trace.source_file(path).of(ast.ClassDef)}
+    return any(own_name(base) in own for base in owner.bases)
 
 
 def handed_over(trace: Trace, path: str, function: Function, name: str) -> Site | None:

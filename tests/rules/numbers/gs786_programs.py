@@ -349,3 +349,26 @@ def good_argument_of_a_part_for_its_interface() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_one_of_several_that_are_called_alike() -> None:
+    import torch
+    from torch import nn
+
+    class Policy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scores = nn.Linear(3, 2)
+
+    class Greedy(Policy):
+        def choose(self, seen: torch.Tensor, turn: int) -> torch.Tensor:
+            best: torch.Tensor = self.scores(seen)
+            return best
+
+    torch.manual_seed(0)
+    policy = Greedy()
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for turn in range(3):
+        opt.zero_grad()
+        policy.choose(torch.randn(8, 3), turn).pow(2).mean().backward()
+        opt.step()

@@ -27,10 +27,11 @@ from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name, u
 from gradscope.analysis.loop import settled
 from gradscope.analysis.made import made_at
 from gradscope.analysis.memo import once
+from gradscope.analysis.never_read import read_again
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.stops import Stop
-from gradscope.analysis.text import may_step, nodes_of_program
+from gradscope.analysis.text import has_run, may_step, nodes_of_program
 from gradscope.analysis.unheld import replaced
 from gradscope.analysis.words import (
     code,
@@ -47,6 +48,7 @@ from gradscope.analysis.words import (
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -233,7 +235,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
                 else ()
             ),
         ),
-        fix=_fix(trace, made, held, names, call),
+        fix=_fix(trace, made, held, names, call, later=_not_yet(trace, parameters[0])),
         subjects=parameter_subjects(ids),
     )
 
@@ -247,9 +249,14 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     call = located(trace, place, "the call")
     label = "the result goes nowhere"
     instead = given_instead(trace, place)
-    fix = f"let the loss depend on the result of {call}, or leave the call and {names} out"
+    optimizer = located(trace, _held(trace, known, parameters), "the optimizer")
+    out = (
+        f"leave {names} out of {optimizer}"
+        if _serves_others(trace, place)
+        else f"leave the call and {names} out"
+    )
+    fix = f"let the loss depend on the result of {call}, or {out}"
     if aside:
-        optimizer = located(trace, _held(trace, known, parameters), "the optimizer")
         fix = f"if this call is for what is computed within it, leave {names} out of {optimizer}"
     elif loop:
         fix = f"keep the result of {call} in a list of its own, and go on with that"
@@ -286,6 +293,18 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         if instead is not None and not loop
         else (),
         subjects=parameter_subjects(ids),
+    )
+
+
+def _serves_others(trace: Trace, place: Site) -> bool:
+    """Whether the name that the result is given is read further on: by another object of the class, or in another
+    branch, so that the call can't go."""
+    file = trace.source_file(place.path)
+    statement = file.statement(place)
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and read_again(file, statement, statement.targets[0].id)
     )
 
 
@@ -366,10 +385,10 @@ def _not_yet(trace: Trace, parameter: Parameter) -> bool:
             for i in op.inputs
         )
         attribute = parameter.name.rpartition(".")[2]
-        return not seen and any(conditional(text, module.cls, attribute) for text in trace.sources.values())
+        return not seen and _conditional(trace, module.cls, attribute)
     while module is not None and module.parent is not None and module.id not in called:
         holder, attribute = trace.modules[module.parent], module.path.rpartition(".")[2]
-        if any(conditional(text, holder.cls, attribute) for text in trace.sources.values()):
+        if _conditional(trace, holder.cls, attribute):
             return not any(is_part_of(trace, id, module.id) for id in called)
         module = holder
     return False
@@ -398,15 +417,34 @@ def _classes(trace: Trace) -> set[str]:
     return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
 
 
+def _conditional(trace: Trace, cls: str, attribute: str) -> bool:
+    """Whether class `cls` uses `self.attribute` under conditions only, as far as methods that ran use it."""
+    for path, text in trace.sources.items():
+        functions = [
+            node
+            for above in trace.source_file(path).nodes
+            if isinstance(above, ast.ClassDef) and above.name == cls
+            for node in above.body
+            if isinstance(node, FUNCTIONS)
+        ]
+        ran = frozenset(one.name for one in functions if has_run(trace, path, one))
+        if functions and conditional(text, cls, attribute, ran):
+            return True
+    return False
+
+
 @lru_cache(maxsize=256)
-def conditional(text: str, cls: str, attribute: str, known: frozenset[str] = frozenset()) -> bool:
+def conditional(
+    text: str, cls: str, attribute: str, ran: frozenset[str], known: frozenset[str] = frozenset()
+) -> bool:
     """Whether class `cls` uses `self.attribute` outside its `__init__`, each time under a condition
-    or in a method that it calls under conditions only. `known`: the methods asked for already."""
+    or in a method that it calls under conditions only. `ran`: the methods that did; where none of them uses it, all
+    count. `known`: the methods asked for already."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return False
-    found: list[bool] = []
+    found: dict[bool, list[bool]] = {True: [], False: []}  # of methods that ran, and of others
     todo: list[tuple[ast.AST, bool, str]] = [
         (function, False, function.name)
         for node in ast.walk(tree)
@@ -421,10 +459,12 @@ def conditional(text: str, cls: str, attribute: str, known: frozenset[str] = fro
             and node.attr == attribute
             and getattr(node.value, "id", "") == "self"
         ):
-            found.append(under or (method not in known and conditional(text, cls, method, known | {method})))
+            later = method not in known and conditional(text, cls, method, ran, known | {method})
+            found[method in ran].append(under or later)
         under = under or isinstance(node, (ast.If, ast.IfExp, ast.While, ast.match_case))
         todo += ((child, under, method) for child in ast.iter_child_nodes(node))
-    return bool(found) and all(found)
+    uses = found[True] or found[False]
+    return bool(uses) and all(uses)
 
 
 def _called_at(trace: Trace, ids: list[int]) -> Site | None:
@@ -438,7 +478,9 @@ def _called_at(trace: Trace, ids: list[int]) -> Site | None:
     return None
 
 
-def _fix(trace: Trace, made: Site | None, held: Site | None, names: str, call: Site | None) -> str:
+def _fix(
+    trace: Trace, made: Site | None, held: Site | None, names: str, call: Site | None, *, later: bool
+) -> str:
     if call is not None:
         result = located(trace, call, "the call")
         return (
@@ -450,4 +492,9 @@ def _fix(trace: Trace, made: Site | None, held: Site | None, names: str, call: S
             f"let the loss depend on {names}, or leave {names} out of {located(trace, held, 'the optimizer')}"
         )
     attribute = source(trace, made).partition("=")[0].partition(":")[0].strip()
+    if later:
+        return (
+            f"nothing, where the branch that uses `{attribute}` is off on purpose; else let that run, or make"
+            f" {located(trace, made, 'it')} only where it does"
+        )
     return f"use `{attribute}` in `forward`, or remove {located(trace, made, 'it')}"

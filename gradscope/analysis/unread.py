@@ -193,8 +193,9 @@ def calls_time(trace: Trace, sites: set[int]) -> str:
     found = [e for e in trace.of(CallTime) if e.site.id in sites]
     took = duration(sum((e.seconds or 0.0) for e in found))
     calls = sum(e.calls for e in found)
+    what = plural(calls, "call") + (" of modules" if len({e.site.id for e in found}) > 1 else "")
     return (
-        f"{plural(calls, 'call')} that {'was' if calls == 1 else 'were'} timed took {took} in all, graphs included"
+        f"{what} that {'was' if calls == 1 else 'were'} timed took {took} in all, graphs included"
         if took
         else ""
     )

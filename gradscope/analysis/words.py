@@ -11,6 +11,7 @@ from gradscope.analysis import names
 from gradscope.analysis.names import as_it_is, element_name, names_of, place
 from gradscope.events import Step
 from gradscope.model import Event, Parameter, Site
+from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
@@ -95,6 +96,35 @@ def listed(names: list[str], limit: int = 3) -> str:
 def named(names: Iterable[str]) -> str:
     """Variables as a sentence lists them: "`a`, `b` and `c`"."""
     return listed([f"`{name}`" for name in names])
+
+
+def named_at(trace: Trace, name: str, site: Site) -> str:
+    """A dotted name as the function at a place can write it: "self.model.body" for "trainer.model.body", where that is
+    the object's own attribute and the function knows no `trainer`."""
+    file = trace.source_file(site.path)
+    root, _, rest = name.partition(".")
+    node = next(file.around(site), None)
+    if node is None:
+        return name
+    method, holder = file.function_of(node), file.class_of(node)
+    if method is None or holder is None or not rest or not method.args.args:
+        return name
+    scopes = [file.tree, *(above for above in file.above(node) if isinstance(above, FUNCTIONS))]
+    bound = (one for one in file.nodes if isinstance(one, (ast.Name, ast.arg)))
+    if root in file.imported or any(
+        root == (one.id if isinstance(one, ast.Name) else one.arg) and file.scope_of(one) in scopes
+        for one in bound
+    ):
+        return name
+    own, attribute = method.args.args[0].arg, rest.partition(".")[0]
+    has_it = any(
+        isinstance(one, ast.Attribute)
+        and one.attr == attribute
+        and isinstance(one.value, ast.Name)
+        and one.value.id == own
+        for one in ast.walk(holder)
+    )
+    return f"{own}.{rest}" if has_it else name
 
 
 def holds(outer: Site, inner: Site) -> bool:

@@ -6,7 +6,7 @@ import torch
 from observed import observed, optimizer
 from torch import nn
 
-from gradscope.analysis.words import parameter_name
+from gradscope.analysis.words import named_at, parameter_name
 from gradscope.answers import why
 
 
@@ -45,3 +45,24 @@ def test_what_a_loop_makes_anew_has_no_place() -> None:
 
     trace = observed(program).trace
     assert not any(parameter_name(trace, p.id) in ("rows[2]", "rows[3]") for p in trace.parameters)
+
+
+def test_a_method_writes_a_module_as_its_own_attribute() -> None:
+    def program() -> None:
+        class Trainer:
+            def __init__(self) -> None:
+                self.model = nn.Sequential(nn.Linear(2, 2))
+
+            def fit(self) -> None:
+                self.model(torch.ones(1, 2)).sum().backward()
+
+        def start() -> None:
+            trainer = Trainer()
+            trainer.fit()
+
+        start()
+
+    run = observed(program)
+    site = run.op("self.model(torch.ones(1, 2)).sum()").site.user
+    assert named_at(run.trace, "trainer.model.0", site) == "self.model.0"
+    assert named_at(run.trace, "other.net.0", site) == "other.net.0"

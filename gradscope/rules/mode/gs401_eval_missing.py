@@ -28,7 +28,7 @@ from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import buffer_name, short_path
 from gradscope.analysis.unread import module_name
-from gradscope.analysis.words import located, numbers, plural
+from gradscope.analysis.words import located, named_at, numbers, plural
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import eval_around, put_in_training
 from gradscope.model import Finding, Site, place_of
@@ -113,6 +113,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     if bare == trace.modules[known.called(event)].cls:  # of no name that is known
         bare = "model"
     cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
+    bare = named_at(trace, bare, cause)
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,

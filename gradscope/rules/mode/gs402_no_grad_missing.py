@@ -148,11 +148,11 @@ def _training(call: Call) -> bool:
 
 
 def _times(known: Calls, group: list[Call]) -> int:
-    """How often the module that this line calls most was called there."""
-    counts: dict[int, int] = {}
+    """How often the call that this line comes to most was made: one method may call several modules, or one twice."""
+    counts: dict[tuple[int, object], int] = {}
     for call in group:
-        number = known.called(call.event)
-        counts[number] = counts.get(number, 0) + call.event.count
+        key = known.called(call.event), call.event.site.user.span()
+        counts[key] = counts.get(key, 0) + call.event.count
     return max(counts.values())
 
 
@@ -202,14 +202,14 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         )
     trains = all(_training(call) for call in group)
     return Finding(
-        message=f"what {name} gives here reaches no backward, and so trains nothing"
+        message=_reaches_nothing(trace, asked, name)
         if trains
         else f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=asked,
         cause_label="keeps everything a backward would need",
         related=tuple((_asked(known, other[0]), "and here") for other in beside),
         seen=(seen, took) if took else (seen,),
-        fix=f"call `backward()` on a loss made from it; if it is only to be looked at, {under}"
+        fix=f"if it is only to be looked at, {under}; if it is to train, call `backward()` on a loss made from it"
         if trains
         else under,
         count=times,
@@ -218,6 +218,13 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         subjects=frozenset({("call", asked.location())})
         | (parameter_subjects(p.id for p in known.parameters(first)) if trains else frozenset()),
     )
+
+
+def _reaches_nothing(trace: Trace, asked: Site, name: str) -> str:
+    file = trace.source_file(asked.path)
+    if isinstance(file.parent.get(id(file.at(asked))), ast.Expr):
+        return f"{name} builds graphs here that reach no backward, and so trains nothing"
+    return f"what {name} gives here reaches no backward, and so trains nothing"
 
 
 def _worth(known: Calls, call: Call, times: int, held: float) -> bool:

@@ -123,7 +123,7 @@ def _unit(known: Paths, key: Key, axis: int) -> bool:
     for _ in range(4):  # transposes
         graph = known.graph(known.made(key)[0])
         op = known.maker(key)
-        if op is None:
+        if op is None or not op.inputs:
             return False
         rank, dims = len(shape_of(known, key)), op.extra.get("dims", [])
         source = (graph.id, op.inputs[0])

@@ -26,11 +26,22 @@ from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SCOPES, SourceFile
+from gradscope.source import SCOPES, SourceFile, called_name
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
 _MEANT = "requires_grad"
+_PURE = WITH_TWIN | {
+    "normalize",
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "squeeze",
+    "unsqueeze",
+    "permute",
+    "reshape",
+    "view",
+}
 _MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast"}
 
 
@@ -59,6 +70,7 @@ def good_detach_used() -> None:
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _without_effect(trace)
+    yield from _on_a_copy(trace)
     yield from _never_called(trace)
     found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
     for event in trace.of(Misnamed):
@@ -142,7 +154,7 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
         tuple[int, str], tuple[ast.Call, ast.expr] | None
     ] = {}  # the same few sites again and again
     for graph in trace.graphs:
-        for op in graph.called(WITH_TWIN):
+        for op in graph.called(_PURE):
             if op.writes or not op.inputs:
                 continue
             key = op.site.id, op.name
@@ -159,6 +171,54 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
     for site, (graph, op, call, target) in dropped.items():
         if (graph.id, op.name, op.inputs[0]) not in kept:
             yield _new_tensor_dropped(trace, graph, op, call, target, counts[site])
+
+
+def _on_a_copy(trace: Trace) -> Iterator[Finding]:
+    """`x[mask].mul_(…)` as a statement: what an index or a mask picks is a copy."""
+    known = paths(trace)
+    found: dict[Site, tuple[Op, ast.Call, ast.Subscript, int]] = {}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            picked = graph.maker(op.writes[0]) if len(op.writes) == 1 and op.site.kind == "user" else None
+            if picked is None or picked.name != "__getitem__" or len(picked.inputs) < 2:
+                continue
+            copied = graph.values[op.writes[0]].alias_of is None
+            unread = not any(graph.consumers.get(value) for value in (*op.outputs, *op.written))
+            file = trace.source_file(op.site.path)
+            call = file.at(op.site)
+            if (
+                not copied
+                or not unread
+                or not isinstance(call, ast.Call)
+                or not isinstance(call.func, ast.Attribute)
+            ):
+                continue
+            part = call.func.value
+            if isinstance(part, ast.Subscript) and isinstance(file.parent.get(id(call)), ast.Expr):
+                if _goes_on(known, graph, picked):
+                    count = found[op.site][3] if op.site in found else 0
+                    found[op.site] = op, call, part, count + max(graph.count, 1)
+    for site, (op, call, part, count) in found.items():
+        here = Source(trace, site.path)
+        text, holder = here.file.text(part), here.file.text(part.value)
+        method = op.name.removesuffix("_")
+        instead = f"{text} = {text}.{method}({here.file.text(call).partition(f'.{op.name}(')[2]}"
+        plain = called_name(call) == op.name and "\n" not in instead
+        yield Finding(
+            message=f"`{here.file.text(call)}` writes to a copy: `{holder}` stays as it is",
+            cause=site,
+            cause_label="an index or a mask picks a copy, and this writes to that",
+            seen=(
+                f"the memory that `{op.name}` wrote to is not that of `{holder}`, and no operation read it",
+            ),
+            why=f"`{text}` is a view only where it is made of numbers and slices; of a mask or of indices it is a new"
+            " tensor, which nothing keeps",
+            fix=f"give the result back to the places: `{instead}`"
+            if plain
+            else f"assign the result to `{text}`",
+            count=count,
+            edits=here.replace(call, instead) if plain else (),
+        )
 
 
 def _dropped_call(trace: Trace, op: Op) -> tuple[ast.Call, ast.expr] | None:

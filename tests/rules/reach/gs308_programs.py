@@ -473,3 +473,54 @@ def good_gradients_clipped_or_looked_at() -> None:
             weight.grad.data.clamp_(-1, 1)
             assert weight.grad.clamp(-0.5, 0.5).norm() > 0
         opt.step()
+
+
+def bad_written_to_what_a_mask_picks() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    twist = nn.Linear(4, 4)
+    opt = torch.optim.SGD(twist.parameters(), lr=0.01)
+    for _ in range(5):
+        codes = twist(torch.randn(16, 4))
+        cross = codes.T @ codes / 16
+        same = torch.eye(4, dtype=torch.bool)
+        apart = (cross - same.float()).pow(2)
+        apart[~same].mul_(0.1)  # cause: GS308
+        opt.zero_grad()
+        apart.sum().backward()
+        opt.step()
+
+
+def good_written_to_what_a_slice_shows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    twist = nn.Linear(4, 4)
+    opt = torch.optim.SGD(twist.parameters(), lr=0.01)
+    for _ in range(5):
+        codes = twist(torch.randn(16, 4))
+        apart = codes.pow(2)
+        apart[:, 1:].mul_(0.1)
+        opt.zero_grad()
+        apart.sum().backward()
+        opt.step()
+
+
+def bad_normalised_to_nobody() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    view = nn.Linear(4, 6)
+    bank = torch.randn(6, 32)
+    F.normalize(bank, dim=0)  # cause: GS308
+    opt = torch.optim.SGD(view.parameters(), lr=0.1)
+    for _ in range(5):
+        scores = F.normalize(view(torch.randn(8, 4)), dim=1) @ bank
+        opt.zero_grad()
+        F.cross_entropy(scores, torch.randint(32, (8,))).backward()
+        opt.step()

@@ -19,6 +19,7 @@ from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Update
 from gradscope.fixes.copies import deepcopied
+from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.source import called_name, own_name
@@ -159,26 +160,51 @@ def _of_two_names(trace: Trace, site: Site) -> bool:
 def _one_network(trace: Trace, mix: _Mix) -> Finding:
     """Every parameter that the line writes to is mixed with itself."""
     names = parameter_names(trace, list(mix.shared))
-    named = _second_name(trace, next(iter(mix.shared)))
-    place, value = named if named is not None else (None, None)
+    shallow = _shallow(trace)
+    named = None if shallow else _second_name(trace, next(iter(mix.shared)))
+    place, value = (shallow[0] if shallow else named) or (None, None)
     given = ast.unparse(value) if value is not None else ""
+    edits = deepcopied(trace, place, value) if place is not None and value is not None else ()
+    if shallow:
+        here = Source(trace, shallow[0][0].path)
+        edits = tuple(edit for _, call in shallow for edit in here.replace(call.func, "copy.deepcopy"))
+        given = ast.unparse(shallow[0][1].args[0])
+    where = ""
+    if place is not None:
+        where = f", in place of {located(trace, place)}" if shallow else f", in {located(trace, place)}"
     return Finding(
         message=f"{code(trace, mix.site, 'this line')} mixes a network with itself: there are not two of them",
         cause=place or mix.site,
-        cause_label="a second name for the same network" if place else "both sides are one tensor",
+        cause_label="copies the module, and not its parameters"
+        if shallow
+        else "a second name for the same network"
+        if place
+        else "both sides are one tensor",
         effect=mix.site if place else None,
         effect_label="both sides are one tensor",
+        related=tuple((site, "and here") for site, _ in shallow[1:]),
         seen=(
             f"this line mixes {plural(len(mix.shared), 'parameter')}, which an optimizer steps, with its own values"
             if len(mix.shared) == 1
             else f"this line mixes {len(mix.shared)} parameters, which an optimizer steps, each with its own values",
         ),
-        fix=f"make the second network a copy: `copy.deepcopy({given or '…'})`"
-        f"{f', in {located(trace, place)}' if place else ''}: now each step of the optimizer changes {names} in both",
-        edits=deepcopied(trace, place, value) if place is not None and value is not None else (),
+        fix=f"make the second network one of its own: `copy.deepcopy({given or '…'})`{where}; as it is, each step of"
+        f" the optimizer changes {names} in both",
+        edits=edits,
         count=1,
         subjects=parameter_subjects(mix.shared),
     )
+
+
+def _shallow(trace: Trace) -> list[tuple[Site, ast.Call]]:
+    """The calls of `copy.copy` that were given a module, as far as the text names it."""
+    names = {module.variable.rpartition(".")[2] for module in trace.modules.values() if module.variable}
+    return [
+        (site_of(path, function, node), node)
+        for path, function, node in nodes_of_functions(trace, ast.Call)
+        if isinstance(node, ast.Call) and len(node.args) == 1 and own_name(node.args[0]) in names
+        if trace.source_file(path).imported_name(node.func) == "copy.copy"
+    ]
 
 
 def _second_name(trace: Trace, parameter: int) -> tuple[Site, ast.expr] | None:

@@ -154,3 +154,25 @@ def good_decayed_by_hand() -> None:
         with torch.no_grad():
             for p in net.parameters():
                 p.copy_(0.99 * p)
+
+
+def bad_shallow_copy() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    judge = nn.Linear(3, 1)
+    slow = copy.copy(judge)  # cause: GS219
+    opt = torch.optim.Adam(judge.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            goal = x[:, :1] + 0.9 * slow(x)
+        opt.zero_grad()
+        nn.functional.mse_loss(judge(x), goal).backward()
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(slow.parameters(), judge.parameters(), strict=True):
+                old.copy_(old * 0.9 + new * 0.1)  # effect: GS219

@@ -1,0 +1,160 @@
+"""What was made for a module of its input is read by nothing: the module is given the input as it was.
+
+Why: a mask, noise or a shift makes a new tensor of its own name. Where the next line hands on the old name, the model
+sees what it was meant to guess: the loss falls to nothing, and what was to be learned is not.
+
+Fix: hand on the new one.
+
+Measured: the result has the form and the type of the tensor that it was made of, no operation of the run reads it, and
+no line after it asks for its name; a module takes the tensor that it was made of, further down in the same function.
+Silent on: results that anything reads, modules that are called before.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.names import names_of
+from gradscope.analysis.never_read import Unread, unread_at
+from gradscope.analysis.reach import Key
+from gradscope.analysis.words import code, located
+from gradscope.fixes.source import Source
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.source import names_in
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 6))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def learn(clean: torch.Tensor) -> None:
+        noisy = clean + 0.5 * torch.randn(16, 6)  # effect: GS348
+        loss = (net(clean) - clean).pow(2).mean()  # cause: GS348
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for _ in range(8):
+        learn(torch.randn(16, 6))
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 6))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def learn(clean: torch.Tensor) -> None:
+        noisy = clean + 0.5 * torch.randn(16, 6)
+        loss = (net(noisy) - clean).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for _ in range(8):
+        learn(torch.randn(16, 6))
+
+
+class _Given(NamedTuple):
+    """The call of a module that is given the old tensor, and where its name stands in it."""
+
+    call: Site
+    argument: ast.Name
+
+
+@rule("GS348", name="changed-input-not-given", severity="warning")
+def changed_input_not_given(trace: Trace) -> Iterator[Finding]:
+    told: set[tuple[str, int]] = set()
+    for graph in trace.graphs:
+        for op in graph.ops:
+            place = op.site.user
+            if not _changes(graph, op) or place.kind != "user" or place.location() in told:
+                continue
+            unread = unread_at(trace, op.site)
+            if unread is None or not isinstance(unread.statement, ast.Assign):
+                continue
+            given = _given(trace, graph, op, unread.statement)
+            if given is not None:
+                told.add(place.location())
+                yield _finding(trace, unread, given, graph.count)
+
+
+def _changes(graph: Graph, op: Op) -> bool:
+    """Whether an op makes another tensor of the form and type of one that it is given."""
+    if len(op.outputs) != 1 or op.writes or op.outputs[0] in op.inputs or op.nodes:
+        return False
+    made = graph.values[op.outputs[0]]
+    if not made.shape or graph.consumers.get(made.index):
+        return False
+    alike = (graph.values[i] for i in op.inputs)
+    return any((one.shape, one.dtype) == (made.shape, made.dtype) for one in alike)
+
+
+def _given(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> _Given | None:
+    """The first call further down in the function by which a module takes what the result was made of."""
+    made, place = graph.values[op.outputs[0]], op.site.user
+    file, read, names = trace.source_file(place.path), names_in(statement.value), names_of(trace)
+    for index in op.inputs:
+        value = graph.values[index]
+        if (value.shape, value.dtype) != (made.shape, made.dtype):
+            continue
+        for number, same in ((graph.id, index), *_taken_over(trace).get((graph.id, index), ())):
+            name = names.name(trace.graph(number), same)
+            for reader in trace.graph(number).consumers.get(same, ()):
+                before = number == graph.id and reader.index <= op.index
+                if before or reader.module in (None, op.module):
+                    continue
+                for frame in reader.site.stack:
+                    if (frame.path, frame.function) != (
+                        place.path,
+                        place.function,
+                    ) or frame.line <= place.line:
+                        continue
+                    call = file.at(frame)
+                    given = call.args if isinstance(call, ast.Call) else []
+                    fitting = [one for one in given if isinstance(one, ast.Name) and one.id in read]
+                    if len(fitting) == 1 and name in (None, fitting[0].id):
+                        return _Given(frame, fitting[0])
+    return None
+
+
+@once
+def _taken_over(trace: Trace) -> dict[Key, list[Key]]:
+    """A value → the same one in other graphs."""
+    found: dict[Key, list[Key]] = {}
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.origin is not None and value.op is None:
+                found.setdefault(value.origin, []).append((graph.id, value.index))
+    return found
+
+
+def _finding(trace: Trace, unread: Unread, given: _Given, count: int) -> Finding:
+    old, new = given.argument.id, unread.name
+    return Finding(
+        message=f"`{new}` is made of `{old}` and read by nothing: {code(trace, given.call, 'the module')} takes `{old}`"
+        " as it was",
+        cause=given.call,
+        cause_label=f"takes `{old}`",
+        effect=unread.site,
+        effect_label=f"makes `{new}`, which nothing reads",
+        seen=(
+            f"`{new}` has the form and the type of `{old}`; no operation of the run reads it, and no line after it has"
+            " its name",
+        ),
+        fix=f"give `{new}` in place of `{old}` to {located(trace, given.call, 'the module')}",
+        edits=Source(trace, given.call.path).replace(given.argument, new),
+        count=count,
+        subjects=frozenset({("call", given.call.location())}),
+    )

@@ -1,0 +1,47 @@
+"""More programs of GS348: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_masked_ids_of_a_module() -> None:
+    import torch
+    from torch import nn
+
+    class Filler(nn.Module):
+        def __init__(self, reader: nn.Module) -> None:
+            super().__init__()
+            self.reader = reader
+
+        def forward(self, words: torch.Tensor) -> torch.Tensor:
+            hidden = torch.rand(words.shape) < 0.4
+            shown = torch.where(hidden, torch.tensor(9), words)  # effect: GS348
+            wanted = torch.where(hidden, words, torch.tensor(-1))
+            scores = self.reader(words)  # cause: GS348
+            return nn.functional.cross_entropy(scores.transpose(1, 2), wanted, ignore_index=-1)
+
+    torch.manual_seed(0)
+    filler = Filler(nn.Sequential(nn.Embedding(10, 8), nn.Linear(8, 10)))
+    opt = torch.optim.Adam(filler.parameters(), lr=0.01)
+    for _ in range(8):
+        opt.zero_grad()
+        filler(torch.randint(9, (4, 12))).backward()
+        opt.step()
+
+
+def good_kept_for_a_picture() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    coder = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 6))
+    opt = torch.optim.Adam(coder.parameters(), lr=0.01)
+    shown = []
+
+    def learn(rows: torch.Tensor) -> None:
+        scaled = rows * 2
+        loss = (coder(rows) - rows).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        shown.append(scaled.mean().item())
+
+    for _ in range(8):
+        learn(torch.randn(16, 6))

@@ -144,8 +144,8 @@ def _finding(trace: Trace, known: Paths, spread: _Spread) -> Finding:
         effect=spread.added.site.user if spread.added.site.user.location() != place.location() else None,
         effect_label="adds it to every sample's answer",
         seen=(
-            f"what it is given has the shape {shape_words(shape)}, what it is added to {shape_words(other)}; the axis of"
-            f" {shape[spread.axis]} is the same",
+            f"what it is given has the shape {shape_words(shape)}, what it is added to {shape_words(other)}; the axis"
+            f" of {shape[spread.axis]} is the same",
         ),
         fix=f"sum over the other axes: `{words}` in {located(trace, place, 'the sum')}",
         edits=edits,

@@ -202,8 +202,10 @@ def _ended(report: Report) -> Text | None:
 def run_words(report: Report) -> str:
     """How long the run was, and how it ended."""
     summary, program = report.trace.summary, report.trace.program
+    by_hand = max((p.updates for p in report.trace.parameters), default=0) if not summary["steps"] else 0
+    steps = counted(by_hand, "update") + " by hand" if by_hand > 1 else counted(summary["steps"], "step")
     text = (
-        f"{counted(summary['steps'], 'step')}, {counted(summary['passes'], 'backward pass')},"
+        f"{steps}, {counted(summary['passes'], 'backward pass')},"
         f" {counted(summary['distinct_graphs'], 'distinct graph')} with {counted(summary['nodes'], 'node')}"
     )
     if report.run is not None and report.run.world > 1:

@@ -11,7 +11,7 @@ from gradscope.hooks._torch import sequence_number
 from gradscope.hooks.recorder.history import Write
 from gradscope.hooks.recorder.learn import CONVERSIONS, Template
 from gradscope.hooks.recorder.learner import FACTORIES, Call, Learner, writes_by_name
-from gradscope.hooks.recorder.segments import Row
+from gradscope.hooks.recorder.segments import Row, Segment
 from gradscope.hooks.recorder.values import PLAIN_TYPES, Live, find_tensors, is_tensor_type, plain, repeats
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_CARRIED = 4  # tensors from before that one value is followed back to
 MAX_OPS = 50_000  # a segment longer than this is stored in parts
+PREPARED = 10_000  # ops of one without a graph: more of them tell nothing new
 
 
 class Ops:
@@ -77,11 +78,23 @@ class Ops:
             outs = []
             if not tensors or (name not in CONVERSIONS and not writes_by_name(name, kwargs)):
                 return None
+        if state.preparing:
+            if (
+                not made
+                and not any(t.requires_grad for t in tensors)
+                and not any(t.requires_grad for t in outs)
+            ):
+                return None
+            state.preparing = False
         site = self.sites.current(frame)
         segment = state.segment
         if made and (segment.ops or segment.passes):
             self._maybe_cut(tensors)
             segment = state.segment
+        elif len(segment.ops) >= PREPARED and not made and self._prepares(segment):
+            self.end_segment(False)
+            state.preparing = True
+            return None
         elif len(segment.ops) >= MAX_OPS:
             self.end_segment(False)
             segment = state.segment
@@ -145,6 +158,10 @@ class Ops:
         for follow in state.signals.op:
             follow(row, tensors, outs)
         return row
+
+    def _prepares(self, segment: Segment) -> bool:
+        """Whether so many ops were data in the making: none built a graph, none ran in a module."""
+        return not segment.nodes and not segment.passes and self.modules.current < 0
 
     def _rebased(self, entries: list[Live]) -> bool:
         """Whether a write through another view may have changed the grad_fn of one of these."""

@@ -49,6 +49,7 @@ class State:
         self.several = False  # this is one of several processes of a run
         self.launches = False  # the program does nothing but start others
         self.resting = False  # sampling sleeps through a stretch without gradients
+        self.preparing = False  # data are made by so many ops without a graph that they are noted no more
         self.closely = 0  # watches inside this one that want every step looked at
         self.hurry_until = 0.0  # what has just begun is written at once until then: no step goes by unnoted
         self.signals = Signals()

@@ -524,11 +524,17 @@ def _is_torch(function: ast.Attribute) -> bool:
 
 
 def kept_positive(trace: Trace, site: Site | None) -> Edits:
-    """`x.clamp(min=1e-8)` for the argument of the logarithm at `site`, `x + 1e-8` for that of the root there."""
-    name, given = _only_argument(trace, site)
-    if site is None or given is None:
+    """`x.clamp(min=1e-8)` for the argument of the logarithm at `site`, `x + 1e-8` for that of the root there, which may
+    be a power."""
+    if site is None:
         return ()
     here = Source(trace, site.path)
+    power = here.file.at(site)
+    if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
+        return here.replace(power.left, f"({here.part(power.left, Binds.SUM)} + 1e-8)")
+    name, given = _only_argument(trace, site)
+    if given is None:
+        return ()
     if name in ("log", "log2", "log10"):
         return here.replace(given, f"{here.part(given)}.clamp(min=1e-8)")
     if name == "sqrt":

@@ -135,9 +135,11 @@ def _where_it_begins(trace: Trace) -> Repair:
 
 
 def _above_zero(trace: Trace, made: Made) -> Edits:
-    """A small constant where some, but not all, of what was computed from is 0, and the rest above it."""
+    """A small constant where some of what was computed from is 0, and the rest above it; for a logarithm not where all
+    is."""
     data = made.first
-    touches = data.get("min") == 0 and data.get("zeros", 0) < data["elements"] and not data.get("not_finite")
+    touches = data.get("min") == 0 and not data.get("not_finite")
+    touches = touches and (made.operation in ROOTS or data.get("zeros", 0) < data["elements"])
     return kept_positive(trace, made.site) if touches else ()
 
 

@@ -49,17 +49,21 @@ def bad_logarithm_of_the_data() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_root_at_zero() -> None:  # fix: by hand
+def bad_root_at_zero() -> None:
     import torch
     from torch import nn
 
+    torch.manual_seed(0)
     model = nn.Linear(4, 3)
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    nn.init.zeros_(model.weight)
+    opt = torch.optim.SGD(model.parameters(), lr=0.0001)
     for _ in range(3):
         opt.zero_grad()
         x = torch.randn(8, 4)
-        distance = torch.sqrt((model(x) - model(x.flip(0))).pow(2).sum(dim=1) * 0)  # cause: GS701
-        distance.mean().backward()  # effect: GS701
+        weight = model.weight - model.weight.mean(1, keepdim=True)
+        spread = torch.sqrt(model.weight.var(1, keepdim=True))  # cause: GS701
+        answer = nn.functional.linear(x, weight / (spread + 1e-5), model.bias)
+        (answer - x[:, :3]).pow(2).mean().backward()  # effect: GS701
         opt.step()
 
 
@@ -804,4 +808,19 @@ def good_angle_kept_off_the_ends() -> None:
         cosine = (x / x.norm(dim=1, keepdim=True)) @ (w / w.norm())
         loss = cosine.clamp(-1 + 1e-6, 1 - 1e-6).acos().mean()
         loss.backward()
+        opt.step()
+
+
+def bad_fourth_root_of_zeros() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    flux = nn.Linear(4, 1)
+    opt = torch.optim.SGD(flux.parameters(), lr=0.01)
+    for _ in range(3):
+        opt.zero_grad()
+        lit = (torch.arange(8) % 2).view(8, 1)
+        warmth = (flux(torch.randn(8, 4)).exp() * lit) ** (1 / 4)  # cause: GS701
+        warmth.sub(1).pow(2).mean().backward()  # effect: GS701
         opt.step()

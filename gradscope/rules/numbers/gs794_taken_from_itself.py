@@ -175,6 +175,10 @@ def _finding(trace: Trace, op: Op, ids: list[int], number: int) -> Finding:
             f"in all {plural(number, 'call')} looked at both sides lay in the same memory, which every step changes for"
             " both",
         ),
+        why=f"{code(trace, cause, 'that')} is the same memory under another name: each step of the optimizer changes it"
+        " too, and the distance is zero at all times"
+        if held is not None
+        else "",
         fix=f"keep copies of the values: {f'{quoted(new)} in place of ' if new else 'with `.detach().clone()`, in '}"
         f"{located(trace, cause)}",
         edits=edits,
@@ -260,6 +264,8 @@ def _copied(here: Source, held: ast.expr) -> tuple[str, Edits]:
             new = f"{{name: p.detach().clone() for name, p in {here.file.text(inner)}}}"
     elif isinstance(held, ast.Call) and called_name(held) == "state_dict":
         new = f"{{name: value.clone() for name, value in {here.file.text(held)}.items()}}"
+    elif isinstance(held, ast.Call) and called_name(held) in ALIASES and not held.args:
+        new = f"{here.file.text(held)}.clone()"
     elif isinstance(held, (ast.ListComp, ast.DictComp)):
         element = held.elt if isinstance(held, ast.ListComp) else held.value
         plain = element

@@ -148,3 +148,20 @@ def good_zero_of_the_graph() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_attacked_picture_is_the_picture() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    judge = nn.Linear(6, 3).requires_grad_(False)
+    shown = torch.randn(8, 6)
+    moved = shown.detach()  # cause: GS794
+    moved.requires_grad_()
+    opt = torch.optim.Adam([moved], lr=0.05)
+    for _ in range(8):
+        opt.zero_grad()
+        far = (moved - shown).pow(2).sum(1)  # effect: GS794
+        (nn.functional.cross_entropy(judge(moved), torch.zeros(8, dtype=torch.long)) + far.mean()).backward()
+        opt.step()

@@ -24,7 +24,7 @@ from gradscope.events import SameMemory
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile, called_name
+from gradscope.source import SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 ENOUGH = 3  # calls
@@ -194,11 +194,12 @@ def _held(file: SourceFile, site: Site) -> ast.expr | None:
         sides = [node.right, node.left]
     elif isinstance(node, ast.Call):
         sides = list(node.args[::-1])
-    for side in sides:
-        found = _given(file, side, 4)
-        if found is not None:
-            return found
-    return None
+    found = [one for side in sides if (one := _given(file, side, 4)) is not None]
+    return next((one for one in found if own_name(_called(one)) in ALIASES), found[0] if found else None)
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
 
 
 def _given(file: SourceFile, node: ast.expr, most: int) -> ast.expr | None:

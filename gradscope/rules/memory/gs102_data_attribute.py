@@ -28,7 +28,7 @@ from gradscope.analysis.words import owner, parameter_names, parameter_subjects,
 from gradscope.analysis.writes import memory_root
 from gradscope.events import DataRead
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -126,10 +126,18 @@ def _look(trace: Trace, event: DataRead, place: _Place) -> None:
         place.subjects |= parameter_subjects([event.parameter])
     if alias is not None:
         place.subjects.add(("memory", event.graph, memory_root(graph, alias)))
-        place.written |= any(alias in op.writes for op in graph.consumers.get(alias, ()))
+        shown = [
+            alias,
+            *(v for op in graph.consumers.get(alias, ()) for v in op.outputs if _is_view(graph, v, alias)),
+        ]
+        place.written |= any(v in op.writes for v in shown for op in graph.consumers.get(v, ()))
         maker = graph.values[alias].op
         region = trace.regions.get(graph.ops[maker].region or -1) if maker is not None else None
         place.off |= region is not None and region.kind in ("no_grad", "inference_mode")
+
+
+def _is_view(graph: Graph, value: int, alias: int) -> bool:
+    return graph.values[value].alias_of == alias
 
 
 def _harmful(trace: Trace, cut: Cut) -> bool:

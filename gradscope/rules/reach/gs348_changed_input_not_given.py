@@ -7,7 +7,8 @@ Fix: hand on the new one.
 
 Measured: the result has the form and the type of the tensor that it was made of, no operation of the run reads it, and
 no line after it asks for its name; a module takes the tensor that it was made of, further down in the same function.
-Silent on: results that anything reads, modules that are called before.
+Silent on: results that anything reads, modules that are called before, modules without parameters, results that are
+made of one tensor alone, as a softmax for a metric.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from gradscope.analysis.memo import once
 from gradscope.analysis.names import names_of
 from gradscope.analysis.never_read import Unread, unread_at
+from gradscope.analysis.ops import MULTIPLICATIONS, SUMS
 from gradscope.analysis.reach import Key
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Source
@@ -66,6 +68,9 @@ def good() -> None:
         learn(torch.randn(16, 6))
 
 
+CHANGES = {"where", "masked_fill", "masked_scatter", "lerp"} | SUMS | MULTIPLICATIONS
+
+
 class _Given(NamedTuple):
     """The call of a module that is given the old tensor, and where its name stands in it."""
 
@@ -91,8 +96,15 @@ def changed_input_not_given(trace: Trace) -> Iterator[Finding]:
 
 
 def _changes(graph: Graph, op: Op) -> bool:
-    """Whether an op makes another tensor of the form and type of one that it is given."""
-    if len(op.outputs) != 1 or op.writes or op.outputs[0] in op.inputs or op.nodes:
+    """Whether an op makes another tensor of the form and type of one that it is given, by a mask or by noise."""
+    if (
+        op.name not in CHANGES
+        or len(op.inputs) < 2
+        or len(op.outputs) != 1
+        or op.writes
+        or op.outputs[0] in op.inputs
+        or op.nodes
+    ):
         return False
     made = graph.values[op.outputs[0]]
     if not made.shape or graph.consumers.get(made.index):
@@ -113,7 +125,7 @@ def _given(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> _Given 
             name = names.name(trace.graph(number), same)
             for reader in trace.graph(number).consumers.get(same, ()):
                 before = number == graph.id and reader.index <= op.index
-                if before or reader.module in (None, op.module):
+                if before or reader.module in (None, op.module) or not _learns(trace, reader):
                     continue
                 for frame in reader.site.stack:
                     if (frame.path, frame.function) != (
@@ -127,6 +139,12 @@ def _given(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> _Given 
                     if len(fitting) == 1 and name in (None, fitting[0].id):
                         return _Given(frame, fitting[0])
     return None
+
+
+def _learns(trace: Trace, op: Op) -> bool:
+    """Whether the module that it runs in is part of one with parameters: no loss, no metric."""
+    root = trace.modules[op.module].root if op.module in trace.modules else None
+    return root in {trace.modules[p.module].root for p in trace.parameters if p.module in trace.modules}
 
 
 @once

@@ -31,17 +31,7 @@ from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
 _MEANT = "requires_grad"
-_PURE = WITH_TWIN | {
-    "normalize",
-    "softmax",
-    "log_softmax",
-    "layer_norm",
-    "squeeze",
-    "unsqueeze",
-    "permute",
-    "reshape",
-    "view",
-}
+_PURE = WITH_TWIN | {"normalize", "softmax", "log_softmax", "layer_norm"}
 _MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast"}
 
 

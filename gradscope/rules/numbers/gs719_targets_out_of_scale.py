@@ -28,7 +28,7 @@ LARGE = 10.0  # the mean of the targets
 REGRESSIONS = ("mse_loss", "l1_loss")
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

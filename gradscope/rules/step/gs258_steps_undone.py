@@ -32,7 +32,7 @@ from gradscope.store import Trace
 ENOUGH = 16  # steps
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

@@ -122,8 +122,8 @@ def _with_worst(
         fitting = [step for step, found in held if len(found) == most] if most else []
         losing = [step for step in fitting if severing(trace, step.graphs)]
         if fitting:
-            own = [step for step in losing if _is_own(trace, steps, step)]
-            step = (own or losing or fitting)[-1]
+            own = next((step for step in reversed(losing) if _is_own(trace, steps, step)), None)
+            step = own or (losing or fitting)[-1]
             if step is after:
                 return Selection(after.graphs, [], "after the last step", times=after.times)
             return _first_like(trace, steps, step, step.last)

@@ -308,16 +308,22 @@ class Aliases(Hook):
         def gradients() -> tuple[Any, ...]:
             return torch.autograd.grad(roots, leaves, given, retain_graph=True, allow_unused=True)
 
-        swaps = [_Swap(one["node"], one["storage"], one["snapshot"].copy) for one in self.found]
+        # One for each memory of a node: a second one would take what the first has put there for the program's.
+        swaps = {
+            (id(one["node"]), one["storage"].data_ptr()): _Swap(
+                one["node"], one["storage"], one["snapshot"].copy
+            )
+            for one in self.found
+        }
         try:
             wrong = gradients()
-            for swap in swaps:
+            for swap in swaps.values():
                 swap.install()
             right = gradients()
         except RuntimeError:  # torch refuses this graph: the program will hear of that itself
             return None
         finally:
-            for swap in swaps:
+            for swap in swaps.values():
                 swap.remove()
         both = zip(leaves, wrong, right, strict=True)
         return {id(t): a - b for t, a, b in both if a is not None and b is not None and not torch.equal(a, b)}

@@ -8,7 +8,7 @@ from math import isfinite
 from statistics import fmean
 
 from gradscope.analysis.gradients import thrown_away
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import paths
 from gradscope.events import Backward, ConstantAnswer, PassTime
 from gradscope.model import Op, Site
 from gradscope.store import Trace
@@ -66,9 +66,8 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
             continue
         # Ever fewer are measured in the course of a run: what counts as late has to lie in its second half.
         half, steps = len(losses) // 2, max((o.steps for o in trace.optimizers.values()), default=0)
-        late = [
-            loss for step, loss in losses[half:] if step > steps / 2 or not steps
-        ]  # updates by hand: by order
+        # Of updates by hand only the order is known.
+        late = [loss for step, loss in losses[half:] if step > steps / 2 or not steps]
         if answer.best <= ALMOST_ONE * losses[0][1] or len(late) < LATE:
             continue
         means = [fmean(late), *(fmean(loss for _, loss in part) for part in (losses[:half], losses[half:]))]
@@ -76,19 +75,13 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
             op, event = found[0]
             spent = thrown_away(trace).get(event.site.user.location(), set())
             filled = (
-                frozenset(id for _, event in found for id in _filled(known, event) if _is_trained(trace, id))
+                frozenset(id for _, event in found for id in known.filled_by(event) if _is_trained(trace, id))
                 - spent
             )
             if filled:
                 before, last = losses[-2 * (half // 2) : -(half // 2)], losses[-(half // 2) :]
                 falls = fmean(loss for _, loss in last) < STILL_FALLS * fmean(loss for _, loss in before)
                 yield NoBetter(answer, op, event.site.user, passes, means[0], filled, falls)
-
-
-def _filled(known: Paths, event: Backward) -> set[int]:
-    """The parameters that a pass gives a gradient, those that no module or optimizer holds as well."""
-    leaves = (known.parameter_of((event.graph, leaf["value"])) for leaf in event.leaves)
-    return set(event.filled) | {p.id for p in leaves if p is not None}
 
 
 def _is_trained(trace: Trace, id: int) -> bool:

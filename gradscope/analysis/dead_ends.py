@@ -66,9 +66,14 @@ def unread_results(trace: Trace, graph: Graph) -> list[Unread]:
 
 
 @once
-def taken_along(trace: Trace) -> set[tuple[int, int]]:
-    """The values that another graph begins with."""
-    return {value.origin for graph in trace.graphs for value in graph.values if value.origin is not None}
+def taken_along(trace: Trace) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """The values that another graph begins with → the same ones there."""
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.origin is not None:
+                found.setdefault(value.origin, []).append((graph.id, value.index))
+    return found
 
 
 def _drops(trace: Trace, made: Site | None) -> Site | None:

@@ -30,7 +30,7 @@ def leaf_copies(trace: Trace, known: Paths) -> list[LeafCopy]:
     only a declared parameter counts: other tensors may be data."""
     found: dict[Key, LeafCopy] = {}
     for event in known.backwards:
-        filled = _filled(known, event)
+        filled = known.filled_by(event)
         for value in known.graph(event.graph).values if filled else ():
             if value.kind == "carried" and value.origin is not None:
                 copy = _copy(known, event, value.index, filled)
@@ -57,12 +57,6 @@ def _copy(known: Paths, event: Backward, value: int, filled: set[int]) -> LeafCo
     return LeafCopy(leaf, key, op, event) if used else None
 
 
-def _filled(known: Paths, event: Backward) -> set[int]:
-    """The parameters, declared or not, that a pass gave a gradient."""
-    leaves = ((event.graph, leaf["value"]) for leaf in event.leaves)
-    return known.parameters_in(leaves) | set(event.filled)
-
-
 def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:
     """Counts the passes behind a step: of the leaf's own optimizer, or of any where it has none."""
     own = set(copy.parameter.optimizers)
@@ -73,7 +67,7 @@ def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:
         if key not in lists:
             steps = [e for e in events if isinstance(e, Step)]
             lists[key] = (
-                any(isinstance(e, Backward) and copy.parameter.id in _filled(known, e) for e in events),
+                any(isinstance(e, Backward) and copy.parameter.id in known.filled_by(e) for e in events),
                 any(e.optimizer in own for e in steps) if copy.parameter.steps else bool(steps),
             )
         passed, steps_here = lists[key]

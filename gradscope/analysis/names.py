@@ -114,30 +114,42 @@ def _below_root(trace: Trace, module: int | None, name: str) -> str:
     return f"{root.name}.{name}" if root is not None and root.name and name else name
 
 
-def element_name(trace: Trace, parameter: Parameter) -> str:
-    """What a tensor on its own is in the list or dict that it was made in: "meta[0]", "heads['a']"."""
-    if parameter.site is None or parameter.site.kind != "user":
-        return ""
-    file = trace.source_file(parameter.site.path)
-    node = as_it_is(file, file.at(parameter.site))
+@once
+def element_names(trace: Trace) -> dict[int, str]:
+    """What tensors on their own are in the list or dict that they were made in: "meta[0]", "heads['a']"; by parameter,
+    of those that were made in one."""
+    made: dict[int, list[Parameter]] = {}  # by site
+    for parameter in trace.parameters:
+        if parameter.site is not None and parameter.site.kind == "user":
+            made.setdefault(parameter.site.id, []).append(parameter)
+    found: dict[int, str] = {}
+    for alike in made.values():
+        place = _place_in(trace, alike[0].site)
+        if place is not None:
+            name, at = place
+            found |= {p.id: f"{name}[{turn if at is None else at}]" for turn, p in enumerate(alike)}
+    return found
+
+
+def _place_in(trace: Trace, site: Site | None) -> tuple[str, str | None] | None:
+    """The list or dict that takes what is made at a site, and the place that it gives it; None for the place that each
+    turn of a comprehension counts."""
+    if site is None:
+        return None
+    file = trace.source_file(site.path)
+    node = as_it_is(file, file.at(site))
     holder = file.parent.get(id(node))
     holding = file.parent.get(id(holder))
     if not isinstance(holding, ast.Assign) or not isinstance(holding.targets[0], (ast.Name, ast.Attribute)):
-        return ""
+        return None
     name = ast.unparse(holding.targets[0])
     if isinstance(holder, ast.List) and not any(isinstance(held, ast.Starred) for held in holder.elts):
-        return next((f"{name}[{at}]" for at, held in enumerate(holder.elts) if held is node), "")
+        return next(((name, str(at)) for at, held in enumerate(holder.elts) if held is node), None)
     if isinstance(holder, ast.Dict):
         keys = [key for key, held in zip(holder.keys, holder.values, strict=True) if held is node]
-        return f"{name}[{ast.unparse(keys[0])}]" if keys and isinstance(keys[0], ast.Constant) else ""
-    if (
-        isinstance(holder, ast.ListComp)
-        and len(holder.generators) == 1
-        and _is_made_once(trace, parameter.site)
-    ):
-        alike = [p.id for p in trace.parameters if p.site == parameter.site]
-        return f"{name}[{alike.index(parameter.id)}]" if holder.elt is node else ""
-    return ""
+        return (name, ast.unparse(keys[0])) if keys and isinstance(keys[0], ast.Constant) else None
+    counts = isinstance(holder, ast.ListComp) and len(holder.generators) == 1 and holder.elt is node
+    return (name, None) if counts and _is_made_once(trace, site) else None
 
 
 def _is_made_once(trace: Trace, site: Site) -> bool:
@@ -167,7 +179,7 @@ class Names:
     def __init__(self, trace: Trace):
         self._source_file = trace.source_file
         self._parameters = {
-            p.id: parameter_name(trace, p) or element_name(trace, p) for p in trace.parameters
+            p.id: parameter_name(trace, p) or element_names(trace).get(p.id, "") for p in trace.parameters
         }
         self._graph = trace.graph
         self._calls: dict[int, list[ModuleCall]] = {}

@@ -373,6 +373,10 @@ class Paths:
         """The leaves among these values, by id."""
         return {p.id for key in keys if (p := self.parameter_of(key)) is not None}
 
+    def filled_by(self, event: Backward) -> set[int]:
+        """The leaves, declared or not, that a pass gave a gradient, by id."""
+        return self.parameters_in((event.graph, leaf["value"]) for leaf in event.leaves) | set(event.filled)
+
     def fed_by(self, *keys: Key) -> frozenset[int]:
         """The leaves that these values were computed from, with a graph or without, by id."""
         found = self._fed_by.get(keys)

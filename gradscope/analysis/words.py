@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradscope.analysis import names
-from gradscope.analysis.names import as_it_is, element_name, names_of, place
+from gradscope.analysis.names import as_it_is, element_names, names_of, place
 from gradscope.events import Step
 from gradscope.model import Event, Parameter, Site
 from gradscope.source import FUNCTIONS
@@ -68,7 +68,7 @@ def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
 def parameter_name(trace: Trace, id: int) -> str:
     """Its name as `names.parameter_name` has it; the user's variable for a tensor on its own."""
     parameter = trace.parameter(id)
-    named = names.parameter_name(trace, parameter) or element_name(trace, parameter) or _variable(trace, id)
+    named = names.parameter_name(trace, parameter) or element_names(trace).get(id) or _variable(trace, id)
     return named or tensor_variable(trace, parameter.site) or f"parameter {id}"
 
 

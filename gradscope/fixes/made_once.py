@@ -50,7 +50,10 @@ def made_once(trace: Trace, sites: list[Site]) -> Once:
         name = _free(_named(here, node), taken - ({_named(here, node)} if statement is not None else set()))
         taken.add(name)
         names.append(f"{own}.{name}")
-        lines.append(f"{own}.{name} = {here.text_after(node, needed) if needed else text}")
+        plain = here.file.text(node)  # which a `ModuleList` may stand around
+        lines.append(
+            f"{own}.{name} = {text.replace(plain, here.text_after(node, needed)) if needed else text}"
+        )
         edits += here.remove(statement) if statement is not None else here.replace(node, f"{own}.{name}")
     indent = " " * init[0].body[-1].col_offset
     begun = here.after(init[0].body[-1], f"\n{indent}".join(lines))

@@ -14,7 +14,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import grad_of, version_of
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.parts import groups_of
+from gradscope.hooks.recorder.parts import all_rates_of
 from gradscope.hooks.recorder.values import can_be_asked
 
 ENOUGH = 3  # steps compared where each changes something
@@ -48,7 +48,7 @@ class Effects(Hook):
         known.copies.clear()
         self._before_frozen(known, records)
         if known.compared >= (MOST if known.still else ENOUGH) and not (
-            known.compared < MOST and _all_zero(_rates(optimizer))
+            known.compared < MOST and _all_zero(all_rates_of(optimizer))
         ):
             return
         left = MAX_ELEMENTS
@@ -76,7 +76,7 @@ class Effects(Hook):
         known.still = False
         for compared in together.values():
             records = [record for record, _ in compared]
-            tell = partial(self._tell, known, records, number, site, _rates(optimizer))
+            tell = partial(self._tell, known, records, number, site, all_rates_of(optimizer))
             self.recorder.arrivals.when_here((torch.stack([outcome for _, outcome in compared]),), tell)
 
     def _tell(
@@ -152,11 +152,6 @@ def _outcome(record: LeafRecord, old: torch.Tensor) -> torch.Tensor | None:
     if t is None or not _comparable(t) or (now := _some(t)).shape != old.shape:
         return None
     return torch.stack([_some(grad_of(t)).any(), (now != old).any()])
-
-
-def _rates(optimizer: Any) -> list[float] | None:
-    rates = [group.get("lr") for group in groups_of(optimizer)]
-    return rates if all(type(rate) in (int, float) for rate in rates) else None
 
 
 def _all_zero(rates: list[float] | None) -> bool:

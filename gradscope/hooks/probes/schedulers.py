@@ -18,7 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.losses import OF_ALL
-from gradscope.hooks.recorder.parts import keeps_tensors
+from gradscope.hooks.recorder.parts import all_rates_of, keeps_tensors
 from gradscope.hooks.recorder.values import measurable, readable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
@@ -349,7 +349,6 @@ def _rates(scheduler: Any) -> list[float] | None:
 
 def _rates_of(optimizer: Any) -> list[float] | None:
     try:
-        rates = [group["lr"] for group in optimizer.param_groups]
+        return all_rates_of(optimizer)
     except Exception:  # a scheduler or an optimizer of the user's own
         return None
-    return rates if all(type(rate) in (int, float) for rate in rates) else None

@@ -72,6 +72,12 @@ def rates_of(optimizer: Any) -> list[float]:
     return [rate for group in groups_of(optimizer) if type(rate := group.get("lr")) in (int, float)]
 
 
+def all_rates_of(optimizer: Any) -> list[float] | None:
+    """The same of every group; None where one has no plain number there."""
+    rates = [group.get("lr") for group in groups_of(optimizer)]
+    return rates if all(type(rate) in (int, float) for rate in rates) else None
+
+
 def keeps_tensors(optimizer: Any) -> bool:
     """Whether the optimizer has a state with tensors for one of its parameters: the first that has any. An optimizer
     of the program's may keep other things there under other keys."""

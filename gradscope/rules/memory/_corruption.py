@@ -49,7 +49,10 @@ def corruption(
         for e in reversed(events)
         if (site := user(trace.site(e.saved_site))) is not None
     }
-    seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in wrong.items()]
+    shown = {
+        leaf: values for leaf, values in wrong.items() if values != right.get(leaf)
+    }  # in their first numbers
+    seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in shown.items()]
     if not seen and read is not None:
         seen = [f"saved as {numbers(event.saved)}, read by backward as {numbers(read)}"]
     subject = f"`{name}`" if name else "a tensor that backward needs"

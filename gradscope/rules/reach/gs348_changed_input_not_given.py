@@ -17,11 +17,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.memo import once
+from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.names import names_of
 from gradscope.analysis.never_read import Unread, unread_at
 from gradscope.analysis.ops import MULTIPLICATIONS, SUMS
-from gradscope.analysis.reach import Key
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -121,7 +120,7 @@ def _given(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> _Given 
         value = graph.values[index]
         if (value.shape, value.dtype) != (made.shape, made.dtype):
             continue
-        for number, same in ((graph.id, index), *_taken_over(trace).get((graph.id, index), ())):
+        for number, same in ((graph.id, index), *taken_along(trace).get((graph.id, index), ())):
             name = names.name(trace.graph(number), same)
             for reader in trace.graph(number).consumers.get(same, ()):
                 before = number == graph.id and reader.index <= op.index
@@ -145,17 +144,6 @@ def _learns(trace: Trace, op: Op) -> bool:
     """Whether the module that it runs in is part of one with parameters: no loss, no metric."""
     root = trace.modules[op.module].root if op.module in trace.modules else None
     return root in {trace.modules[p.module].root for p in trace.parameters if p.module in trace.modules}
-
-
-@once
-def _taken_over(trace: Trace) -> dict[Key, list[Key]]:
-    """A value → the same one in other graphs."""
-    found: dict[Key, list[Key]] = {}
-    for graph in trace.graphs:
-        for value in graph.values:
-            if value.origin is not None and value.op is None:
-                found.setdefault(value.origin, []).append((graph.id, value.index))
-    return found
 
 
 def _finding(trace: Trace, unread: Unread, given: _Given, count: int) -> Finding:

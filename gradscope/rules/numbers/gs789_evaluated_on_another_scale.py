@@ -13,9 +13,10 @@ place. Silent where the evaluation's numbers are as large, or smaller, as where 
 from collections.abc import Iterator
 
 from gradscope.analysis.leaks import where_parted
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
 from gradscope.events import RawInput
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -73,7 +74,7 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
             trained.setdefault(event.parameter, event)
     for event in trace.of(RawInput):
         first = trained.get(event.parameter)
-        if event.trains or first is None or not _other(first, event):
+        if event.trains or first is None or not _other(first, event) or _of_a_network(trace, event):
             continue
         here, there = where_parted(event.site, first.site, of_users=True)
         within = _given_within(trace, event), _given_within(trace, first)
@@ -99,19 +100,35 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
         )
 
 
+def _of_a_network(trace: Trace, event: RawInput) -> bool:
+    """Whether parameters have made what a layer is given, as in the direction that draws samples from a flow."""
+    op = _call(trace, event)
+    if op is None:
+        return False
+    known = paths(trace)
+    return any(known.parameter_of(key) is not None for key in known.flow([(op.graph, op.inputs[0])]).order)
+
+
+def _call(trace: Trace, event: RawInput) -> Op | None:
+    """The call of the layer, in the first graph that has it."""
+    for graph in trace.graphs:
+        for op in graph.called({event.name}):
+            given = {graph.values[index].parameter for index in op.inputs}
+            if op.site.id == event.site.id and event.parameter in given:
+                return op
+    return None
+
+
 def _given_within(trace: Trace, event: RawInput) -> Site | None:
     """The program's own call of the network, where the function that makes it also makes the tensor that it gives."""
-    for graph in trace.graphs:
-        op = next((op for op in graph.called({event.name}) if op.site.id == event.site.id), None)
-        if op is None or not op.inputs:
-            continue
-        sites = (graph.values[index].site for index in graph.upstream(op.inputs[0]))
-        made = {(site.user.path, site.user.function) for site in sites if site is not None}
-        frames = [
-            frame for frame in event.site.stack if frame.kind == "user" and frame.function != "<module>"
-        ]
-        return next((frame for frame in frames if (frame.path, frame.function) in made), None)
-    return None
+    op = _call(trace, event)
+    if op is None:
+        return None
+    graph = trace.graph(op.graph)
+    sites = (graph.values[index].site for index in graph.upstream(op.inputs[0]))
+    made = {(site.user.path, site.user.function) for site in sites if site is not None}
+    frames = [frame for frame in event.site.stack if frame.kind == "user" and frame.function != "<module>"]
+    return next((frame for frame in frames if (frame.path, frame.function) in made), None)
 
 
 def _other(first: RawInput, later: RawInput) -> bool:

@@ -760,6 +760,22 @@ class Slopes(Kind):
     flat = Field(_rows)
 
 
+class BoundedErrors(Kind):
+    """Beyond a number that elements were compared with, the gradient is constant; as far on the other side of 0 it is
+    not."""
+
+    __slots__ = ()
+    of = "bounded_errors"
+    name = Field(_text)  # of the comparison
+    bound = Field(_known)
+    beyond = Field(_count)  # elements
+    across = Field(_count)
+    grows = Field(_flag)
+    largest = Field(_known)
+    even = Field(_known)
+    most = Field(_known)
+
+
 class ZeroOnes(Kind):
     """A value with a graph was multiplied by a mask of zeros and ones."""
 

@@ -64,6 +64,7 @@ REDUCTIONS = MEANS | {"sum", "norm"}
 
 CASTS = {"to", "double", "float", "half", "bfloat16", "type", "type_as", "cuda", "cpu"}
 TO_DEVICE = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
+PARTS = {"__getitem__", "select", "split", "chunk", "unbind", "narrow", "index_select"}
 JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
 PASSING = CASTS | JOINING | {
     "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose",

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import EXITS
+from gradscope.analysis.ops import EXITS, PARTS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -25,8 +25,6 @@ from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._derivatives import is_grad, summed
 from gradscope.store import Trace
-
-PARTS = {"__getitem__", "select", "split", "chunk", "unbind", "narrow", "index_select"}
 
 
 def bad() -> None:

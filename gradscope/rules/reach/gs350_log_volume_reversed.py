@@ -25,6 +25,7 @@ from gradscope.analysis.ops import (
     JOINING,
     LOGARITHMS,
     MULTIPLICATIONS,
+    PARTS,
     PASSING,
     POWERS,
     REDUCTIONS,
@@ -40,7 +41,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 LINEAR = ADDITIONS | SUBTRACTIONS | NEGATIONS | CASTS | JOINING | (REDUCTIONS - {"norm"})
-PARTS = {"__getitem__", "select", "narrow", "chunk", "split", "unbind", "index_select"}
 MOST = 4000  # terms of a loss that are looked at
 BACK = 6  # calls between an exponent and the term that it is
 
@@ -108,7 +108,7 @@ def log_volume_reversed(trace: Trace) -> Iterator[Finding]:
         if squares != {1}:
             continue
         for factor, stretched, term in _stretches(known, terms):
-            cause = _cause(known, factor, term)
+            cause = _cause(term)
             if cause is not None and cause.site.user.location() not in told:
                 told.add(cause.site.user.location())
                 yield _finding(trace, event, factor, stretched, term, cause)
@@ -177,7 +177,12 @@ def _product(known: Paths, key: Key) -> tuple[Op | None, int]:
     shape = graph.values[key[1]].shape
     for reader in graph.consumers.get(key[1], ()):
         others = [i for i in reader.inputs if i != key[1]]
-        if len(others) != 1 or not reader.outputs or graph.values[others[0]].shape[:1] != shape[:1] or not shape:
+        if (
+            len(others) != 1
+            or not reader.outputs
+            or graph.values[others[0]].shape[:1] != shape[:1]
+            or not shape
+        ):
             continue
         if (graph.id, reader.outputs[0]) not in known.used.order:
             continue
@@ -195,14 +200,18 @@ def _reward(known: Paths, terms: dict[Key, Term], key: Key, way: int) -> Term | 
         if term is not None and not (back and term.part):
             return term if term.sign * way > 0 else None
         op = known.maker(key)
-        if op is None or len(op.inputs) != 1 or op.name not in NEGATIONS | PASSING - {"chunk", "split", "unbind"}:
+        if (
+            op is None
+            or len(op.inputs) != 1
+            or op.name not in NEGATIONS | PASSING - {"chunk", "split", "unbind"}
+        ):
             return None
         way = -way if op.name in NEGATIONS else way
         key = op.graph, op.inputs[0]
     return None
 
 
-def _cause(known: Paths, factor: Op, term: Term) -> Op | None:
+def _cause(term: Term) -> Op | None:
     """The call that turns the term round once too often, or, where none is, the one that takes it first."""
     if len(term.turns) > 1 and len(term.turns) % 2 == 0:
         return term.turns[0]

@@ -760,6 +760,14 @@ class Slopes(Kind):
     flat = Field(_rows)
 
 
+class OneHot(Kind):
+    """How often each label was made one-hot."""
+
+    __slots__ = ()
+    of = "one_hot"
+    counts = Field(_ids)  # label → how often, in the calls that were looked at
+
+
 class BoundedErrors(Kind):
     """Beyond a number that elements were compared with, the gradient is constant; as far on the other side of 0 it is
     not."""

@@ -239,9 +239,9 @@ def _finding(trace: Trace, event: Backward, factor: Op, stretched: Op, term: Ter
         effect_label="the loss that rises with it",
         related=((stretched.site.user, f"{does} the factor"),),
         seen=(
-            f"{code(trace, stretched.site.user, 'the map')} {does} {written}, and the loss has the logarithm of that as a"
-            f" term, by sums and means alone, with the sign of the squares of what comes of it: both fall as the values"
-            " are squeezed together, and nothing holds that up",
+            f"{code(trace, stretched.site.user, 'the map')} {does} {written}, and the loss has the logarithm of that"
+            f" as a term, by sums and means alone, with the sign of the squares of what comes of it: both fall as the"
+            " values are squeezed together, and nothing holds that up",
         ),
         fix=fix,
         edits=edits,

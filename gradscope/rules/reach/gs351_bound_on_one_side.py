@@ -7,8 +7,8 @@ loss. With `x > 1` in a mask for the large ones those below -1 are in no part: t
 Fix: `x.abs() < 1`, or `nn.functional.huber_loss` and `smooth_l1_loss`, which do that.
 
 Measured: the gradients of the elements that were compared, in one pass: for all beyond the number one constant, and for
-those as far on the other side of 0 one that grows with them; or zero for the latter, where it is not for smaller ones. Silent on: comparisons
-with 0, activations, and losses that treat both signs apart without a bound.
+those as far on the other side of 0 one that grows with them; or zero for the latter, where it is not for smaller ones.
+Silent on: comparisons with 0, activations, and losses that treat both signs apart without a bound.
 """
 
 from __future__ import annotations

@@ -1,0 +1,46 @@
+"""Counts the labels that a line makes one-hot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.values import can_be_asked
+
+FIRST = 4  # calls of a line that are looked at in any case, then ever more rarely
+MAX_ELEMENTS = 1 << 20
+MAX_CLASSES = 256
+
+
+class OneHot(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.looks = Looks(FIRST, 64)
+        self.counts: dict[int, Counter[int]] = {}
+        self.classes: dict[int, int] = {}
+        self.recorder.functions.follow(["one_hot"], self._call)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        labels: Any = by_name(("tensor", "num_classes"), args, kwargs).get("tensor")
+        if not isinstance(result, torch.Tensor) or not 1 < result.shape[-1] <= MAX_CLASSES:
+            return
+        site = self.recorder.sites.current(frame)
+        if self.looks.due(site) and can_be_asked(labels, MAX_ELEMENTS):
+            self.classes[site] = result.shape[-1]
+            self.recorder.arrivals.when_here((labels,), lambda labels: self._count(site, labels))
+
+    def _count(self, site: int, labels: torch.Tensor) -> None:
+        found = self.counts.setdefault(site, Counter())
+        found.update(dict(enumerate(labels.flatten().bincount().tolist())))
+
+    def _tell(self) -> None:
+        for site, found in self.counts.items():
+            counts = [found[label] for label in range(self.classes[site])]
+            self.recorder.emit("one_hot", site, {"counts": counts})

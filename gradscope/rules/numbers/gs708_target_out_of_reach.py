@@ -1,8 +1,8 @@
 """The targets of a loss lie outside of what the network's last activation can give.
 
-Why: a sigmoid gives numbers between 0 and 1, tanh between -1 and 1, ReLU none below 0. A target outside of that is
-never met: the outputs are pushed against the bound, where the gradient dies, and the loss keeps a part that no
-training takes away.
+Why: a sigmoid gives numbers between 0 and 1, tanh between -1 and 1 and so do the states of an LSTM, a GRU or an RNN
+that are its output, ReLU none below 0. A target outside of that is never met: the outputs
+are pushed against the bound, where the gradient dies, and the loss keeps a part that no training takes away.
 
 A binary cross entropy takes its targets for probabilities. With one outside of 0 to 1 it has no lowest value: the
 further the output goes the smaller the loss, for ever.
@@ -18,7 +18,7 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import BINARY_LOSSES, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import BINARY_LOSSES, COMPARING_LOSSES, PASSING, RECURRENT, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import Targets
@@ -34,10 +34,12 @@ LEAST_BY_HAND = 0.25  # of what is subtracted, at least: below the only bound
 TO_A_LOSS = {"pow", "__pow__", "square", "abs", "absolute", "__abs__", "sum", "mean"} | SCALES
 SUMMED = {"sum", "mean"}
 NEAR = 6  # calls from the difference to the loss
+CELL = 2  # which of an LSTM's results is the state of its cell: that has no bounds
 RANGES = {  # of what an activation gives; None: without end
     "sigmoid": (0, 1), "sigmoid_": (0, 1), "hardsigmoid": (0, 1), "softmax": (0, 1),
     "tanh": (-1, 1), "tanh_": (-1, 1), "hardtanh": (-1, 1), "softsign": (-1, 1),
     "relu": (0, None), "relu_": (0, None), "softplus": (0, None),
+    "lstm": (-1, 1), "gru": (-1, 1), "rnn_tanh": (-1, 1),
 }  # fmt: skip
 
 
@@ -131,8 +133,10 @@ def _beyond_activation(
         found = makers(known, key)
         if event is None or len(found) != 1 or op.site.user.location() in told:
             continue
-        maker = found[0][1]
+        made, maker = found[0]
         low, high = RANGES.get(maker.name, (None, None))
+        if maker.name == "lstm" and known.value(made).position == CELL:
+            continue
         outside = _outside(event, low, high)
         if op.name in SUBTRACTIONS and (high is not None or outside < LEAST_BY_HAND):
             continue  # what is subtracted may be no target, as in a residual that is to be small
@@ -164,12 +168,20 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
     reaches = (event.low, event.high)
     symmetric = high == 1 and reaches[0] >= -1.001 and reaches[1] <= 1.001
     here = located(trace, maker.site.user, "the network")
-    instead = (
-        f"take `tanh` in place of the `{maker.name}` in {here}"
-        if symmetric
-        else f"leave `{maker.name}` out of {here}"
-    )
+    if maker.name in RECURRENT:
+        inner = known.value((maker.graph, maker.outputs[0])).shape[-1]
+        width = max(inner, known.value((maker.graph, maker.inputs[0])).shape[-1])
+        instead = (
+            f"give what {here} returns to a linear layer, which has no bounds: a state of {width},"
+            f" `hidden_size={width}`, and `nn.Linear({width}, {inner})`"
+        )
+    elif symmetric:
+        instead = f"take `tanh` in place of the `{maker.name}` in {here}"
+    else:
+        instead = f"leave `{maker.name}` out of {here}"
     made = _made(known, op)
+    where = f" in {located(trace, made.site.user)}" if made is not None else ""
+    brought = f"bring the targets into the range {gives}{where}"
     return Finding(
         message=f"{code(trace, op.site.user, f'`{op.name}`')} compares with {target} from {reaches[0]:.4g} to"
         f" {reaches[1]:.4g}, and `{maker.name}` gives only {gives}",
@@ -182,8 +194,7 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
             f"at the first call {outside:.0%} of the targets were out of its reach: they went from {reaches[0]:.4g} to "
             f"{reaches[1]:.4g}",
         ),
-        fix="bring the targets into the range "
-        f"{gives}{f' in {located(trace, made.site.user)}' if made is not None else ''}, or {instead}",
+        fix=", or ".join((instead, brought) if maker.name in RECURRENT else (brought, instead)),
     )
 
 

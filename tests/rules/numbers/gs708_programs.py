@@ -195,3 +195,33 @@ def bad_difference_by_hand() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_states_of_an_lstm() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    walk = nn.LSTM(3, 3, batch_first=True)
+    opt = torch.optim.Adam(walk.parameters(), lr=0.01)
+    for _ in range(3):
+        path = torch.randn(8, 6, 3)
+        states, _ = walk(path)  # cause: GS708
+        opt.zero_grad()
+        nn.functional.mse_loss(states, 2 * path).backward()  # effect: GS708
+        opt.step()
+
+
+def good_cell_of_an_lstm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    walk = nn.LSTM(3, 3, batch_first=True)
+    opt = torch.optim.Adam(walk.parameters(), lr=0.01)
+    for _ in range(3):
+        path = torch.randn(8, 6, 3)
+        _, (_, cell) = walk(path)
+        opt.zero_grad()
+        nn.functional.mse_loss(cell[0], 2 * path.sum(1)).backward()
+        opt.step()

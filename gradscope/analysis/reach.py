@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
@@ -105,6 +105,7 @@ class Paths:
         self.trace = trace
         self.parameters = {p.id: p for p in trace.parameters}
         passes = trace.of(Backward) if stop is None else _since(trace, stop.segment)
+        self._passes = passes
         self.backwards = [e for e in passes if e.graph is not None and e.graph >= 0]
         self.updates = trace.of(Update)  # by the program's own hand
         self._set = [e for e in trace.of(RequiresGrad) if e.graph >= 0]
@@ -442,8 +443,15 @@ class Paths:
 
     @cached_property
     def reached(self) -> Reach:
-        """What all backward passes of the run visit."""
-        return self.reach(self.roots)
+        """What all backward passes of the run visit; not complete where all of a line's were slept through."""
+        found = self.reach(self.roots)
+        return replace(found, complete=False) if self.unseen else found
+
+    @cached_property
+    def unseen(self) -> set[tuple[str, int]]:
+        """The lines all of whose passes were slept through: nothing is known of what these visit."""
+        looked = {event.site.user.location() for event in self.backwards}
+        return {event.site.user.location() for event in self._passes} - looked
 
     # -- parameters ------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Container
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import aside
@@ -22,9 +23,13 @@ UNDECIDED_STEPS = 5 * KNOWN_STEPS  # before it does so at the latest, where a st
 LOOKS = 2  # steps looked at when it wakes
 BUDGET = 0.01  # share of the run that looking may take
 LONGEST = 2_000  # steps
+PATIENCE = 100  # steps that are looked at, at most, up to the next pass of a line that was slept through
 REPLAY_BUDGET = 0.005  # share of the run that working out what became of the gradients may take
 LONGEST_REPLAY = 100  # cycles
 LONGEST_CYCLE = 12  # segments
+
+
+Line = tuple[CodeType, int] | None
 
 
 class Seen(NamedTuple):
@@ -46,6 +51,10 @@ class Sampling(Hook):
         self.since = perf_counter()
         self.spent = self.recorder.cost()
         self.steps = 0
+        self.passed: set[int] = set()  # sites of passes of lines that were looked at, or given up
+        self.lines: set[Line] = set()
+        self.awaited: set[Line] = set()  # those that were only slept through: their next pass is looked at
+        self.patience = 0  # steps that it waits for them
         self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)
         self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
         self.recorder.signals.before_end.connect(self.recorder.replay.leave)
@@ -55,6 +64,7 @@ class Sampling(Hook):
             self._choose(only)
         elif self.recorder.sample:
             self.recorder.signals.segment_ended.connect(self._segment)
+            self.recorder.signals.before_pass.connect(self._pass)
             self.recorder.services.wake = self._wake
             self.recorder.services.rest = self._rest
 
@@ -69,8 +79,33 @@ class Sampling(Hook):
         if self.known >= self.needed and not self.recorder.closely and not self._holds_on():
             self._sleep()
 
+    def _pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        if site in self.passed or not accumulate:
+            return
+        line = self._line(frame)
+        if line not in self.lines and self.asleep:
+            self.awaited.add(line)
+            self.patience = PATIENCE
+            return
+        self.passed.add(site)
+        self.lines.add(line)
+        self.awaited.discard(line)
+
+    def _line(self, frame: FrameType | None) -> Line:
+        """The program's own line that makes a pass: what stands between that and torch's engine changes with sleep."""
+        while frame is not None and self.recorder.sites.kind(frame.f_code) != "user":
+            frame = frame.f_back
+        return (frame.f_code, frame.f_lasti) if frame is not None else None
+
     def _holds_on(self) -> bool:
-        """Whether the first sleep has to wait: several optimizers may step in one round of a loop."""
+        """Whether sleep has to wait: for a pass that was only slept through, or, the first one, as several optimizers
+        may step in one round of a loop."""
+        if self.awaited:
+            self.patience -= 1
+            if self.patience > 0:
+                return True
+            self.lines |= self.awaited
+            self.awaited.clear()
         first = self.needed == KNOWN_STEPS and self.steps < UNDECIDED_STEPS
         return first and self.recorder.services.undecided()
 
@@ -119,7 +154,11 @@ class Sampling(Hook):
             self.seen.clear()
             return
         self.slept += count
-        if self.slept >= self.asleep or (not same and self.slept > 2 and self.recorder.only is None):
+        if (
+            self.slept >= self.asleep
+            or self.awaited
+            or (not same and self.slept > 2 and self.recorder.only is None)
+        ):
             self._wake()
             return
         began, own = self.ended

@@ -145,7 +145,8 @@ class _Passes:
     def __init__(self, trace: Trace, known: Paths):
         self.trace, self.known = trace, known
         failed = [e for e in trace.of(ErrorRaised) if e.where == "backward"]
-        self.lost = any(e.graph < 0 for e in failed)  # it may have gone through any graph
+        # They may have gone through any graph.
+        self.lost = any(e.graph < 0 for e in failed) or bool(known.unseen)
         self.in_graph: dict[int, list[tuple[Rooted, Reach]]] = {}
         self.from_elsewhere: dict[
             int, list[tuple[Rooted, set[Key]]]

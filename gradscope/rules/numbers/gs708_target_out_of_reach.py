@@ -18,7 +18,15 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import BINARY_LOSSES, COMPARING_LOSSES, PASSING, RECURRENT, SCALES, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import (
+    BINARY_LOSSES,
+    COMPARING_LOSSES,
+    PASSING,
+    RECURRENT,
+    SCALES,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import Targets

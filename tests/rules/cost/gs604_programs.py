@@ -197,3 +197,51 @@ def good_create_and_penalise_the_norm() -> None:
         opt.step()
         for p in model.parameters():
             p.grad = None
+
+
+def good_outer_pass_after_many_other_steps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    learner, critic = nn.Linear(4, 4), nn.Linear(4, 1)
+    outer_opt = torch.optim.SGD(learner.parameters(), lr=0.1)
+    critic_opt = torch.optim.SGD(critic.parameters(), lr=0.01)
+    for tasks in (8, 8, 8, 8, 8, 8, 140):  # of the last round no pass that was looked at knows
+        after = torch.zeros(())
+        for _ in range(tasks):
+            x, y = torch.randn(16, 4), torch.randn(16, 4)
+            critic_opt.zero_grad()
+            critic(x).pow(2).mean().backward()
+            critic_opt.step()
+            before = (torch.tanh(learner(x)) - y).pow(2).mean()
+            gw, gb = torch.autograd.grad(before, [learner.weight, learner.bias], create_graph=True)
+            w, b = learner.weight - 0.5 * gw, learner.bias - 0.5 * gb
+            after = after + (torch.tanh(x @ w.t() + b) - y).pow(2).mean()
+        outer_opt.zero_grad()
+        (after / tasks).backward()
+        outer_opt.step()
+
+
+def good_outer_pass_is_never_looked_at() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    learner, critic = nn.Linear(4, 4), nn.Linear(4, 1)
+    outer_opt = torch.optim.SGD(learner.parameters(), lr=0.1)
+    critic_opt = torch.optim.SGD(critic.parameters(), lr=0.01)
+    for _ in range(2):
+        adapted = torch.zeros(())
+        for _ in range(150):
+            x, y = torch.randn(16, 4), torch.randn(16, 4)
+            critic_opt.zero_grad()
+            critic(x).pow(2).mean().backward()
+            critic_opt.step()
+            before = (torch.tanh(learner(x)) - y).pow(2).mean()
+            gw, gb = torch.autograd.grad(before, [learner.weight, learner.bias], create_graph=True)
+            w, b = learner.weight - 0.5 * gw, learner.bias - 0.5 * gb
+            adapted = adapted + (torch.tanh(x @ w.t() + b) - y).pow(2).mean()
+        outer_opt.zero_grad()
+        (adapted / 150).backward()
+        outer_opt.step()

@@ -1324,6 +1324,20 @@ class OpenMask(Kind):
     calls = Field(_count)  # that were looked at
 
 
+class PaddedAttention(Kind):
+    """In all calls of a softmax that were looked at padding got some of the weights, beside tokens with padding."""
+
+    __slots__ = ()
+    of = "padded_attention"
+    index = Field(_count)  # the token that is padding
+    padded = Field(_count)  # places of it in the batches that were looked at
+    places = Field(_count)  # of these batches
+    weight = Field(_known)  # of the padding, on the average over the rows that have some
+    share = Field(_known)  # of the places of these rows that are padding
+    tokens = Field(_id)  # site of the embedding that was given them
+    calls = Field(_count)  # that were looked at
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

@@ -10,7 +10,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
-from gradscope.hooks.recorder.padding_runs import padding_runs
+from gradscope.hooks.recorder.padded_tokens import PaddedTokens
 from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -27,30 +27,11 @@ class OpenMasks(Hook):
     def install(self) -> None:
         self.looks = Looks(FIRST, MAX_SITES)
         self.open = Unbroken()
-        self.shown: dict[
-            int, tuple[tuple[int, ...], int, int]
-        ] = {}  # site of an embedding → form, padding, how much
-        self.recorder.functions.follow(["embedding"], self._embedding)
+        self.tokens = PaddedTokens(self.recorder)
         self.recorder.functions.follow([HEADS], self._heads)
         self.recorder.functions.follow(FILLED, self._filled)
         self.recorder.functions.follow([DIRECT], self._attended)
         self.recorder.signals.before_end.connect(self._tell)
-
-    def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        tokens = by_name(("input", "weight"), args, kwargs).get("input")
-        if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or not torch.is_grad_enabled():
-            return
-        form, site = tuple(tokens.shape), self.recorder.sites.current(frame)
-        self.shown.pop(site, None)
-        if not self.looks.due(site) or tokens.dtype != torch.int64 or not can_be_asked(tokens, MAX_ELEMENTS):
-            return
-
-        def look(tokens: torch.Tensor) -> None:
-            found = padding_runs(tokens)
-            if found is not None and not bool(found[2][:, 0].any()):
-                self.shown[site] = form, found[0], int(found[2].sum())
-
-        self.recorder.arrivals.when_here((tokens,), look)
 
     def _heads(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         mask = (kwargs or {}).get("key_padding_mask")
@@ -69,21 +50,22 @@ class OpenMasks(Hook):
 
     def _look(self, name: str, mask: Any, frame: Any, masked: bool) -> None:
         """masked: what True means in it; a floating point one is added, and takes out what it makes smaller."""
-        if not self.shown or not isinstance(mask, torch.Tensor) or mask.dim() < 2:
+        if not self.tokens.shown or not isinstance(mask, torch.Tensor) or mask.dim() < 2:
             return
-        form, site = (mask.shape[0], mask.shape[-1]), self.recorder.sites.current(frame)
-        tokens = next((place for place, found in self.shown.items() if found[0] == form), None)
-        if tokens is None or site in self.open.broken or not self.looks.due(site):
+        known, site = self.tokens.of((mask.shape[0], mask.shape[-1])), self.recorder.sites.current(frame)
+        if known is None or site in self.open.broken or not self.looks.due(site):
             return
         if mask.requires_grad or not can_be_asked(mask, MAX_ELEMENTS):
             return
-        _, index, count = self.shown[tokens]
+        tokens, padded = known
 
         def look(mask: torch.Tensor) -> None:
             whole = bool(mask.all()) if mask.dtype is torch.bool and not masked else not bool(mask.any())
             if whole:
-                places = form[0] * form[1]
-                self.open.hold(site, name=name, index=index, padded=count, places=places, tokens=tokens)
+                count, places = int(padded.places.sum()), padded.places.numel()
+                self.open.hold(
+                    site, name=name, index=padded.index, padded=count, places=places, tokens=tokens
+                )
             else:
                 self.open.end(site)
 

@@ -30,6 +30,7 @@ from gradscope.store import Trace
 NOISE = DRAWS - {"dropout"}
 CONVOLUTIONS = LAYERS - {"linear"}
 READERS = LAYERS | RECURRENT | ATTENTION | PRODUCTS | {"layer_norm", "batch_norm", "max_pool2d", "avg_pool2d"}
+PACKED = "_pack_padded_sequence"  # what a recurrent layer reads then
 RANKS = range(3, 6)
 
 
@@ -80,7 +81,8 @@ def sizes_in_another_order(trace: Trace) -> Iterator[Finding]:
         found[place] = None
         if order is None or reader is None or _is_noise(known, key) or _undoes(known, key, after):
             continue
-        if reader.name in CONVOLUTIONS or not _neighbours_joined(before, after):
+        along = reader.name in CONVOLUTIONS or (reader.name in RECURRENT and before[-1] == after[-1])
+        if along or not _neighbours_joined(before, after):
             found[place] = op, reader, order
     for one in found.values():
         if one is not None:
@@ -128,7 +130,10 @@ def _reader(known: Paths, key: Key) -> Op | None:
         for made, op in known.used.feeds.get(one, ()):
             if op is not None and op.name in READERS:
                 return op
-            if op is None or (op.name in POINTWISE and op.name not in RESHAPES):
+            if op is not None and op.name == PACKED:
+                return next((reader for reader in known.readers(made) if reader is not None), None)
+            sorted_rows = op is not None and op.name == "index_select"  # as a sequence is packed
+            if op is None or sorted_rows or (op.name in POINTWISE and op.name not in RESHAPES):
                 if known.value(made).shape == shape and made not in todo:
                     todo.append(made)
     return None
@@ -156,7 +161,12 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
     name = names_of(trace).name(graph, op.inputs[0])
     site = op.site.user
     instead, edits = _instead(trace, op, before, after, order)
-    here = (0, 1, *(0 for _ in after[2:]))
+    ends = [(0,) * i + (1,) + (0,) * (len(after) - i - 1) for i in (1, 0)]
+    here, there = next(
+        (end, origin)
+        for end in ends
+        if (origin := place_of(prod(after[end.index(1) + 1 :]), before)) != end or end == ends[-1]
+    )
     what = f"`{name}`" if name else "its input"
     return Finding(
         message=f"{code(trace, site, f'`{op.name}`')} gives {what} the sizes of its axes in another order: it swaps"
@@ -167,7 +177,7 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
         effect_label=f"`{reader.name}` reads along the new axes",
         seen=(
             f"{before} was cut into {after}, and `{reader.name}` reads that: what stands at {here} of the result is"
-            f" {place_of(prod(after[2:]), before)} of the input",
+            f" {there} of the input",
         ),
         fix=f"swap the axes: {instead} in {located(trace, site)}",
         edits=edits,

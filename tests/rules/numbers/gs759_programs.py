@@ -102,3 +102,23 @@ def good_seeds_of_a_generator() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(up(seeds), torch.ones(8, 1, 8, 8)).backward()
         opt.step()
+
+
+def bad_batch_and_places_of_packed_rows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, walk, head = nn.Embedding(20, 6), nn.LSTM(6, 8), nn.Linear(8, 2)
+    opt = torch.optim.Adam([*embed.parameters(), *walk.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        lengths = torch.randint(2, 8, (12,))
+        lengths[0] = 7
+        tokens = torch.randint(1, 20, (12, 7)) * (torch.arange(7) < lengths.unsqueeze(1))
+        read = embed(tokens)
+        turned = read.view(read.shape[1], read.shape[0], -1)  # cause: GS759
+        packed = nn.utils.rnn.pack_padded_sequence(turned, lengths, enforce_sorted=False)
+        _, (state, _) = walk(packed)  # effect: GS759
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(state[-1]), tokens[:, 0] % 2).backward()
+        opt.step()

@@ -97,14 +97,14 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):
         waste = wasted(known, group)
-        if waste is not None:
+        if waste is not None and not _behind_a_cut(trace, known, waste):
             place = (waste.entry.location(), waste.event.site.user.location(), waste.mild)
             found[place] = joined(found[place], waste) if place in found else waste
     for waste in found.values():
         yield _finding(trace, waste, "no step, update or read ever used them")
     for group in finished(trace, known):
         waste = wasted(known, group)
-        if waste is not None and not waste.mild:
+        if waste is not None and not waste.mild and not _behind_a_cut(trace, known, waste):
             yield _finding(trace, waste, "no step, update or read has used them since its training ended")
     idle: set[tuple[tuple[str, int], int]] | None = (
         None  # what a term gives that was taken out for what it is for
@@ -119,6 +119,27 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
             idle = {(t.loss.site.user.location(), id) for t in constants(known.paths) for id in t.idle}
         if not all((line, p.id) in idle for p in waste.parameters):
             yield _cleared(trace, waste)
+
+
+def _behind_a_cut(trace: Trace, known: Calls, waste: Waste) -> bool:
+    """Whether what the network is given was taken out of its graph, and what trains needs the gradient through it."""
+    line, ids = waste.event.site.user.location(), {p.id for p in waste.parameters}
+    found = [cut for cut in cuts(trace) if cut.loss is not None and cut.loss.site.user.location() == line]
+    if not found:
+        return False
+    paths, graph = known.paths, known.paths.graph(waste.event.graph)
+    given = [
+        (graph.id, index)
+        for op in graph.ops
+        if ids & {graph.values[i].parameter for i in op.inputs}
+        for index in op.inputs
+        if graph.values[index].parameter is None
+    ]
+    behind = paths.flow(given).order.keys()
+    whole = paths.flow((graph.id, root) for root in waste.event.roots).order.keys()
+    results = [{(cut.op.graph, index) for index in cut.op.outputs} for cut in found]
+    # Numbers that went through lists on their way are in neither.
+    return any(behind & of_cut or not whole & of_cut for of_cut in results)
 
 
 def _finding(trace: Trace, waste: Waste, unused: str) -> Finding:

@@ -61,7 +61,8 @@ def load_without_eval(trace: Trace) -> Iterator[Finding]:
         if known.trained & set(mine):
             continue  # GS401's
         loads = _loads(trace, known) if loads is None else loads
-        load = next((loads[number] for number in mine if number in loads), None)
+        theirs = [p.id for layer in train for p in known.parameters_of(layer)]  # of normalising layers
+        load = next((loads[number] for number in theirs or mine if number in loads), None)
         key = (load.site.user.location(), known.called(call.event)) if load is not None else None
         if load is not None and key is not None and key not in told:
             told.add(key)

@@ -24,6 +24,7 @@ from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
+from gradscope.fixes.calls import unwrapped
 from gradscope.fixes.leaves import joined
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
@@ -245,6 +246,11 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
             (),
         )
     if cut is not None and cut.op.cut in _LEFT and _lost_before(cut, site, node):
+        here, taken = Source(trace, site.path), unwrapped(trace, cut.op.site.user)
+        within = given is not None and here.file.at(cut.op.site.user) in ast.walk(given)
+        if taken and within and given is not None and isinstance(node, ast.Call):
+            new = here.text_after(given, taken)
+            return f"write `{new}` in place of {made}: it has its graph", here.replace(node, new)
         lost = located(trace, cut.op.site.user, "the call")
         where = "with gradients on" if cut.op.cut in ("no_grad", "inference_mode") else "with its graph"
         return f"compute {lost} {where}, and leave `requires_grad` out: the loss has its graph then", ()

@@ -546,3 +546,21 @@ def good_points_of_an_input() -> None:
         attacked = torch.tensor(x.numpy() + 0.1, requires_grad=True)
         (gradient,) = torch.autograd.grad(judge(attacked).pow(2).mean(), attacked)
         judge(attacked.detach() + gradient.sign()).argmax(1).numpy()
+
+
+def bad_detached_and_wrapped_in_one_call() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    torch.manual_seed(0)
+    pairs, labels = nn.Linear(4, 6), nn.Linear(4, 3)
+    measure = nn.BCEWithLogitsLoss()
+    opt = torch.optim.Adam([*pairs.parameters(), *labels.parameters()], lr=0.01)
+    for _ in range(3):
+        seen, wanted = torch.randn(8, 4), torch.randint(0, 2, (8, 3)).float()
+        said = labels(seen)
+        tagged = Variable(measure(said.detach().cpu(), wanted), requires_grad=True)  # cause: GS304
+        opt.zero_grad()
+        (pairs(seen).pow(2).mean() + tagged).backward()  # effect: GS304
+        opt.step()

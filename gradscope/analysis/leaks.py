@@ -118,11 +118,7 @@ def _below(late: Site, early: Site) -> bool:
     return (a.path, a.function) == (b.path, b.function) and a.line > b.line
 
 
-def where_parted(one: Site, other: Site, *, of_users: bool = False) -> tuple[Site, Site]:
-    """The calls, in the function that leads to both, by which two stacks differ. of_users: the first such two that
-    are both the program's own, which a library may stand above."""
+def where_parted(one: Site, other: Site) -> tuple[Site, Site]:
+    """The calls, in the function that leads to both, by which two stacks differ."""
     pairs = zip(one.stack, other.stack, strict=False)
-    parted = ((a, b) for a, b in pairs if a.location() != b.location())
-    if of_users:
-        return next(((a, b) for a, b in parted if a.kind == b.kind == "user"), (one.user, other.user))
-    return next(parted, (one, other))
+    return next(((a, b) for a, b in pairs if a.location() != b.location()), (one, other))

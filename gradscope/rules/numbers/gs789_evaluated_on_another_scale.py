@@ -7,24 +7,30 @@ in two places, and one of them is forgotten or uses statistics of its own.
 Fix: one function, with the statistics of the training data, for both.
 
 Measured: what the first layer is given, in its first training call and in the first call without gradients of each
-place. Silent where the evaluation's numbers are as large, or smaller, as where a text or a series is begun with zeros.
+place. Silent where the evaluation's numbers are as large, or smaller, as where a text or a series is begun with zeros,
+but for those that are the training's divided by 50 or more.
 """
 
 from collections.abc import Iterator
 
-from gradscope.analysis.leaks import where_parted
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
 from gradscope.events import RawInput
+from gradscope.fixes.calls import argument_as
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 WIDER = 8.0  # deviations
 AWAY = 10.0  # of the training's deviations
+FACTOR = 50.0  # by which the training's deviation is larger: as of numbers up to 255
+BYTE = 255.0  # the largest number of a picture that is not scaled
+ALIKE = (
+    0.3  # of the training's deviation: how far its mean may lie from the evaluation's, once that is scaled
+)
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -74,30 +80,65 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
             trained.setdefault(event.parameter, event)
     for event in trace.of(RawInput):
         first = trained.get(event.parameter)
-        if event.trains or first is None or not _other(first, event) or _of_a_network(trace, event):
+        if event.trains or first is None or _of_a_network(trace, event):
             continue
-        here, there = where_parted(event.site, first.site, of_users=True)
+        times = _times_larger(first, event)
+        if not times and not _other(first, event):
+            continue
+        here, there = _parted(event.site, first.site)
         within = _given_within(trace, event), _given_within(trace, first)
         if within[0] is not None and within[1] is not None:
             here, there = within[0], within[1]
         if here in told:
             continue
         told.add(here)
+        given, trained_with = f"is given {_range(event)}", f"was trained with {_range(first)}"
+        if times:  # what is odd is what the training gets
+            here, there, given, trained_with = there, here, trained_with, given
+        larger = first if times else event
+        divisor = _divisor(larger, times or _times_larger(event, first))
         yield Finding(
-            message=f"trained on inputs of {_about(first)}, evaluated on inputs of {_about(event)}",
+            message=f"trained on inputs of {_about(first)}, evaluated on inputs of {_about(event)}"
+            + (f": {times:.3g} times smaller" if times else ""),
             cause=here,
-            cause_label=f"is given {event.low:.4g} to {event.high:.4g}",
+            cause_label=given,
             effect=there,
-            effect_label=f"was trained with {first.low:.4g} to {first.high:.4g}",
+            effect_label=trained_with,
             seen=(
-                f"what `{first.name}` was given at first in training: {first.low:.4g} to {first.high:.4g}, on the"
-                f" average {first.mean:.4g}, with a deviation of {first.std:.4g}",
-                f"in evaluation: {event.low:.4g} to {event.high:.4g}, on the average {event.mean:.4g}, with a"
-                f" deviation of {event.std:.4g}",
+                f"what `{first.name}` was given at first in training: {_range(first)}, on the average {first.mean:.4g},"
+                f" with a deviation of {first.std:.4g}",
+                f"in evaluation: {_range(event)}, on the average {event.mean:.4g}, with a deviation of {event.std:.4g}",
             ),
-            fix=f"prepare what {located(trace, here)} is given as it is done for {located(trace, there)}, with the"
-            " training data's numbers",
+            fix=f"prepare what {located(trace, here)} is given as it is done for {located(trace, there)}"
+            + (f": divided by {divisor:.3g}" if divisor else ", with the training data's numbers"),
+            edits=argument_as(trace, here, "input", 0, "{} / 255") if divisor == BYTE else (),
         )
+
+
+def _parted(one: Site, other: Site) -> tuple[Site, Site]:
+    """The program's own calls, from the layer outwards, in which two stacks differ first: of the network, mostly."""
+    ours = ([f for f in reversed(site.stack) if f.kind == "user"] for site in (one, other))
+    pairs = ((a, b) for a, b in zip(*ours, strict=False) if a.location() != b.location())
+    return next(pairs, (one.user, other.user))
+
+
+def _times_larger(first: RawInput, later: RawInput) -> float:
+    """How many times the inputs of a training are those of an evaluation, where they are the same but for a factor."""
+    if not later.std > 0 or first.std < FACTOR * later.std:
+        return 0.0
+    times = first.std / later.std
+    alike = abs(first.mean - times * later.mean) < ALIKE * first.std
+    ranges = ((first.high, later.high), (first.low, later.low))
+    return times if alike and all(abs(a - times * b) < 2 * first.std for a, b in ranges) else 0.0
+
+
+def _divisor(larger: RawInput, times: float) -> float:
+    """What the larger numbers are to be divided by: of two batches only about what they are times the others."""
+    return BYTE if 0.7 < times / BYTE < 1.4 and larger.low >= 0 and 1 < larger.high <= BYTE else times
+
+
+def _range(event: RawInput) -> str:
+    return f"{event.low:.4g} to {event.high:.4g}"
 
 
 def _of_a_network(trace: Trace, event: RawInput) -> bool:

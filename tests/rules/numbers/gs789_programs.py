@@ -42,3 +42,22 @@ def good_begun_with_zeros() -> None:
             x = head(out)
             made.append(x)
         (torch.cat(made).norm().item(), model(1e-3 * torch.randn(1, 3, 2))[0].norm().item())
+
+
+def bad_divided_in_evaluation_only() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    pictures = torch.randint(0, 256, (96, 16)).float()
+    bright = (pictures[:, :8].mean(1) > pictures[:, 8:].mean(1)).long()
+    shown, hidden = pictures[:64], pictures[64:]
+    sorter = nn.Linear(16, 2)
+    opt = torch.optim.SGD(sorter.parameters(), lr=1e-3)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(sorter(shown), bright[:64])  # cause: GS789
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        (sorter(hidden / 255).argmax(1) == bright[64:]).float().mean().item()  # effect: GS789

@@ -247,7 +247,7 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
         )
     if cut is not None and cut.op.cut in _LEFT and _lost_before(cut, site, node):
         here, taken = Source(trace, site.path), unwrapped(trace, cut.op.site.user)
-        within = given is not None and here.file.at(cut.op.site.user) in ast.walk(given)
+        within = given is not None and here.file.at(cut.op.site.user) in list(ast.walk(given))
         if taken and within and given is not None and isinstance(node, ast.Call):
             new = here.text_after(given, taken)
             return f"write `{new}` in place of {made}: it has its graph", here.replace(node, new)

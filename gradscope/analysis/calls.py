@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -143,9 +143,9 @@ class Calls:
 
     # -- what happens to a call's result ------------------------------------------------
 
-    def consumed(self, event: ModuleCall) -> bool:
-        """Whether the program computes with the result: a metric, a loss, a comparison."""
-        return any(op.name not in VIEWS or op.cut in EXITS for op in self._readers(event))
+    def consumed(self, event: ModuleCall, outputs: Collection[Key] | None = None) -> bool:
+        """Whether the program computes with the result, or with these parts of it: a metric, a loss, a comparison."""
+        return any(op.name not in VIEWS or op.cut in EXITS for op in self._readers(event, outputs))
 
     def judged(self, event: ModuleCall) -> bool:
         """Whether the program takes numbers or decisions out of the result, as a metric does."""
@@ -156,9 +156,9 @@ class Calls:
         kinds = [values[i].dtype for i in op.outputs]
         return bool(kinds) and not any(kind.startswith(("float", "bfloat", "complex")) for kind in kinds)
 
-    def _readers(self, event: ModuleCall) -> Iterator[Op]:
-        """The ops that the result of a call flows into, also in later segments."""
-        todo = self.outputs(event)
+    def _readers(self, event: ModuleCall, outputs: Collection[Key] | None = None) -> Iterator[Op]:
+        """The ops that the result of a call, or these parts of it, flow into, also in later segments."""
+        todo = list(self.outputs(event) if outputs is None else outputs)
         seen = set(todo)
         while todo:
             key = todo.pop()

@@ -128,9 +128,7 @@ def _back_sooner(
 def _evaluating(known: Calls, call: Call, mode: Mode) -> Site | None:
     """The user's call, beside the training, in which the model was put into evaluation mode and evaluated."""
     training = {frame.id for frame in call.event.site.stack}
-    inside = [
-        {frame.id for frame in event.site.stack} for event in known.trace.of(ModuleCall) if not event.grad
-    ]
+    inside = [{frame.id for frame in event.site.stack} for event in _evaluations(known)]
     for frame in mode.site.stack:
         if frame.id not in training:
             return frame if frame.kind == "user" and any(frame.id in ids for ids in inside) else None
@@ -160,11 +158,7 @@ def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ..
     """A `model.train()` before the statement or loop in which only training runs, and a `model.eval()`
     behind it where an evaluation relies on the mode that it finds."""
     trace, mine = known.trace, known.called(call.event)
-    evaluations = [
-        event
-        for event in trace.of(ModuleCall)
-        if not event.grad and known.called(event) == mine and not event.training
-    ]
+    evaluations = [e for e in _evaluations(known) if known.called(e) == mine and not e.training]
     frames = [frame for event in evaluations for frame in event.site.stack]
     keep_out = [*frames, *(mode.site.stack if mode is not None else ())]
     for frame in reversed(list(call.entry.stack)):
@@ -185,7 +179,13 @@ def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ..
 def _evaluated_at(known: Calls, call: Call) -> bool:
     """Whether the same line evaluates the model."""
     place = call.entry.location()
-    return any(not e.grad and e.site.user.location() == place for e in known.trace.of(ModuleCall))
+    return any(e.site.user.location() == place for e in _evaluations(known))
+
+
+def _evaluations(known: Calls) -> list[ModuleCall]:
+    """The calls without gradients, and those with which no pass goes on."""
+    idle = {id(call.event) for call in known.all if not call.used}
+    return [event for event in known.trace.of(ModuleCall) if not event.grad or id(event) in idle]
 
 
 def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:

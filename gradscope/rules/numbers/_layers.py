@@ -23,10 +23,12 @@ def made(trace: Trace, known: Paths, op: Op) -> Site | None:
 
 
 def _copied(trace: Trace, site: Site) -> Site:
-    """The layer that is the first argument of the stack made at `site`, where that has a name of its own."""
+    """The layer that is the first argument of the stack made at `site`: made there, or with a name of its own."""
     file = trace.source_file(site.path)
     stack = file.at(site)
     first = stack.args[0] if isinstance(stack, ast.Call) and stack.args else None
+    if isinstance(first, ast.Call) and _is_layer(first):
+        return Site(-1, site.path, *file.span(first), site.function, "user")
     if not isinstance(first, ast.Name):
         return site
     found = [
@@ -37,9 +39,13 @@ def _copied(trace: Trace, site: Site) -> Site:
         and any(isinstance(target, ast.Name) and target.id == first.id for target in node.targets)
     ]
     layer = max(found, key=lambda value: value.lineno, default=None)
-    if not isinstance(layer, ast.Call) or ast.unparse(layer.func).rpartition(".")[2] not in LAYERS:
+    if not isinstance(layer, ast.Call) or not _is_layer(layer):
         return site
     return Site(-1, site.path, *file.span(layer), site.function, "user")
+
+
+def _is_layer(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] in LAYERS
 
 
 def other_first(trace: Trace, op: Op, site: Site | None, layer: str) -> tuple[str, tuple[Edit, ...]]:

@@ -161,12 +161,10 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
     name = names_of(trace).name(graph, op.inputs[0])
     site = op.site.user
     instead, edits = _instead(trace, op, before, after, order)
-    ends = [(0,) * i + (1,) + (0,) * (len(after) - i - 1) for i in (1, 0)]
-    here, there = next(
-        (end, origin)
-        for end in ends
-        if (origin := place_of(prod(after[end.index(1) + 1 :]), before)) != end or end == ends[-1]
-    )
+    here, there, wanted = _astray(before, after, order)
+    back = _taken_back(trace, op, before, order)
+    if back is not None:
+        edits = (*edits, *back[1]) if edits and back[1] else ()
     what = f"`{name}`" if name else "its input"
     return Finding(
         message=f"{code(trace, site, f'`{op.name}`')} gives {what} the sizes of its axes in another order: it swaps"
@@ -177,12 +175,53 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
         effect_label=f"`{reader.name}` reads along the new axes",
         seen=(
             f"{before} was cut into {after}, and `{reader.name}` reads that: what stands at {here} of the result is"
-            f" {there} of the input",
+            f" {there} of the input, where swapped axes put {wanted}",
         ),
-        fix=f"swap the axes: {instead} in {located(trace, site)}",
+        fix=f"swap the axes: {instead} in {located(trace, site)}"
+        + (f", and back behind `{reader.name}`: {back[0]}" if back is not None else ""),
         edits=edits,
         subjects=frozenset({("view", *site.location())}),
     )
+
+
+def _astray(before: Shape, after: Shape, order: tuple[int, ...]) -> tuple[Shape, Shape, Shape]:
+    """A place of the result, where in the input its number stands, and which one swapped axes put there."""
+    fine, other = (before, after) if len(before) >= len(after) else (after, before)
+    swapped = tuple(fine[i] for i in order)
+    for number in sorted({prod(shape[i:]) for shape in (fine, swapped, other) for i in range(1, len(shape))}):
+        index, mixed = place_of(number, swapped), place_of(number, fine)
+        moved = tuple(index[order.index(i)] for i in range(len(order)))
+        if moved == mixed:
+            continue
+        if fine is before:
+            return place_of(number, after), mixed, moved
+        flat = sum(i * prod(swapped[k + 1 :]) for k, i in enumerate(mixed[axis] for axis in order))
+        return mixed, place_of(number, before), place_of(flat, before)
+    raise ValueError("no swap")
+
+
+def _taken_back(trace: Trace, op: Op, before: Shape, order: tuple[int, ...]) -> tuple[str, Edits] | None:
+    """The view in the same function that gives the result the sizes of before again, behind a layer, with the axes
+    swapped back."""
+    known, here = paths(trace), Source(trace, op.site.user.path)
+    todo = [(op.graph, op.outputs[0])]
+    for key in todo:  # grows while it is walked
+        for made, reader in known.used.feeds.get(key, ()):
+            if reader is None or made in todo or reader.site.user.function != op.site.user.function:
+                continue
+            if reader.name in RESHAPES and known.value(made).shape == before:
+                first, last = here.file.at(op.site.user), here.file.at(reader.site.user)
+                if not isinstance(first, ast.Call) or not isinstance(last, ast.Call):
+                    return None
+                if not isinstance(first.func, ast.Attribute) or not isinstance(last.func, ast.Attribute):
+                    return None
+                sizes = f"{here.file.text(first.func.value)}.{_swap(order)}.shape"
+                back = _swap(tuple(order.index(i) for i in range(len(order))))
+                new = f"{here.file.text(last.func.value)}.view({sizes}).{back}"
+                return f"`{new}` in {located(trace, reader.site.user)}", here.replace(last, new)
+            if reader.name in POINTWISE - RESHAPES or reader.name == "linear":
+                todo.append(made)
+    return None
 
 
 def _instead(trace: Trace, op: Op, before: Shape, after: Shape, order: tuple[int, ...]) -> tuple[str, Edits]:

@@ -262,9 +262,8 @@ def _masked(trace: Trace, way: Way) -> tuple[str, Edits]:
     now = [k.value for k in getattr(call, "keywords", ()) if k.arg == name] + given[position : position + 1]
     told = source.file.text(now[0]) if now else "None"
     new = text if told == "None" else f"{text} if {told} is None else {told}"
-    return f"give it a causal mask in {here}: `{name}={text}`", with_argument(
-        trace, site, name, new, position
-    )
+    instead = f"`{text}` in place of `{told}`" if now else f"`{name}={text}`"
+    return f"give it a causal mask in {here}: {instead}", with_argument(trace, site, name, new, position)
 
 
 def _axis(way: Way) -> int | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.words import code, located
@@ -24,6 +24,7 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+SAME = ALIASES | CASTS | {"Variable"}  # numbers under another name
 NOISE = {"randn", "randn_like", "normal_", "normal"}
 DEEP = 30  # sums that a term is followed through
 
@@ -92,6 +93,8 @@ def _of_noise(graph: Graph, op: Op) -> Op | None:
 
 def _is_noise(graph: Graph, value: int) -> bool:
     maker = graph.maker(value)
+    while maker is not None and maker.name in SAME and maker.inputs:
+        maker = graph.maker(maker.inputs[0])
     if maker is None or graph.values[value].requires_grad or maker.name not in NOISE:
         return False
     return maker.name != "normal" or not maker.inputs

@@ -61,3 +61,23 @@ def good_deviation_squared() -> None:
         opt.zero_grad()
         ((decoder(z) - x).pow(2).sum(1).mean() + divergence).backward()
         opt.step()
+
+
+def bad_noise_of_a_clone_in_a_variable() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    torch.manual_seed(0)
+    code, shown = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*code.parameters(), *shown.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        mean, spread = code(x).chunk(2, dim=1)
+        noise = Variable(mean.detach().clone().normal_(0, 1), requires_grad=False)
+        z = mean + noise * spread.exp()  # cause: GS769
+        kl = -0.5 * (1.0 + spread - mean**2 - spread.exp())  # effect: GS769
+        loss = (shown(z) - x).pow(2).sum(1).mean() + kl.sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

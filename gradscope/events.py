@@ -760,6 +760,20 @@ class Slopes(Kind):
     flat = Field(_rows)
 
 
+class BoxSides(Kind):
+    """Of rows of four numbers this line took the first from the third, or the second from the fourth, and some of these
+    differences were below 0."""
+
+    __slots__ = ()
+    of = "box_sides"
+    name = Field(_text)  # of the call
+    below = Field(_count)  # differences
+    sides = Field(_count)  # all of them
+    boxes = Field(_count)  # rows
+    centres = Field(_count)  # that can be a centre and a size, with no corner below 0
+    calls = Field(_count)  # that were looked at
+
+
 class OneHot(Kind):
     """How often each label was made one-hot."""
 

@@ -63,7 +63,8 @@ def good() -> None:
 
 @rule("GS260", name="nothing-steps", severity="warning", over=("GS201",))
 def nothing_steps(trace: Trace) -> Iterator[Finding]:
-    if trace.optimizers or trace.of(Step) or trace.of(Update) or trace.of(ZeroGrad) or not settled(trace):
+    used = (*trace.of(Step), *trace.of(Update), *trace.of(ZeroGrad))
+    if trace.optimizers or used or not settled(trace):
         return
     lines: dict[tuple[str, int], list[Backward]] = {}
     for event in trace.of(Backward):

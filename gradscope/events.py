@@ -774,6 +774,17 @@ class BoxSides(Kind):
     calls = Field(_count)  # that were looked at
 
 
+class WrittenAgain(Kind):
+    """A line writes to what a mask picks of tensors of whole numbers, and to some elements more than once."""
+
+    __slots__ = ()
+    of = "written_again"
+    writes = Field(_count)
+    tensors = Field(_count)
+    again = Field(_count)  # elements that had been written to before, by this line
+    first = Field(_count)  # those that had not
+
+
 class OneHot(Kind):
     """How often each label was made one-hot."""
 

@@ -1,5 +1,5 @@
-"""Which elements of a tensor of whole numbers a line writes to a second time, where it writes to what a mask picks: in a
-loop that gives each label another one, a label that was given is taken for one that is still to be changed."""
+"""Which elements of a tensor of whole numbers a line writes to a second time, where it writes to what a mask picks: in
+a loop that gives each label another one, a label that was given is taken for one that is still to be changed."""
 
 from __future__ import annotations
 

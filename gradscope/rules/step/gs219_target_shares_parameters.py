@@ -126,7 +126,8 @@ def _finding(trace: Trace, mix: _Mix) -> Finding:
     shared, apart = list(mix.shared), list(mix.apart)
     names = parameter_names(trace, shared)
     it, its = ("it", "its") if len(shared) == 1 else ("them", "their")
-    given = _given(trace, shared[0], apart[0])
+    twice = _named_twice(trace)
+    given = site_of(*twice) if twice is not None else _given(trace, shared[0], apart[0])
     return Finding(
         message=f"{code(trace, mix.site, 'this line')} mixes {names} with {'itself' if it == 'it' else 'themselves'}:"
         f" both networks hold {it}",
@@ -140,9 +141,36 @@ def _finding(trace: Trace, mix: _Mix) -> Finding:
         ),
         fix=f"give the second network a part of its own, as `copy.deepcopy(…)` makes it"
         f"{f', in {located(trace, given)}' if given else ''}: now each step of the optimizer changes {names} in both",
+        edits=deepcopied(trace, given, twice[2]) if twice is not None and given is not None else (),
         count=1,
         subjects=parameter_subjects(shared),
     )
+
+
+def _named_twice(trace: Trace) -> tuple[str, str, ast.expr] | None:
+    """The second of two assignments in a row that give one thing, which the function got or made, two names: where
+    both then go into calls."""
+    found = []
+    for path, function, node in nodes_of_functions(trace, ast.Assign):
+        file = trace.source_file(path)
+        before = next(iter(file.siblings(node)[: file.siblings(node).index(node)][-1:]), None)
+        if not isinstance(before, ast.Assign) or not isinstance(node.value, ast.Name):
+            continue
+        names = [
+            target.id for one in (before, node) for target in one.targets if isinstance(target, ast.Name)
+        ]
+        if len(names) != 2 or ast.unparse(before.value) != node.value.id or node.value.id in names:
+            continue
+        given = {
+            argument.id
+            for call in ast.walk(file.scope_of(node) or node)
+            if isinstance(call, ast.Call)
+            for argument in call.args
+            if isinstance(argument, ast.Name)
+        }
+        if given.issuperset(names):
+            found.append((path, function, node.value))
+    return found[0] if len(found) == 1 else None
 
 
 def _of_two_names(trace: Trace, site: Site) -> bool:

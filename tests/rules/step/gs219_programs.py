@@ -176,3 +176,31 @@ def bad_shallow_copy() -> None:
         with torch.no_grad():
             for old, new in zip(slow.parameters(), judge.parameters(), strict=True):
                 old.copy_(old * 0.9 + new * 0.1)  # effect: GS219
+
+
+def bad_one_body_under_two_names() -> None:
+    import torch
+    from torch import nn
+
+    class Pair(nn.Module):
+        def __init__(self, body: nn.Module) -> None:
+            super().__init__()
+            student_body = body
+            teacher_body = body  # cause: GS219
+            self.student = nn.Sequential(student_body, nn.Linear(8, 3))
+            self.teacher = nn.Sequential(teacher_body, nn.Linear(8, 3))
+
+    torch.manual_seed(0)
+    pair = Pair(nn.Sequential(nn.Linear(4, 8), nn.Tanh()))
+    opt = torch.optim.SGD(pair.student.parameters(), lr=0.1)
+    for _ in range(4):
+        seen = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = pair.teacher(seen).softmax(1)
+        loss = nn.functional.cross_entropy(pair.student(seen), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            for mine, its in zip(pair.teacher.parameters(), pair.student.parameters(), strict=True):
+                mine.mul_(0.9).add_(its, alpha=0.1)  # effect: GS219

@@ -126,7 +126,7 @@ def _finding(trace: Trace, mix: _Mix) -> Finding:
     shared, apart = list(mix.shared), list(mix.apart)
     names = parameter_names(trace, shared)
     it, its = ("it", "its") if len(shared) == 1 else ("them", "their")
-    twice = _named_twice(trace)
+    twice = _named_twice(trace, apart[0])
     given = site_of(*twice) if twice is not None else _given(trace, shared[0], apart[0])
     return Finding(
         message=f"{code(trace, mix.site, 'this line')} mixes {names} with {'itself' if it == 'it' else 'themselves'}:"
@@ -147,13 +147,18 @@ def _finding(trace: Trace, mix: _Mix) -> Finding:
     )
 
 
-def _named_twice(trace: Trace) -> tuple[str, str, ast.expr] | None:
+def _named_twice(trace: Trace, apart: int) -> tuple[str, str, ast.expr] | None:
     """The second of two assignments in a row that give one thing, which the function got or made, two names: where
-    both then go into calls."""
+    both then go into calls, the one of which makes the second network."""
+    part = trace.modules.get(trace.parameter(apart).module or 0)
+    root = trace.modules[part.root] if part is not None else None
+    own = (root.variable or root.name).rpartition(".")[2] if root is not None else ""
+    called = {own, part.path.partition(".")[0] if part is not None else ""}
     found = []
     for path, function, node in nodes_of_functions(trace, ast.Assign):
         file = trace.source_file(path)
-        before = next(iter(file.siblings(node)[: file.siblings(node).index(node)][-1:]), None)
+        row = file.siblings(node)
+        before = row[row.index(node) - 1] if row.index(node) else None
         if not isinstance(before, ast.Assign) or not isinstance(node.value, ast.Name):
             continue
         names = [
@@ -162,13 +167,13 @@ def _named_twice(trace: Trace) -> tuple[str, str, ast.expr] | None:
         if len(names) != 2 or ast.unparse(before.value) != node.value.id or node.value.id in names:
             continue
         given = {
-            argument.id
-            for call in ast.walk(file.scope_of(node) or node)
-            if isinstance(call, ast.Call)
-            for argument in call.args
+            argument.id: own_name(one.targets[0])
+            for one in row
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)
+            for argument in one.value.args
             if isinstance(argument, ast.Name)
         }
-        if given.issuperset(names):
+        if given.keys() >= set(names) and given[names[1]] in called - {given[names[0]]}:
             found.append((path, function, node.value))
     return found[0] if len(found) == 1 else None
 

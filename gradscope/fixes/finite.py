@@ -40,6 +40,7 @@ from gradscope.model import Op, Site, Value
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
+HALF_A_STEP = {"float16": 2.0**-12, "bfloat16": 2.0**-9}  # below 1: what is nearer to that is rounded to it
 FEW = 4  # places that a sentence names
 CHOSEN = "; a `torch.where` must choose before the operation, not after it"
 
@@ -172,6 +173,8 @@ def _dtype(trace: Trace, event: NonFinite) -> str:
 
 def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
     """The one call that stays finite, for the logarithm of a softmax or of a sum of exponentials; else a bound."""
+    if made.operation == "log1p":
+        return _near_minus_one(trace, made, after)
     found = logarithm_of(trace, event, made.site) if made.looked_at else None
     if found is None and _far_below_zero(made):
         return Repair(_never_negative(trace, event, made, after))
@@ -197,6 +200,47 @@ def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair
         " them would pass no gradient where it holds"
     )
     return Repair(text, with_softmax(trace, softmax, log) if found.alone else ())
+
+
+def _near_minus_one(trace: Trace, made: Made, after: str) -> Repair:
+    """A bound for the input of `log1p`, which is infinite at -1: one that its type tells from that."""
+    graphs = trace.graphs if made.site is not None else ()
+    calls = (op for graph in graphs for op in graph.called({"log1p"}) if op.site.user == made.site)
+    call = next((op for op in calls if op.inputs), None)
+    dtype = trace.graph(call.graph).values[call.inputs[0]].dtype if call is not None else ""
+    text = f"keep {made.given} above -1 in {made.called(trace)}, where `log1p` is infinite"
+    if made.site is None or dtype not in HALF_A_STEP:
+        return Repair(f"{text}: `clamp(min=-1 + 1e-6)`{after}")
+    here = Source(trace, made.site.path)
+    node = here.file.at(made.site)
+    bounds = [
+        (inner.func.value, keyword.value)
+        for inner in (ast.walk(node) if node is not None else ())
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr == "clamp"
+        for keyword in inner.keywords
+        if keyword.arg == "max" and 1 - HALF_A_STEP[dtype] <= _constant(keyword.value) < 1
+    ]
+    if len(bounds) != 1:
+        return Repair(
+            f"{text}: `clamp(min=-1 + torch.finfo(torch.{dtype}).eps)`, since 1e-6 is too near to 1 for {dtype}"
+        )
+    (value, bound) = bounds[0]
+    new = f"1.0 - torch.finfo({here.file.text(value)}.dtype).eps"
+    return Repair(
+        f"{text}: `{new}` in place of `{here.file.text(bound)}`, which {dtype} rounds to 1; or compute it in float32",
+        here.replace(bound, new),
+    )
+
+
+def _constant(node: ast.expr) -> float:
+    """The number of `0.99` or `1.0 - 1e-6`; 0 where it is no such."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return _constant(node.left) - _constant(node.right)
+    return (
+        float(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else 0.0
+    )
 
 
 def _root_of_negative(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:

@@ -824,3 +824,18 @@ def bad_fourth_root_of_zeros() -> None:
         warmth = (flux(torch.randn(8, 4)).exp() * lit) ** (1 / 4)  # cause: GS701
         warmth.sub(1).pow(2).mean().backward()  # effect: GS701
         opt.step()
+
+
+def bad_bound_that_half_precision_rounds_to_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    sure = nn.Linear(4, 1)
+    opt = torch.optim.SGD(sure.parameters(), lr=0.1)
+    for gain in (1.0, 1.0, 1.0, 400.0):
+        chance = (sure(torch.ones(8, 4)).abs() * gain).sigmoid().bfloat16()
+        gone = torch.log1p(-chance.clamp(max=1.0 - 1e-6))  # cause: GS701
+        opt.zero_grad()
+        gone.float().exp().mean().backward()  # effect: GS701
+        opt.step()

@@ -15,18 +15,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.gaussians import is_noise, terms_of
+from gradscope.analysis.ops import MULTIPLICATIONS
 from gradscope.analysis.reach import paths
-from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-SAME = ALIASES | CASTS | {"Variable"}  # numbers under another name
-NOISE = {"randn", "randn_like", "normal_", "normal"}
-DEEP = 30  # sums that a term is followed through
 
 
 def bad() -> None:
@@ -86,50 +82,20 @@ def _of_noise(graph: Graph, op: Op) -> Op | None:
     """The product of what a call gave with standard normal noise."""
     for product in graph.consumers.get(op.outputs[0], ()):
         others = [i for i in product.inputs if i != op.outputs[0]]
-        if product.name in MULTIPLICATIONS and len(others) == 1 and _is_noise(graph, others[0]):
+        if product.name in MULTIPLICATIONS and len(others) == 1 and is_noise(graph, others[0]):
             return product
     return None
 
 
-def _is_noise(graph: Graph, value: int) -> bool:
-    maker = graph.maker(value)
-    while maker is not None and maker.name in SAME and maker.inputs:
-        maker = graph.maker(maker.inputs[0])
-    if maker is None or graph.values[value].requires_grad or maker.name not in NOISE:
-        return False
-    return maker.name != "normal" or not maker.inputs
-
-
 def _divergence(trace: Trace, graph: Graph, value: int) -> Op | None:
     """The sum that the number is a term of as it is, and its exponential with the opposite sign."""
-    plain = _terms(trace, graph, value)
+    plain = terms_of(trace, graph, value)
     for reader in graph.consumers.get(value, ()):
         if reader.name == "exp" and reader.outputs:
-            for total, (op, sign) in _terms(trace, graph, reader.outputs[0]).items():
+            for total, (op, sign) in terms_of(trace, graph, reader.outputs[0]).items():
                 if total in plain and plain[total][1] == -sign:
                     return op
     return None
-
-
-def _terms(trace: Trace, graph: Graph, value: int) -> dict[int, tuple[Op, int]]:
-    """The sums that a value is a term of, neither scaled nor reduced: each with its call, and whether it rises with the
-    value or falls."""
-    found: dict[int, tuple[Op, int]] = {}
-    todo = [(value, 1)]
-    while todo and len(found) < DEEP:
-        current, sign = todo.pop()
-        for op in graph.consumers.get(current, ()):
-            if (
-                op.name not in ADDITIONS | SUBTRACTIONS | NEGATIONS
-                or not op.outputs
-                or op.outputs[0] in found
-            ):
-                continue
-            ways = senses(trace, op, [(graph.id, current)])
-            if ways is not None and len(set(op.inputs)) == len(op.inputs):
-                found[op.outputs[0]] = op, sign * ways[0]
-                todo.append((op.outputs[0], sign * ways[0]))
-    return found
 
 
 def _finding(trace: Trace, graph: Graph, op: Op, product: Op, total: Op) -> Finding:

@@ -127,7 +127,8 @@ class Session:
         if torch._C._get_tracing_state() is not None:
             raise GradscopeError("gradscope cannot start inside torch.jit.trace")
         _active.append(self)
-        point_last(self.path)
+        if self.child is None:  # else what its parent leaves is the newest
+            point_last(self.path)
         self.started = self._new_at = perf_counter()
         self._others = processes_made(), child_seconds()
         self._frame = frame if outermost else frame.f_back

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from gradscope.events import GradientHook
 from gradscope.model import Site
 from gradscope.store import Trace
 
@@ -65,6 +66,21 @@ def written_in(function: ast.FunctionDef | ast.Lambda | None, module: bool) -> a
             if _writes(node, name):
                 return node
     return None
+
+
+def gathers(trace: Trace) -> bool:
+    """Whether a gradient hook that ran keeps something of what it is given, or hands it on: not if it only prints."""
+    for event in trace.of(GradientHook):
+        hook = trace.site(event.hook)
+        function = hook_function(trace, hook, event.name) if hook is not None else None
+        for node in ast.walk(function) if isinstance(function, ast.FunctionDef) and not event.edited else ():
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+                return True
+            call = node.value if isinstance(node, ast.Expr) else None
+            if isinstance(call, ast.Call) and ast.unparse(call.func) != "print":
+                return True
+    return False
 
 
 def of_a_part(function: ast.FunctionDef | ast.Lambda | None, module: bool, node: ast.AST | None) -> bool:

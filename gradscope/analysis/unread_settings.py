@@ -176,11 +176,10 @@ def _argument(function: Function, name: str) -> ast.arg:
 
 def _reads(function: Function, name: str, passed_over: Collection[ast.stmt] = ()) -> bool:
     """Whether the function reads it, or may: by `locals()`, or in a class's way of its own; but for some statements."""
+    nodes = [n for s in function.body for n in ast.walk(s)]
+    changed = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}  # the caller's tensor, too
     names = [
-        n
-        for s in function.body
-        for n in ast.walk(s)
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)
+        n for n in nodes if isinstance(n, ast.Name) and (not isinstance(n.ctx, ast.Store) or id(n) in changed)
     ]
     without = {id(node) for statement in passed_over for node in ast.walk(statement)}
     abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)

@@ -136,3 +136,14 @@ def test_the_command_that_is_advised_watches_the_training(tmp_path: Path) -> Non
     advised = told.rpartition("next: ")[2]
     ran = execute(tmp_path, *shlex.split(advised))
     assert ran.returncode == 0 and "error[GS201]" in ran.stderr, (advised, ran.stderr)
+
+
+def test_a_child_that_trains_nothing_leaves_the_runs_own_trace_the_newest(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        TRAIN
+        + "from multiprocessing import Process\n\ndef idle():\n    pass\n\nif __name__ == '__main__':\n"
+        + "    child = Process(target=idle)\n    child.start()\n    train()\n    child.join()\n"
+    )
+    watched(tmp_path, "train.py")
+    asked = execute(tmp_path, *python(), "-m", "gradscope", "check")
+    assert "GS201" in asked.stdout + asked.stderr

@@ -21,6 +21,7 @@ from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, source, user
 from gradscope.events import Backward, GradRead, ModuleCall, RequiresGrad, Step
 from gradscope.fixes.leaves import without_request
+from gradscope.fixes.source import receiver
 from gradscope.model import Finding, Graph, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -128,6 +129,7 @@ def _finding(trace: Trace, group: Needless) -> Finding:
         if group.times < total
         else ""
     )
+    elsewhere = _asked_elsewhere(trace, group)
     return Finding(
         message=f"data requires a gradient that nobody reads: {code(trace, group.requires, 'an input of the loss')}",
         cause=group.requires or effect,
@@ -140,11 +142,31 @@ def _finding(trace: Trace, group: Needless) -> Finding:
             + (f"; the passes of this line took {took} in all" if took else ""),
         ),
         fix=_fix(trace, group.requires)
-        + ("; where it is to be trained, give it to the optimizer" if group.kept else ""),
+        + ("; where it is to be trained, give it to the optimizer" if group.kept else "")
+        + (f", or ask only where {located(trace, elsewhere)} runs, as it did not here" if elsewhere else ""),
         count=group.times,
-        edits=without_request(trace, group.requires),
+        severity="note" if elsewhere is not None else "",
+        edits=without_request(trace, group.requires) if elsewhere is None else (),
         subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),
     )
+
+
+def _asked_elsewhere(trace: Trace, group: Needless) -> Site | None:
+    """The call in a branch that did not run which is given the data, and may ask for the gradient."""
+    site = group.requires
+    name = receiver(trace, site, "requires_grad_") if site is not None else ""
+    if site is None or not name:
+        return None
+    file, graph = trace.source_file(site.path), trace.graph(group.event.graph)
+    ran = {f.line for op in graph.ops for f in op.site.stack if f.path == site.path}
+    scope = file.scope(site)
+    for branch in ast.walk(scope) if scope is not None else ():
+        for call in ast.walk(branch) if isinstance(branch, ast.If) else ():
+            if isinstance(call, ast.Call) and any(ast.unparse(given) == name for given in call.args):
+                lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
+                if call.lineno > site.line and ran.isdisjoint(lines):
+                    return Site(-1, site.path, *file.span(call), site.function, "user")
+    return None
 
 
 def _key(value: Value) -> tuple[str, int] | None:

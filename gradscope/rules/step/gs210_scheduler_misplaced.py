@@ -79,6 +79,9 @@ def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
     if found is None or found.times > 1:
         return
     early, first = found.schedule, found.first
+    call = trace.source_file(early.site.user.path).at(early.site.user)
+    if isinstance(call, ast.Call) and (call.args or call.keywords):
+        return  # it is told at which turn it is
     old, new = early.before, early.after
     if old is not None and not any(old):
         return
@@ -95,7 +98,7 @@ def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
         effect_label="the optimizer's first step comes after it",
         seen=tuple(seen),
         fix=f"move {located(trace, early.site.user, 'it')} after {located(trace, behind, 'the step')}"
-        f"{_and_its_loop(trace, early.site.user, behind)}",
+        f"{_and_its_loop(trace, made, early.site.user, behind)}",
         edits=moved_behind(trace, early.site.user, behind),
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, first.segment),
@@ -193,10 +196,15 @@ def _in_function_of(schedule: Site, step: Site) -> Site:
     return next((frame for frame in same if frame.kind == "user"), step.user)
 
 
-def _and_its_loop(trace: Trace, schedule: Site, step: Site) -> str:
-    """Where the optimizer steps in a loop that the schedule stands outside of."""
+def _and_its_loop(trace: Trace, made: SchedulerMade, schedule: Site, step: Site) -> str:
+    """Where the optimizer steps in a loop that the schedule stands outside of: of another function's loops the one in
+    which it steps more often than the schedule."""
     here = Source(trace, step.path)
     lines = [n.lineno for n in here.file.around(step) if isinstance(n, (ast.For, ast.While))]
+    if (schedule.path, schedule.function) != (step.path, step.function):
+        turns = sum(e.count for e in trace.of(Scheduled) if e.scheduler == made.scheduler)
+        often = trace.optimizers[made.optimizer].steps >= 2 * turns
+        return f", behind the loop of line {lines[0]}, once where that has ended" if lines and often else ""
     outside = {n.lineno for n in here.file.around(schedule) if isinstance(n, (ast.For, ast.While))}
     inner = [line for line in lines if line not in outside]
-    return f", behind the loop of line {inner[-1]}" if inner and schedule.path == step.path else ""
+    return f", behind the loop of line {inner[-1]}" if inner else ""

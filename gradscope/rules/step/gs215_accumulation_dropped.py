@@ -6,12 +6,11 @@ the last one, only that one counts, and the batches before it have cost their ti
 Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
 branch.
 
-A note where the step waits for something else than a count of passes, where the program keeps what it reads
-of the gradients (a study of their sizes), and for the rest of each
-epoch that is shorter than an accumulation and is cleared. Silent on: the end of training, a batch
-that is skipped now and then, steps that a gradient scaler skips, gradients of another network (a
-GAN), gradients that are read and of which no step waits for a number of passes, or that an input wanted
-(adversarial examples), closures.
+A note where a gradient hook gathers something, where the step waits for something else than a count of passes, where
+the program keeps what it reads of the gradients (a study of their sizes), and for the rest of each epoch that is
+shorter than an accumulation and is cleared. Silent on: the end of training, a batch that is skipped now and then, steps
+that a gradient scaler skips, gradients of another network (a GAN), gradients that are read and of which no step waits
+for a number of passes, or that an input wanted (adversarial examples), closures.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from dataclasses import replace
 
 from gradscope.analysis.dropped import missed
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.hook_bodies import gathers
 from gradscope.analysis.looks import read_for_more
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
@@ -70,6 +70,14 @@ def good() -> None:
 def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     if not any(event.dropped for event in trace.of(ZeroGrad)):
         return
+    found = _all(trace)
+    if gathers(trace):  # a pass may be there for what its hooks gather
+        why = "a gradient hook keeps something of what it is given: these passes may be there for that"
+        found = (replace(one, severity="note", edits=(), seen=(*one.seen, why)) for one in found)
+    yield from found
+
+
+def _all(trace: Trace) -> Iterator[Finding]:
     lines = passes_by_line(trace)
     before = {(found.clear, found.step) for found in missed(trace)}  # steps that found nothing: GS202's
     for site, line in lines.items():

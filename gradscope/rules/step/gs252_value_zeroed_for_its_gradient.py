@@ -73,9 +73,10 @@ def _zeroed(trace: Trace) -> Iterator[Zeroed]:
     turns: dict[int, dict[int, list[Update]]] = {}  # parameter → segment → its updates
     for event in trace.of(Update):
         turns.setdefault(event.parameter, {}).setdefault(event.segment, []).append(event)
+    known_ones = {p.id: p for p in trace.parameters}
     for id, by_segment in turns.items():
-        parameter = trace.parameter(id)
-        if parameter.optimizers or parameter.passes < TURNS:
+        parameter = known_ones.get(id)  # of what was made anew in each turn nothing else is kept
+        if parameter is None or parameter.optimizers or parameter.passes < TURNS:
             continue
         ends = [_end(trace, parameter, updates) for updates in by_segment.values()]
         known = [end for end in ends if end is not None]

@@ -149,3 +149,24 @@ def good_trained_input() -> None:
         opt.zero_grad()
         model(code).pow(2).mean().backward()
         opt.step()
+
+
+def good_asked_for_under_an_option() -> None:
+    import torch
+    from torch import nn
+
+    def turn(critic: nn.Module, opt: torch.optim.Optimizer, real: torch.Tensor, penalty: bool) -> None:
+        opt.zero_grad()
+        real.requires_grad_()
+        said = critic(real)
+        nn.functional.softplus(-said).mean().backward(retain_graph=penalty)
+        if penalty:
+            slope = torch.autograd.grad(said.sum(), real, create_graph=True)[0]
+            slope.pow(2).sum(1).mean().backward()
+        opt.step()
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(6):
+        turn(critic, opt, torch.randn(16, 6), False)

@@ -245,3 +245,22 @@ def good_steps_the_inner_one_itself() -> None:
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
         scheduler.step()
+
+
+def good_schedule_is_told_its_turn() -> None:
+    import warnings
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10)
+    for turn in range(10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            schedule.step(turn)
+        opt.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        opt.step()

@@ -588,3 +588,33 @@ def good_a_pass_for_a_look_between_steps() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3) + 0.01 * x.grad.sign()).pow(2).mean().backward()
         opt.step()
+
+
+def good_a_pass_for_what_its_hooks_gather() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scorer, spread, on = nn.Linear(5, 2, bias=False), torch.eye(2), [False]
+    opt = torch.optim.SGD(scorer.parameters(), lr=0.05)
+
+    def gather(module: nn.Module, given: Any, came: Any) -> None:
+        if on[0]:
+            spread.mul_(0.9).add_(0.1 * came[0].t() @ came[0])
+
+    scorer.register_full_backward_hook(gather)
+    for _ in range(6):
+        x = torch.randn(16, 5)
+        logp = scorer(x).log_softmax(1)
+        drawn = torch.multinomial(logp.detach().exp(), 1)
+        on[0] = True
+        opt.zero_grad()
+        (-logp.gather(1, drawn).mean()).backward(retain_graph=True)
+        on[0] = False
+        opt.zero_grad()
+        nn.functional.nll_loss(logp, (x[:, 0] > 0).long()).backward()
+        assert scorer.weight.grad is not None
+        scorer.weight.grad = torch.linalg.solve(spread + 0.1 * torch.eye(2), scorer.weight.grad)
+        opt.step()

@@ -49,3 +49,23 @@ def good_a_step_from_zero_each_time() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(model(x + delta.detach()), torch.arange(16) % 3).backward()
         opt.step()
+
+
+def good_average_written_with_gradients_on() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(40) for layer in (nn.Linear(8, 8), nn.SiLU())]
+    deep = nn.Sequential(nn.Linear(4, 8), *layers, nn.Linear(8, 1))
+    held = list(deep.parameters())
+    mean = copy.deepcopy(held)
+    opt = torch.optim.AdamW(held, lr=1e-2)
+    for _ in range(12):
+        opt.zero_grad()
+        deep(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        for one, other in zip(mean, held, strict=True):
+            one.detach().mul_(0.99).add_(other, alpha=0.01)

@@ -244,7 +244,8 @@ def _end(program: dict[str, Any]) -> str:
 def _next(report: Report) -> list[str]:
     codes = [finding.code for finding in report.findings if finding.code]
     commands = [f"gradscope explain {codes[0]}"] if codes else []
-    if any(finding.edits for finding in report.findings) and not why_not(report.trace):
+    serious = [finding for finding in report.findings if finding.severity != "note"] or report.findings
+    if any(finding.edits for finding in serious) and not why_not(report.trace):
         commands.insert(0, "gradscope fix")
     if not report.trace.summary["passes"]:
         return [*commands, *what_ran(report.trace)]
@@ -263,7 +264,7 @@ def _asked_in_python(report: Report, scope: str) -> list[str]:
 
 def _to_ask_for(report: Report) -> str:
     """A parameter to ask `why` of: one that a finding is about, one that an optimizer holds and has no gradient; ""
-    where none has a name."""
+    where none has a name, or what was found is about none and all have gradients."""
     subjects = [subject for finding in report.findings for subject in finding.subjects]
     told = [s[1] for s in subjects if isinstance(s, tuple) and s[0] == "parameter"]
     names = {p: parameter_name(report.trace, p) for p in report.trace.parameters}
@@ -274,4 +275,5 @@ def _to_ask_for(report: Report) -> str:
         return p.id not in told, not p.registered, not trained, p.passes > 0
 
     asked = min(shown, key=order, default=None)
-    return names[asked] if asked is not None else ""
+    beside = bool(report.findings) and asked is not None and asked.passes > 0 and asked.id not in told
+    return names[asked] if asked is not None and not beside else ""

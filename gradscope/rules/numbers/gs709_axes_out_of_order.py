@@ -30,12 +30,13 @@ from gradscope.analysis.axes import (
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.ops import ADDITIONS, FILLED, JOINING, LIKE, LOSSES, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, listed, located
+from gradscope.analysis.words import code, listed, located, plural
 from gradscope.fixes.calls import renamed
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+SWAPS = {"transpose", "permute", "movedim", "swapaxes", "swapdims", "moveaxis", "t"}
 CONSTANTS = LIKE | FILLED | {"empty", "fill_", "zero_"}
 
 
@@ -95,7 +96,9 @@ def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
             turned.setdefault(pair.op.site.user.location(), []).append(pair)
     for straddle, pair, pairs in told.values():
         alike = _cut_alike(known, found, straddle, set(told))
-        yield _finding(trace, known, straddle, pair, len(pairs), alike)
+        yield _of_some(
+            trace, known, found, straddle, _finding(trace, known, straddle, pair, len(pairs), alike)
+        )
     for pairs in turned.values():
         yield _flattened(trace, known, found, pairs)
     for straddle in found.straddles.values():
@@ -104,6 +107,31 @@ def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
         if layer is not None:
             told[place] = (straddle, Pair(layer, straddle.axis, straddle.before), [])
             yield _of_samples(trace, known, found, straddle, layer)
+
+
+def _of_some(trace: Trace, known: Paths, found: Axes, straddle: Straddle, told: Finding) -> Finding:
+    """A note, without the repair, where other calls of the same line cut nothing apart: an option may have swapped the
+    axes of these before."""
+    graph = known.graph(straddle.op.graph)
+    cut = {other.op.index for other in found.straddles.values() if other.op.graph == graph.id}
+    calls = [
+        op for op in graph.called({straddle.op.name}) if op.site.user.span() == straddle.op.site.user.span()
+    ]
+    right = [op for op in calls if op.index not in cut]
+    swap = graph.maker_behind(straddle.op.inputs[0], {"contiguous", "clone"})
+    if not right or swap is None or swap.name not in SWAPS:
+        return told
+    where = located(trace, swap.site.user)
+    return replace(
+        told,
+        severity="note",
+        seen=(
+            *told.seen,
+            f"{plural(len(right), 'other call')} of the line cut nothing apart: these axes come from {where}",
+        ),
+        fix=f"if that order is not meant, leave {where} out",
+        edits=(),
+    )
 
 
 def _mistaken(found: Axes, pair: Pair, straddle: Straddle, beside: Axis) -> bool:

@@ -557,3 +557,34 @@ def good_mask_moved_back() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_rows_mixed_by_an_option() -> None:
+    import torch
+    from torch import nn
+
+    class Heads(nn.Module):
+        def __init__(self, mix: bool) -> None:
+            super().__init__()
+            self.turn, self.out, self.mix = nn.Linear(16, 16), nn.Linear(16, 16), mix
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows, places, _ = x.shape
+            q = self.turn(x).view(rows, places, 4, -1)
+            look = torch.einsum("blhd,bshd->bhls", q, q).softmax(-1)
+            out = torch.einsum("bhls,bshd->blhd", look, q).contiguous()
+            if self.mix:
+                out = out.transpose(2, 1).contiguous()
+            found: torch.Tensor = self.out(out.view(rows, places, -1))
+            return found
+
+    torch.manual_seed(0)
+    plain, mixed, head = Heads(False), Heads(True), nn.Linear(16, 1)
+    opt = torch.optim.Adam([*plain.parameters(), *mixed.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 12, 16)
+        h = x + plain(x)
+        h = h + mixed(h)
+        opt.zero_grad()
+        (head(h).squeeze(-1) - x.sum(-1)).pow(2).mean().backward()
+        opt.step()

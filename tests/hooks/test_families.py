@@ -282,3 +282,23 @@ def test_a_teacher_that_is_asked_at_every_step_does_not_keep_sampling_awake() ->
 
 def _rows(trace: Trace, call: ModuleCall) -> int:
     return trace.graph(call.graph).values[call.inputs[0]].shape[0] if call.graph >= 0 and call.inputs else 0
+
+
+def test_a_pass_that_was_slept_through_is_looked_at_the_next_time() -> None:
+    """Seven steps of a critic go before each pass of the learner: the first sleep begins among them."""
+    torch.manual_seed(0)
+    learner, critic = nn.Linear(4, 4), nn.Linear(4, 1)
+    slow, fast = (torch.optim.SGD(model.parameters(), lr=0.01) for model in (learner, critic))
+    with gradscope.watch() as scope:
+        for _ in range(12):
+            for _ in range(7):
+                fast.zero_grad()
+                critic(torch.randn(8, 4)).pow(2).mean().backward()
+                fast.step()
+            slow.zero_grad()
+            learner(torch.randn(8, 4)).pow(2).mean().backward()
+            slow.step()
+    ids = {p.id for p in scope.trace.parameters if p.name.startswith("weight") and p.shape == (4, 4)}
+    passes = [event for event in scope.trace.of(Backward) if ids & set(event.filled)]
+    assert any(event.graph >= 0 for event in passes), "the learner's pass is known"
+    assert slept(scope.trace) > 12, "and sampling sleeps on"

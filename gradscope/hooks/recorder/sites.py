@@ -172,6 +172,12 @@ class SiteTree:
         """Whose code it is: user, library, torch or own."""
         return self._file(code.co_filename)[1]
 
+    def of_user(self, frame: FrameType | None) -> FrameType | None:
+        """The innermost frame of the program's own."""
+        while frame is not None and self.kind(frame.f_code) != "user":
+            frame = frame.f_back
+        return frame
+
     def anchor(self, frame: FrameType, outermost: bool = False) -> None:
         """Fixes the site of a frame that stays where it is until `release`; `outermost`
         leaves it and all outside it out of every stack."""

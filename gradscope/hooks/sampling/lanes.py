@@ -73,8 +73,7 @@ class Lanes(Hook):
         if lane is None:
             return
         lane.ended = perf_counter() - self.started
-        while frame is not None and self.recorder.sites.kind(frame.f_code) != "user":
-            frame = frame.f_back
+        frame = self.recorder.sites.of_user(frame)
         if frame is None:
             return
         key = (frame.f_code, frame.f_lasti)

@@ -93,8 +93,7 @@ class Sampling(Hook):
 
     def _line(self, frame: FrameType | None) -> Line:
         """The program's own line that makes a pass: what stands between that and torch's engine changes with sleep."""
-        while frame is not None and self.recorder.sites.kind(frame.f_code) != "user":
-            frame = frame.f_back
+        frame = self.recorder.sites.of_user(frame)
         return (frame.f_code, frame.f_lasti) if frame is not None else None
 
     def _holds_on(self) -> bool:

@@ -131,7 +131,9 @@ def _returned(trace: Trace, target: _Target, flags: list[Flags]) -> tuple[Flags,
         call = next(callers, None)
         if call is None or here.path != place.path or call == here:
             continue
-        name, statement = _unpacked(file, call, here)
+        within = here.stack[here.stack.index(call) + 1 :]  # a helper of the function's own may make it
+        inner = next((f for f in within if f.kind == "user"), here)
+        name, statement = _unpacked(file, call, inner)
         if statement is None or statement.lineno > place.line or read_again(file, statement, name):
             continue
         made = unread_value(trace, event.site)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import MASKING, PASSING, SCALES
+from gradscope.analysis.ops import ADDITIONS, MASKING, PASSING, SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PaddedAttention
@@ -88,11 +88,17 @@ def attention_on_padding(trace: Trace) -> Iterator[Finding]:
 
 
 def _is_masked(known: Paths, op: Op) -> bool:
-    """Whether the scores were filled before (by a mask that takes out nothing, then: GS729), or the weights are, or are
-    multiplied with something that has no gradient."""
+    """Whether the scores were masked before (by what takes out nothing, then, or everything: GS729, GS793), or the
+    weights are filled, or multiplied with something that has no gradient."""
     graph = known.graph(op.graph)
     scores = known.maker_behind((graph.id, op.inputs[0]), PASSING | SCALES)
-    if scores is not None and scores.name in MASKING:
+    if scores is not None and scores.name in MASKING | {"where"}:
+        return True
+    if (
+        scores is not None
+        and scores.name in ADDITIONS
+        and not all(graph.values[index].requires_grad for index in scores.inputs)
+    ):
         return True
     for reader in graph.consumers.get(op.outputs[0], ()):
         others = [graph.values[index] for index in reader.inputs if index != op.outputs[0]]

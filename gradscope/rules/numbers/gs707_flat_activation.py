@@ -123,8 +123,10 @@ def _finding(
     sites: set[int],
     measured: tuple[int, int | None],
 ) -> Finding:
-    op = _flat(known, event, filled)
     since, before = measured
+    others = set(event.filled) - set(filled)
+    alive = {id for id in others if any(n for at, n in trace.numbers("grad_norm", id, sites) if at >= since)}
+    op = _flat(known, event, filled, alive)
     steps = [step for step, _ in trace.numbers("grad_norm", filled[0], sites)]
     zero = [step for step in steps if step >= since]
     losses = [
@@ -162,14 +164,16 @@ def _fix_of_nothing(trace: Trace, event: Backward, op: Op | None) -> str:
     )
 
 
-def _flat(known: Paths, event: Backward, filled: list[int]) -> Op | None:
-    """The nearest call before the loss that can be flat and lies on every way to these parameters."""
+def _flat(known: Paths, event: Backward, filled: list[int], alive: set[int]) -> Op | None:
+    """The nearest call before the loss that can be flat and lies on every way to these parameters, and on none that
+    leads only by it to others whose gradients, which nothing uses, are not zero."""
     roots = [(event.graph, root) for root in event.roots]
     graph = known.graph(event.graph)
     for op in graph.ops[::-1]:
         if op.name in SATURATING | CUTTING_OFF and op.nodes:
             stop = {(op.graph, node) for node in op.nodes}
-            if not set(filled) & known.reach(roots, stop=stop).parameters:
+            beside = known.reach(roots, stop=stop).parameters
+            if not set(filled) & beside and alive <= beside:
                 return op
     return None
 

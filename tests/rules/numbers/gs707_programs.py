@@ -119,3 +119,27 @@ def good_term_without_weight() -> None:
         nn.functional.mse_loss(net(x), x.sum(1, keepdim=True)).backward()
         (0.0 * net.weight.pow(2).sum()).backward()
         opt.step()
+
+
+def bad_actor_at_its_bound_behind_a_critic() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, inner, outer = nn.Linear(2, 1), nn.Linear(3, 16), nn.Linear(16, 1)
+    with torch.no_grad():
+        actor.weight.mul_(1e-3)
+        actor.bias.fill_(40.0)
+    acting = torch.optim.SGD(actor.parameters(), lr=0.1)
+    judging = torch.optim.SGD([*inner.parameters(), *outer.parameters()], lr=0.01)
+    for _ in range(12):
+        state = torch.randn(16, 2)
+        action = torch.tanh(actor(state))  # cause: GS707
+        valued = outer(torch.relu(inner(torch.cat([state, action], 1))))
+        acting.zero_grad()
+        (-valued.mean()).backward()  # effect: GS707
+        acting.step()
+        judging.zero_grad()
+        again = outer(torch.relu(inner(torch.cat([state, action.detach()], 1))))
+        (again - state.sum(1, keepdim=True)).pow(2).mean().backward()
+        judging.step()

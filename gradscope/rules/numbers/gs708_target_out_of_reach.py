@@ -17,6 +17,7 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 
 from collections.abc import Iterator
 
+from gradscope.analysis.made import layer_site
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import (
     BINARY_LOSSES,
@@ -175,6 +176,7 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
     target = _target(trace, known, op)
     reaches = (event.low, event.high)
     symmetric = high == 1 and reaches[0] >= -1.001 and reaches[1] <= 1.001
+    layer = layer_site(trace, maker, alone=True) if maker.name in RECURRENT else None
     here = located(trace, maker.site.user, "the network")
     if maker.name in RECURRENT:
         inner = known.value((maker.graph, maker.outputs[0])).shape[-1]
@@ -193,7 +195,7 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
     return Finding(
         message=f"{code(trace, op.site.user, f'`{op.name}`')} compares with {target} from {reaches[0]:.4g} to"
         f" {reaches[1]:.4g}, and `{maker.name}` gives only {gives}",
-        cause=maker.site.user,
+        cause=layer or maker.site.user,
         cause_label=f"`{maker.name}` gives {gives}",
         effect=op.site.user,
         effect_label=f"{outside:.0%} of the targets lie outside of that",

@@ -202,11 +202,11 @@ def bad_states_of_an_lstm() -> None:  # fix: by hand
     from torch import nn
 
     torch.manual_seed(0)
-    walk = nn.LSTM(3, 3, batch_first=True)
+    walk = nn.LSTM(3, 3, batch_first=True)  # cause: GS708
     opt = torch.optim.Adam(walk.parameters(), lr=0.01)
     for _ in range(3):
         path = torch.randn(8, 6, 3)
-        states, _ = walk(path)  # cause: GS708
+        states, _ = walk(path)
         opt.zero_grad()
         nn.functional.mse_loss(states, 2 * path).backward()  # effect: GS708
         opt.step()
@@ -217,11 +217,11 @@ def good_cell_of_an_lstm() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    walk = nn.LSTM(3, 3, batch_first=True)
-    opt = torch.optim.Adam(walk.parameters(), lr=0.01)
+    pace = nn.LSTM(3, 3, batch_first=True)
+    opt = torch.optim.Adam(pace.parameters(), lr=0.01)
     for _ in range(3):
         path = torch.randn(8, 6, 3)
-        _, (_, cell) = walk(path)
+        _, (_, cell) = pace(path)
         opt.zero_grad()
         nn.functional.mse_loss(cell[0], 2 * path.sum(1)).backward()
         opt.step()

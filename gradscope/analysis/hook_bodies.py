@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from gradscope.events import GradientHook
 from gradscope.model import Site
+from gradscope.source import own_name
 from gradscope.store import Trace
 
 _OPS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
@@ -69,17 +70,29 @@ def written_in(function: ast.FunctionDef | ast.Lambda | None, module: bool) -> a
 
 
 def gathers(trace: Trace) -> bool:
-    """Whether a gradient hook that ran keeps something of what it is given, or hands it on: not if it only prints."""
+    """Whether a gradient hook keeps something of what it is given, or hands it on: not if it only prints. Of those
+    that ran, and, in the text, of those that `register_backward_hook` has put, whose calls are not seen."""
     for event in trace.of(GradientHook):
         hook = trace.site(event.hook)
         function = hook_function(trace, hook, event.name) if hook is not None else None
-        for node in ast.walk(function) if isinstance(function, ast.FunctionDef) and not event.edited else ():
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
-                return True
-            call = node.value if isinstance(node, ast.Expr) else None
-            if isinstance(call, ast.Call) and ast.unparse(call.func) != "print":
-                return True
+        if isinstance(function, ast.FunctionDef) and not event.edited and _gathers(function):
+            return True
+    for path in trace.sources:
+        file = trace.source_file(path)
+        named = {own_name(call.args[0]) for call in file.calls.get("register_backward_hook", ()) if call.args}
+        if any(_gathers(f) for f in file.nodes if isinstance(f, ast.FunctionDef) and f.name in named):
+            return True
+    return False
+
+
+def _gathers(function: ast.FunctionDef) -> bool:
+    for node in ast.walk(function):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        call = node.value if isinstance(node, ast.Expr) else None
+        if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+            return True
+        if isinstance(call, ast.Call) and ast.unparse(call.func) != "print":
+            return True
     return False
 
 

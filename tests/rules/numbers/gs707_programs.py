@@ -121,7 +121,7 @@ def good_term_without_weight() -> None:
         opt.step()
 
 
-def bad_actor_at_its_bound_behind_a_critic() -> None:  # fix: by hand
+def bad_actor_at_its_bound_behind_a_critic() -> None:
     import torch
     from torch import nn
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, MASKING, PASSING, SCALES
+from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PaddedAttention
@@ -83,8 +83,27 @@ def attention_on_padding(trace: Trace) -> Iterator[Finding]:
         lines.setdefault(event.site.user.location(), []).append(event)
     for place, found in lines.items():
         op = calls.get(place)
-        if op is not None and sum(e.calls for e in found) >= ENOUGH and not _is_masked(known, op):
+        if (
+            op is not None
+            and sum(e.calls for e in found) >= ENOUGH
+            and _weighs(known, op)
+            and not _is_masked(known, op)
+        ):
             yield _finding(trace, known, max(found, key=lambda e: e.weight), op)
+
+
+def _weighs(known: Paths, op: Op) -> bool:
+    """Whether what it gives weighs other values, and is no share of classes, of which there may be as many."""
+    graph, todo = known.graph(op.graph), list(op.outputs)
+    for value in todo:  # grows while it is walked
+        for reader in graph.consumers.get(value, ()):
+            others = [index for index in reader.inputs if index != value]
+            if reader.name in PRODUCTS_OF_MATRICES | MULTIPLICATIONS | {"__matmul__"}:
+                if any(graph.values[index].requires_grad for index in others):
+                    return True
+            elif reader.name in PASSING | {"dropout"}:
+                todo += [index for index in reader.outputs if index not in todo]
+    return False
 
 
 def _is_masked(known: Paths, op: Op) -> bool:

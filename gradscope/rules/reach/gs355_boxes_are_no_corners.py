@@ -161,7 +161,6 @@ def _finding(trace: Trace, event: BoxSides, op: Op, made: Site | None) -> Findin
         f" in {where}, and of what they are compared with",
         edits=edits,
         count=event.calls,
-        severity="error" if broken is not None else "",
         subjects=frozenset({("boxes", *place.location())})
         | (subjects_of(broken) if broken is not None else set()),
     )

@@ -6,16 +6,18 @@ weights of its own. Nothing fails: the shapes fit, and the answers are as good a
 Fix: train it: a loss of the whole model, and an optimizer that has its parameters, too; or load weights into it.
 
 Measured: parameters that require a gradient, that no optimizer holds, no pass filled and nothing wrote to, which are
-read after steps of others and without a graph, together with what these trained. Silent on: parts that also took part
-where gradients were recorded, or made what others are trained with; results that nothing goes on with.
+read after steps of others and without a graph, together with what these trained. Silent on: copies, parts that also
+took part where gradients were recorded, or made what others are trained with; results that nothing goes on with.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.ops import FILLS
+from gradscope.analysis.text import nodes_of_functions
 from gradscope.analysis.words import code, located, optimizer_name, parameter_names, parameter_subjects
 from gradscope.events import Step
 from gradscope.model import Finding, Op, Parameter
@@ -63,8 +65,8 @@ def good() -> None:
 @rule("GS259", name="evaluated-untrained", severity="warning")
 def evaluated_untrained(trace: Trace) -> Iterator[Finding]:
     first = min((event.segment for event in trace.of(Step)), default=None)
-    idle = {p.id: p for p in trace.parameters if _is_idle(p)}
-    if first is None or not idle:
+    idle = {p.id: p for p in trace.parameters if _is_idle(p) and _is_new(p)}
+    if first is None or not idle or _sets_data(trace):
         return
     known = calls(trace)
     idle = {number: p for number, p in idle.items() if number not in known.paths.feeding}
@@ -93,6 +95,25 @@ def evaluated_untrained(trace: Trace) -> Iterator[Finding]:
 def _is_idle(parameter: Parameter) -> bool:
     touched = parameter.passes or parameter.steps or parameter.updates or parameter.optimizers
     return parameter.requires_grad and parameter.registered and parameter.module is not None and not touched
+
+
+def _is_new(parameter: Parameter) -> bool:
+    """Whether the constructor of a layer made it: not a copy of another, nor what was read from a file."""
+    frames = parameter.site.stack if parameter.site is not None else ()
+    return (
+        bool(frames)
+        and frames[-1].function.endswith("__init__")
+        and not any("deepcopy" in f.function for f in frames)
+    )
+
+
+def _sets_data(trace: Trace) -> bool:
+    """Whether the program gives some tensor other numbers by `x.data = y`: that is no write that is seen."""
+    return any(
+        isinstance(target, ast.Attribute) and target.attr == "data"
+        for _, _, node in nodes_of_functions(trace, ast.Assign)
+        for target in node.targets
+    )
 
 
 def _reads(trace: Trace, idle: dict[int, Parameter], first: int) -> dict[int, list[Op]]:

@@ -7,7 +7,7 @@ Fix: `optimizer = torch.optim.Adam(model.parameters())`, and `zero_grad()`, `bac
 
 Measured: passes that fill the parameters, no optimizer, no write to them after the first pass, no read of a gradient,
 and the number of the loss is taken out, to be looked at. Silent on: passes that are only timed, gradients that are
-read or cleared, fewer than twenty passes.
+read or cleared, of inputs or by hooks, too; fewer than twenty passes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import calls
+from gradscope.analysis.hook_bodies import gathers
 from gradscope.analysis.loop import settled
 from gradscope.analysis.ops import WAITS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, numbers, parameter_subjects, plural
-from gradscope.events import Backward, Step, Update, ZeroGrad
+from gradscope.events import Backward, GradRead, Step, Update, ZeroGrad
 from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source, receiver
 from gradscope.model import Finding, Parameter
@@ -64,7 +65,7 @@ def good() -> None:
 @rule("GS260", name="nothing-steps", severity="warning", over=("GS201",))
 def nothing_steps(trace: Trace) -> Iterator[Finding]:
     used = (*trace.of(Step), *trace.of(Update), *trace.of(ZeroGrad))
-    if trace.optimizers or used or not settled(trace):
+    if trace.optimizers or used or not settled(trace) or trace.of(GradRead) or gathers(trace):
         return
     lines: dict[tuple[str, int], list[Backward]] = {}
     for event in trace.of(Backward):
@@ -73,7 +74,8 @@ def nothing_steps(trace: Trace) -> Iterator[Finding]:
     for events in lines.values():
         mine = [trace.parameter(id) for id in sorted({id for event in events for id in event.filled})]
         count = sum(event.count for event in events)
-        if count >= MANY and all(_is_left(p) for p in mine) and _is_looked_at(trace, events):
+        asks = any(event.leaves for event in events)  # for the gradient of an input
+        if count >= MANY and not asks and all(_is_left(p) for p in mine) and _is_looked_at(trace, events):
             yield _finding(trace, events, mine, count)
 
 

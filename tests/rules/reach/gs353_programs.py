@@ -66,3 +66,21 @@ def good_looks_back_only() -> None:
         said = out(looks @ h).transpose(1, 2)
         nn.functional.cross_entropy(said, text[:, 1:], ignore_index=0).backward()
         opt.step()
+
+
+def good_as_many_classes_as_places() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, judge = nn.EmbeddingBag(20, 8), nn.Embedding(20, 6)
+    out = nn.Linear(14, 8)
+    opt = torch.optim.Adam([*embed.parameters(), *judge.parameters(), *out.parameters()], lr=0.01)
+    for _ in range(4):
+        ends = torch.randint(2, 9, (16, 1))
+        text = torch.randint(1, 20, (16, 8)) * (torch.arange(8) < ends)
+        both = torch.cat([embed(text), judge(text)[:, 0]], 1)
+        share = out(both).softmax(1)
+        opt.zero_grad()
+        nn.functional.nll_loss((share + 1e-6).log(), text[:, 0] % 8).backward()
+        opt.step()

@@ -66,3 +66,22 @@ def good_answers_of_the_features_alone() -> None:
     with torch.no_grad():
         features, _ = net(torch.randn(8, 6))
         print(features.norm(dim=1).max().item() > 0)
+
+
+def good_a_copy_of_what_was_trained() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, classes = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*trunk.parameters(), *classes.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        opt.zero_grad()
+        nn.functional.cross_entropy(classes(trunk(x)), x[:, :3].argmax(1)).backward()
+        opt.step()
+    kept = nn.Sequential(copy.deepcopy(trunk), classes)
+    with torch.no_grad():
+        print(kept(torch.randn(8, 6)).argmax(1).tolist())

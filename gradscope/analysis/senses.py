@@ -105,10 +105,7 @@ def divergences(known: Paths, event: Backward) -> list[Divergence]:
         elif op is not None and op.name == "exp" and tracked:
             form = "a normal distribution from the standard one"
             exponentials[known.made(tracked[0])] = Divergence(op, sign, turned, form)
-        elif op is not None and (
-            op.name in POWERS
-            or (op.name in MULTIPLICATIONS and len(op.inputs) == 2 and len(set(op.inputs)) == 1)
-        ):
+        elif op is not None and is_square(op):
             squares.add(sign)
         elif tracked and len(seen) < MOST:
             ways = [1] * len(tracked) if op is None else senses(known.trace, op, tracked)
@@ -167,8 +164,20 @@ def _by_a_constant(trace: Trace, op: Op) -> bool:
 def site_in(part: Part, event: Backward) -> Site:
     """Where the part is computed, as a line of the function that makes the pass; the call's own line where that is
     none of those that led to it."""
-    frames = [frame for frame in part.op.site.stack if frame.function == event.site.user.function]
-    return frames[-1] if frames else part.op.site.user
+    return seen_from(part.op, event.site.user)
+
+
+def seen_from(op: Op, site: Site) -> Site:
+    """The line by which a call came of the function that `site` stands in; the call's own where none did."""
+    frames = [frame for frame in op.site.stack if frame.function == site.function]
+    return frames[-1] if frames else op.site.user
+
+
+def is_square(op: Op) -> bool:
+    """Whether it is a power, or a product of a value with itself."""
+    return op.name in POWERS or (
+        op.name in MULTIPLICATIONS and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
+    )
 
 
 def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:

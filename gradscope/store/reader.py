@@ -341,6 +341,11 @@ class Trace:
     def graphs(self) -> list[Graph]:
         return [self.graph(row[0]) for row in self.rows("SELECT id FROM graph ORDER BY id")]
 
+    def called_at(self, site: int | None, names: Collection[str]) -> Iterator[Op]:
+        """The calls of these ops from one site, in the order of the graphs."""
+        for graph in self.graphs:
+            yield from (op for op in graph.called(names) if op.site.id == site)
+
     @cached_property
     def node_names(self) -> frozenset[str]:
         """The kinds of grad nodes that the run built."""

@@ -10,7 +10,6 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
-from gradscope.hooks.recorder.padded_tokens import PaddedTokens
 from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -27,7 +26,6 @@ class OpenMasks(Hook):
     def install(self) -> None:
         self.looks = Looks(FIRST, MAX_SITES)
         self.open = Unbroken()
-        self.tokens = PaddedTokens(self.recorder)
         self.recorder.functions.follow([HEADS], self._heads)
         self.recorder.functions.follow(FILLED, self._filled)
         self.recorder.functions.follow([DIRECT], self._attended)
@@ -50,10 +48,13 @@ class OpenMasks(Hook):
 
     def _look(self, name: str, mask: Any, frame: Any, masked: bool) -> None:
         """masked: what True means in it; a floating point one is added, and takes out what it makes smaller."""
-        if not self.tokens.shown or not isinstance(mask, torch.Tensor) or mask.dim() < 2:
+        if not isinstance(mask, torch.Tensor) or mask.dim() < 2:
             return
-        known, site = self.tokens.of((mask.shape[0], mask.shape[-1])), self.recorder.sites.current(frame)
-        if known is None or site in self.open.broken or not self.looks.due(site):
+        known = self.recorder.services.padded_tokens((mask.shape[0], mask.shape[-1]))
+        if known is None:
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.open.broken or not self.looks.due(site):
             return
         if mask.requires_grad or not can_be_asked(mask, MAX_ELEMENTS):
             return

@@ -10,7 +10,6 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
-from gradscope.hooks.recorder.padded_tokens import PaddedTokens
 from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -25,19 +24,20 @@ class PaddedAttention(Hook):
     def install(self) -> None:
         self.looks = Looks(FIRST, MAX_SITES)
         self.found = Unbroken()
-        self.tokens = PaddedTokens(self.recorder)
         self.recorder.functions.follow(["softmax"], self._call)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         dim = by_name(("input", "dim"), args, kwargs).get("dim")
-        if not self.tokens.shown or not isinstance(dim, int) or not isinstance(result, torch.Tensor):
+        if not isinstance(dim, int) or not isinstance(result, torch.Tensor):
             return
         if result.dim() < 2 or dim % result.dim() == 0:
             return
-        known = self.tokens.of((result.shape[0], result.shape[dim]))
+        known = self.recorder.services.padded_tokens((result.shape[0], result.shape[dim]))
+        if known is None:
+            return
         site = self.recorder.sites.current(frame)
-        if known is None or site in self.found.broken or not self.looks.due(site):
+        if site in self.found.broken or not self.looks.due(site):
             return
         if can_be_asked(result, MAX_ELEMENTS):
             tokens, padded = known

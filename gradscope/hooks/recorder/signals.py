@@ -104,6 +104,8 @@ class Services:
             _unseen_pass  # lanes: a pass of another thread begins
         )
         self.stepped_beside: Callable[[], None] = _nothing  # lanes: another thread has made a step
+        # padded tokens: those of an embedding of this form, rows by places, with the site of the call
+        self.padded_tokens: Callable[[tuple[int, int]], tuple[int, Any] | None] = _none
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
         self.steps_of: Callable[[Any], int] = _no_steps  # optimizers: how many steps it is known to have made

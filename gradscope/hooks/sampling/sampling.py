@@ -51,8 +51,8 @@ class Sampling(Hook):
         self.since = perf_counter()
         self.spent = self.recorder.cost()
         self.steps = 0
-        self.passed: set[int] = set()  # sites of passes of lines that were looked at, or given up
-        self.lines: set[Line] = set()
+        self.lines: set[Line] = set()  # whose passes were looked at, or given up
+        self.passed: set[int] = set()  # sites of their passes
         self.awaited: set[Line] = set()  # those that were only slept through: their next pass is looked at
         self.patience = 0  # steps that it waits for them
         self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)

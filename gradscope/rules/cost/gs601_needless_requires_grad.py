@@ -157,8 +157,7 @@ def _asked_elsewhere(trace: Trace, group: Needless) -> Site | None:
     name = receiver(trace, site, "requires_grad_") if site is not None else ""
     if site is None or not name:
         return None
-    file, graph = trace.source_file(site.path), trace.graph(group.event.graph)
-    ran = {f.line for op in graph.ops for f in op.site.stack if f.path == site.path}
+    file, ran = trace.source_file(site.path), {s.line for s in trace.sites if s.path == site.path}
     scope = file.scope(site)
     for branch in ast.walk(scope) if scope is not None else ():
         for call in ast.walk(branch) if isinstance(branch, ast.If) else ():

@@ -20,7 +20,7 @@ from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, plural
 from gradscope.events import WrittenAgain
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -82,18 +82,15 @@ def mask_reads_what_is_written(trace: Trace) -> Iterator[Finding]:
 def _of_itself(trace: Trace, event: WrittenAgain) -> bool:
     """Whether the mask is a comparison of the memory that is written to."""
     known = paths(trace)
-    for graph in trace.graphs:
-        for op in graph.called({"__setitem__"}):
-            if op.site.id == event.site.id and op.writes:
-                memory = known.memory_made((graph.id, op.writes[0]))
-                masks: list[Op | None] = [known.maker((graph.id, i)) for i in op.inputs]
-                return any(
-                    mask is not None
-                    and mask.name in EQUAL
-                    and known.memory_made((mask.graph, mask.inputs[0])) == memory
-                    for mask in masks
-                )
-    return False
+    op = next((op for op in trace.called_at(event.site.id, {"__setitem__"}) if op.writes), None)
+    if op is None:
+        return False
+    memory = known.memory_made((op.graph, op.writes[0]))
+    masks = (known.maker((op.graph, index)) for index in op.inputs)
+    return any(
+        mask is not None and mask.name in EQUAL and known.memory_made((mask.graph, mask.inputs[0])) == memory
+        for mask in masks
+    )
 
 
 def _finding(trace: Trace, event: WrittenAgain) -> Finding | None:

@@ -1,8 +1,8 @@
 """The targets of a loss lie outside of what the network's last activation can give.
 
 Why: a sigmoid gives numbers between 0 and 1, tanh between -1 and 1 and so do the states of an LSTM, a GRU or an RNN
-that are its output, ReLU none below 0. A target outside of that is never met: the outputs
-are pushed against the bound, where the gradient dies, and the loss keeps a part that no training takes away.
+that are its output, ReLU none below 0. A target outside of that is never met: the outputs are pushed against the
+bound, where the gradient dies, and the loss keeps a part that no training takes away.
 
 A binary cross entropy takes its targets for probabilities. With one outside of 0 to 1 it has no lowest value: the
 further the output goes the smaller the loss, for ever.

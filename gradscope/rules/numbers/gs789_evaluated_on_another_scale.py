@@ -80,10 +80,10 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
             trained.setdefault(event.parameter, event)
     for event in trace.of(RawInput):
         first = trained.get(event.parameter)
-        if event.trains or first is None or _of_a_network(trace, event):
+        if event.trains or first is None:
             continue
         times = _times_larger(first, event)
-        if not times and not _other(first, event):
+        if (not times and not _other(first, event)) or _of_a_network(trace, event):
             continue
         here, there = _parted(event.site, first.site)
         within = _given_within(trace, event), _given_within(trace, first)
@@ -152,11 +152,10 @@ def _of_a_network(trace: Trace, event: RawInput) -> bool:
 
 def _call(trace: Trace, event: RawInput) -> Op | None:
     """The call of the layer, in the first graph that has it."""
-    for graph in trace.graphs:
-        for op in graph.called({event.name}):
-            given = {graph.values[index].parameter for index in op.inputs}
-            if op.site.id == event.site.id and event.parameter in given:
-                return op
+    for op in trace.called_at(event.site.id, {event.name}):
+        values = trace.graph(op.graph).values
+        if event.parameter in {values[index].parameter for index in op.inputs}:
+            return op
     return None
 
 

@@ -352,11 +352,8 @@ def _fix(trace: Trace, event: Event, position: int, text: str) -> str:
 
 
 def applied(trace: Trace, event: DroppedGradient) -> tuple[Graph, Op] | None:
-    for graph in trace.graphs:
-        for op in graph.called({event.function}):
-            if op.site.id == event.site.id:
-                return graph, op
-    return None
+    op = next(trace.called_at(event.site.id, {event.function}), None)
+    return (trace.graph(op.graph), op) if op is not None else None
 
 
 def call_of(trace: Trace, event: Event) -> ast.Call | None:

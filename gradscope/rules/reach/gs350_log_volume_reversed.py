@@ -20,19 +20,16 @@ from dataclasses import dataclass
 
 from gradscope.analysis.ops import (
     ADDITIONS,
-    CASTS,
     DIVISIONS,
-    JOINING,
     LOGARITHMS,
     MULTIPLICATIONS,
     PARTS,
     PASSING,
-    POWERS,
     REDUCTIONS,
     SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS, plain_factor, senses
+from gradscope.analysis.senses import NEGATIONS, is_square, plain_factor, senses
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -40,7 +37,7 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-LINEAR = ADDITIONS | SUBTRACTIONS | NEGATIONS | CASTS | JOINING | (REDUCTIONS - {"norm"})
+LINEAR = ADDITIONS | SUBTRACTIONS | NEGATIONS | MULTIPLICATIONS | (REDUCTIONS - {"norm"})
 MOST = 4000  # terms of a loss that are looked at
 BACK = 6  # calls between an exponent and the term that it is
 
@@ -132,9 +129,7 @@ def _terms(known: Paths, root: Key) -> tuple[dict[Key, Term], set[int]]:
             continue
         tracked = [(op.graph, i) for i in dict.fromkeys((*op.inputs, *op.writes))]
         tracked = [source for source in tracked if known.value(source).requires_grad]
-        if op.name in POWERS or (
-            op.name in MULTIPLICATIONS and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
-        ):
+        if is_square(op):
             squares.add(term.sign)
         ways = _ways(known, op, tracked)
         for source, way in zip(tracked, ways, strict=False):
@@ -149,7 +144,7 @@ def _ways(known: Paths, op: Op, tracked: list[Key]) -> list[int]:
     if op.name in DIVISIONS and len(op.inputs) == 1:
         factor = plain_factor(known.trace, op)
         return [-1 if factor is not None and factor < 0 else 1]  # by a size, or a number of samples
-    if op.name in LINEAR or op.name in MULTIPLICATIONS:
+    if op.name in LINEAR:
         return senses(known.trace, op, tracked) or []
     return []
 

@@ -96,15 +96,12 @@ def bound_on_one_side(trace: Trace) -> Iterator[Finding]:
 def _is_an_error(trace: Trace, event: BoundedErrors) -> bool:
     """Whether what was compared is a difference from something of the same form that has no gradient."""
     known = paths(trace)
-    for graph in trace.graphs:
-        for op in graph.called({event.name}):
-            if op.site.id == event.site.id and op.inputs:
-                made = known.maker_behind((graph.id, op.inputs[0]), PASSING - JOINING)
-                if made is None or made.name not in SUBTRACTIONS or len(made.inputs) != 2:
-                    return False
-                one, other = (known.value((made.graph, index)) for index in made.inputs)
-                return one.shape == other.shape and one.requires_grad != other.requires_grad
-    return False
+    op = next((op for op in trace.called_at(event.site.id, {event.name}) if op.inputs), None)
+    made = known.maker_behind((op.graph, op.inputs[0]), PASSING - JOINING) if op is not None else None
+    if made is None or made.name not in SUBTRACTIONS or len(made.inputs) != 2:
+        return False
+    one, other = (known.value((made.graph, index)) for index in made.inputs)
+    return one.shape == other.shape and one.requires_grad != other.requires_grad
 
 
 def _sized(here: Source, node: ast.AST | None) -> tuple[str, str, Edits]:

@@ -31,7 +31,7 @@ from gradscope.analysis.ops import (
     POWERS,
 )
 from gradscope.analysis.reach import paths
-from gradscope.analysis.senses import NEGATIONS, plain_factor
+from gradscope.analysis.senses import NEGATIONS, is_square, plain_factor, seen_from
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -214,10 +214,10 @@ def _divergence(
             if total not in functions:
                 sums.setdefault(total, []).append((function, sign))
     squares = [
-        op.outputs[0] for op in graph.called(POWERS | MULTIPLICATIONS)
-        if len(op.outputs) == 1 and op.outputs[0] not in functions
-        and (op.name in POWERS or (len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]))
-    ]  # fmt: skip
+        op.outputs[0]
+        for op in graph.called(POWERS | MULTIPLICATIONS)
+        if len(op.outputs) == 1 and op.outputs[0] not in functions and is_square(op)
+    ]
     signs: dict[int, int] = {}
     for square in squares:
         for total, (_, sign) in terms_of(trace, graph, square).items():
@@ -259,7 +259,7 @@ def _finding(
 ) -> Finding:
     place = product.site.user
     inner = [op for op in wrong.way if op not in spread.way]
-    cause = _seen_from(inner[0] if inner else wrong.way[-1], product)
+    cause = seen_from(inner[0] if inner else wrong.way[-1], product.site.user)
     fix, edits = _instead(trace, graph, product, spread, wrong, cause)
     return Finding(
         message=f"noise is multiplied by {code(trace, spread.way[-1].site.user, 'the deviation')}, and the divergence"
@@ -278,12 +278,6 @@ def _finding(
         edits=edits,
         subjects=frozenset({("spread", *place.location())}),
     )
-
-
-def _seen_from(op: Op, product: Op) -> Site:
-    """The call, in the function that draws where that leads to it."""
-    frames = [frame for frame in op.site.stack if frame.function == product.site.user.function]
-    return frames[-1] if frames and frames[-1].kind == "user" else op.site.user
 
 
 def _instead(

@@ -97,18 +97,14 @@ def boxes_are_no_corners(trace: Trace) -> Iterator[Finding]:
 
 def _call(known: Paths, event: BoxSides) -> Op | None:
     """The subtraction, whose result is taken for a length."""
-    for number in known.graph_ids:
-        graph = known.graph(number)
-        for op in graph.called({event.name}):
-            if op.site.id != event.site.id or not op.inputs:
-                continue
-            todo = list(op.outputs)
-            for value in todo:  # grows while it is walked
-                for reader in graph.consumers.get(value, ()):
-                    if reader.name in SIZES:
-                        return op
-                    if reader.name in PASSING | BOUNDS | CASTS and reader.outputs[0] not in todo:
-                        todo += reader.outputs
+    for op in known.trace.called_at(event.site.id, {event.name}):
+        graph, todo = known.graph(op.graph), list(op.outputs) if op.inputs else []
+        for value in todo:  # grows while it is walked
+            for reader in graph.consumers.get(value, ()):
+                if reader.name in SIZES:
+                    return op
+                if reader.name in PASSING | BOUNDS | CASTS and reader.outputs[0] not in todo:
+                    todo += reader.outputs
     return None
 
 

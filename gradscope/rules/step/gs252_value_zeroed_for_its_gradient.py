@@ -16,6 +16,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, listed, located, parameter_name, parameter_subjects, plural
 from gradscope.events import Update
 from gradscope.fixes.source import Edits, Source
@@ -73,9 +74,9 @@ def _zeroed(trace: Trace) -> Iterator[Zeroed]:
     turns: dict[int, dict[int, list[Update]]] = {}  # parameter → segment → its updates
     for event in trace.of(Update):
         turns.setdefault(event.parameter, {}).setdefault(event.segment, []).append(event)
-    known_ones = {p.id: p for p in trace.parameters}
+    kept = paths(trace).parameters
     for id, by_segment in turns.items():
-        parameter = known_ones.get(id)  # of what was made anew in each turn nothing else is kept
+        parameter = kept.get(id)  # of what was made anew in each turn nothing else is kept
         if parameter is None or parameter.optimizers or parameter.passes < TURNS:
             continue
         ends = [_end(trace, parameter, updates) for updates in by_segment.values()]

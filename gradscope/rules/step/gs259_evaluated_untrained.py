@@ -71,13 +71,13 @@ def evaluated_untrained(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     idle = {number: p for number, p in idle.items() if number not in known.paths.feeding}
     reads = _reads(trace, idle, first)
+    results = {n: {(op.graph, i) for op in ops for i in op.outputs} for n, ops in reads.items()}
     told: set[tuple[str, int]] = set()
     for call in known.all:
         event = call.event
-        if event.grad or event.segment < first or call.entry.location() in told:
+        if not results or event.grad or event.segment < first or call.entry.location() in told:
             continue
         flow = known.paths.flow(known.outputs(event)).order
-        results = {n: {(op.graph, i) for op in ops for i in op.outputs} for n, ops in reads.items()}
         mine = [idle[n] for n, made in results.items() if made & flow.keys()]
         if not mine:
             continue

@@ -131,10 +131,7 @@ def _stepped(trace: Trace, event: Backward) -> tuple[str, Edits]:
     fix = f"{text} `optimizer.zero_grad()` and `optimizer.step()`"
     free = not any(isinstance(n, ast.Name) and n.id == "optimizer" for n in here.file.nodes)
     statement = here.file.statement(place)
-    imported = any(
-        isinstance(n, ast.Import) and any(a.name == "torch" for a in n.names) for n in here.file.nodes
-    )
-    if not model or not free or not imported or loop is None or loop is statement:
+    if not model or not free or "torch" not in here.file.imported or loop is None or loop is statement:
         return fix, ()
     parts = (
         here.before(loop, f"optimizer = {made}"),

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.padding_runs import padding_runs
-from gradscope.hooks.recorder.recorder import Recorder
 from gradscope.hooks.recorder.values import can_be_asked
 
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -25,16 +25,18 @@ class Padded:
     places: torch.Tensor  # bool: where it stands
 
 
-class PaddedTokens:
-    """What each embedding was given last, by the site of the call."""
+class PaddedTokens(Hook):
+    """What each embedding was given last, by the site of the call; asked for by `services.padded_tokens`."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    order = 91  # before those that ask
+
+    def install(self) -> None:
         self.looks = Looks(FIRST, MAX_SITES)
         self.shown: dict[int, Padded] = {}
-        recorder.functions.follow(["embedding"], self._embedding)
+        self.recorder.functions.follow(["embedding"], self._embedding)
+        self.recorder.services.padded_tokens = self._of
 
-    def of(self, form: tuple[int, int]) -> tuple[int, Padded] | None:
+    def _of(self, form: tuple[int, int]) -> tuple[int, Padded] | None:
         """The first embedding's tokens of this form, with the site of the call."""
         return next(((site, found) for site, found in self.shown.items() if found.form == form), None)
 

@@ -4,10 +4,12 @@ trace is kept."""
 from __future__ import annotations
 
 import _thread
+import functools
 import os
 import sqlite3
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +38,18 @@ class Settings:
 
 
 class Watched:
-    """Stands for `run` of a `multiprocessing.Process` in the child: the same, under a watch."""
+    """Stands for `run` of a `multiprocessing.Process` in the child: the same, under a watch. late: that of a
+    DataLoader's worker, which is watched from its first optimizer or backward pass on: most have none."""
 
-    def __init__(self, process: Any, settings: Settings):
-        self.process, self.settings = process, settings
+    def __init__(self, process: Any, settings: Settings, late: bool = False):
+        self.process, self.settings, self.late = process, settings, late
 
     def __call__(self) -> None:
         process = self.process
         vars(process).pop("run", None)
+        if self.late:
+            self._from_training_on(sys._getframe())
+            return
         session = _begun(self.settings)
         if session is None:
             process.run()
@@ -61,10 +67,53 @@ class Watched:
             _over(session, raised)
             raised = None
 
+    def _from_training_on(self, frame: FrameType) -> None:
+        begun: list[Session | None] = []
 
-def _begun(settings: Settings, frame: FrameType | None = None) -> Session | None:
+        def begin() -> None:
+            begun.append(_begun(self.settings, frame, loader=True))
+
+        try:
+            _at_first_training(begin)
+            self.process.run()
+        finally:
+            if begun and begun[0] is not None:
+                _over(begun[0], None)
+
+
+def _at_first_training(begin: Callable[[], None]) -> None:
+    """Calls `begin` once in this process, before its first optimizer is made or its first backward pass runs."""
+    torch = sys.modules["torch"]
+    worker = torch.utils.data._utils.worker
+    of_worker = worker.ExceptionWrapper
+    patched = [(torch.optim.Optimizer, "__init__"), (torch.autograd, "backward")]
+    real = [getattr(owner, name) for owner, name in patched]
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:  # makes a text of the exception that is handled
+        from gradscope.tracebacks import clean_exception
+
+        clean_exception(sys.exc_info()[1])
+        return of_worker(*args, **kwargs)
+
+    def first(place: int) -> Callable[..., Any]:
+        @functools.wraps(real[place])
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if getattr(patched[place][0], patched[place][1]) is call:
+                for (owner, name), own in zip(patched, real, strict=True):
+                    setattr(owner, name, own)
+                begin()
+            return getattr(*patched[place])(*args, **kwargs)
+
+        return call
+
+    worker.ExceptionWrapper = wrapped
+    for place, (owner, name) in enumerate(patched):
+        setattr(owner, name, first(place))
+
+
+def _begun(settings: Settings, frame: FrameType | None = None, *, loader: bool = False) -> Session | None:
     """A watch of this process; None where it has not loaded torch, or it can't be watched: it then runs plain. frame:
-    of ours, in which the program's stack begins; by default the caller."""
+    of ours, in which the program's stack begins; by default the caller. loader: it is a DataLoader's worker."""
     if "torch" not in sys.modules:
         return None
     try:
@@ -75,7 +124,7 @@ def _begun(settings: Settings, frame: FrameType | None = None) -> Session | None
         path = folder / f"process-{settings.number}-{os.getpid()}.gradscope"
         if not _can_write(path):
             return None
-        child = {"number": settings.number, "parent": settings.parent}
+        child = {"number": settings.number, "parent": settings.parent, "loader": loader}
         session = Session(settings.argv, path, settings.main, settings.sample, settings.prove, child=child)
         watch_children(session, folder)
 
@@ -159,13 +208,13 @@ def watch_children(session: Session, folder: Path, launches: bool = False) -> No
     recorder = session.recorder
     recorder.children, recorder.launches = folder, launches
 
-    def stand_in(process: Any) -> Watched:
+    def stand_in(process: Any, late: bool) -> Watched:
         main = recorder.sites.main
         number = process._identity[-1] if process._identity else 0
         settings = Settings(
             str(folder), number, os.getpid(), session.argv, main, recorder.sample, recorder.prove
         )
-        return Watched(process, settings)
+        return Watched(process, settings, late)
 
     def in_fork() -> None:
         if recorder.thread != threading.get_ident():

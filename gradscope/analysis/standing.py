@@ -59,7 +59,7 @@ def _end(member: Member) -> str:
         return how
     if program.get("ended") and isinstance(code, int) and code >= 0:
         return f"ended with exit code {code}" if code else ""
-    if program.get("ended") and code is None:
+    if (program.get("ended") and code is None) or outlives(program):
         return ""
     how = (
         f"was ended by {signal_name(-code)}" if isinstance(code, int) else "has not ended yet, or was killed"
@@ -72,6 +72,11 @@ def _end(member: Member) -> str:
     verb = "it stood" if program.get("stood") is not None else "it was last seen"
     step = member.trace.summary["steps"]
     return f"{how}: {verb}{doing} at {place(site.user)}, after {counted(step, 'step')}"
+
+
+def outlives(program: dict[str, Any]) -> bool:
+    """Whether it is of a DataLoader's worker that is there still: it waits for work until its program is gone."""
+    return not program.get("ended", True) and bool((program.get("child") or {}).get("loader"))
 
 
 def _died(trace: Trace) -> str:

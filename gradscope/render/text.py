@@ -13,7 +13,7 @@ from rich.text import Text
 from gradscope.analysis.course import courses
 from gradscope.analysis.names import parameter_name
 from gradscope.analysis.names import place as place_at
-from gradscope.analysis.standing import signal_name
+from gradscope.analysis.standing import outlives, signal_name
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
@@ -234,7 +234,7 @@ def _end(program: dict[str, Any]) -> str:
     code = program.get("exit_code")
     if program.get("exception"):
         return f"ended by {one_line(str(program['exception'].get('type', 'an exception')))}"
-    if not program.get("ended", True):
+    if not program.get("ended", True) and not outlives(program):
         return "it has not ended yet, or was killed"
     if isinstance(code, int) and code < 0:
         return f"ended by {signal_name(-code)}"

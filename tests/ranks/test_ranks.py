@@ -281,6 +281,36 @@ def test_workers_that_their_pool_ends_have_whole_traces(tmp_path: Path) -> None:
     assert "SIGTERM" not in ran.told.partition("found:")[0] and "killed" not in ran.told
 
 
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.nightly)])
+def test_what_workers_of_a_loader_train_is_told(method: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        program("""
+        from torch.utils.data import DataLoader, Dataset
+
+        class Fitted(Dataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, seed):
+                model = nn.Linear(3, 1)
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                for _ in range(5):
+                    model(torch.ones(2, 3)).sum().backward()
+                    optimizer.step()
+                return seed
+
+        if __name__ == "__main__":
+            print(list(DataLoader(Fitted(), num_workers=2, multiprocessing_context=sys.argv[1])))
+            list(DataLoader(range(4), num_workers=2))  # these train nothing: no trace of them
+        """)
+    )
+    ran = execute(tmp_path, [*gradscope(), "run", "train.py", method])
+    assert ran.status == 0 and ran.told.count("error[GS201]") == 1
+    assert "in process 1 and process 2" in " ".join(ran.told.split())
+    (folder,) = (tmp_path / ".gradscope").glob("train-*")
+    assert len(list(folder.glob("process-*"))) == 2
+
+
 def test_a_trace_that_is_being_written_is_ended_before_a_signal_ends_the_process(tmp_path: Path) -> None:
     (tmp_path / "writes.py").write_text(
         program("""

@@ -94,6 +94,22 @@ class Rows(Dataset):
         return w.grad + torch.rand(3)
 
 
+def refuse(grad):
+    raise ValueError(grad.tolist())
+
+
+class Refused(Rows):
+    def __getitem__(self, k):
+        w = torch.full((3,), float(k), requires_grad=True)
+        w.register_hook(refuse)
+        (w * w).sum().backward()
+
+
+class NoOptimizer(Rows):
+    def __getitem__(self, k):
+        torch.optim.SGD([], lr=0.1)
+
+
 class Stream(IterableDataset):
     def __iter__(self):
         yield from (torch.full((3,), float(k)) for k in range(4))
@@ -112,6 +128,12 @@ if __name__ == "__main__":
                 optimizer.step()
                 print(loss.item().hex())
     print([b.tolist() for b in DataLoader(Stream(), batch_size=2, num_workers=1)])
+    for method in ("fork", "spawn"):
+        for rows in (Refused(), NoOptimizer()):
+            try:
+                list(DataLoader(rows, num_workers=1, multiprocessing_context=method))
+            except Exception as error:
+                print(type(error), error)
 """,
     "fork": """
 print(train(), flush=True)

@@ -75,12 +75,12 @@ class Processes(Hook):
         return start
 
     def _with_a_watch(self, process: Any) -> bool:
-        """Has the child begin a watch before what it runs; not a DataLoader's worker, which does not train."""
+        """Has the child begin a watch before what it runs; a DataLoader's worker where it begins to train."""
         try:
-            target = getattr(process, "_target", None)
-            if getattr(target, "__module__", "") == worker_module.__name__ or "run" in vars(process):
+            if "run" in vars(process):
                 return False
-            stand_in = self.recorder.services.in_child(process)
+            of_loader = getattr(getattr(process, "_target", None), "__module__", "") == worker_module.__name__
+            stand_in = self.recorder.services.in_child(process, of_loader)
             if stand_in is not None:
                 vars(process)["run"] = stand_in
             return stand_in is not None

@@ -116,8 +116,8 @@ class Services:
         self.clearing_of_others: Callable[[Any], Any] = (
             _same  # the same of a `zero_grad` that fills with zeros
         )
-        self.in_child: Callable[[Any], Any] = (
-            _none  # offspring: what a `multiprocessing.Process` runs in its place
+        self.in_child: Callable[[Any, bool], Any] = (
+            _none  # offspring: what a `multiprocessing.Process` runs in its place; whether late
         )
         self.in_fork: Callable[[], None] = _nothing  # offspring: a child of `os.fork` begins
         self.out_of_sight: Callable[[], AbstractContextManager[None]] = (

@@ -11,7 +11,9 @@ from math import isclose
 from gradscope.analysis.parting import Parting, same_shapes
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.wrappers import wrapped
+from gradscope.events import Backward
 from gradscope.model import Parameter, Site
+from gradscope.source import SourceFile
 from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
 
@@ -44,12 +46,32 @@ class TooLate:
 def reductions(trace: Trace, call: str = "all_reduce") -> Iterator[Site]:
     """Where the program gives gradients to this call."""
     for path, function, node in nodes_that_ran(trace, ast.Call):
-        if (
-            ast.unparse(node.func).rpartition(".")[2] == call
-            and node.args
-            and any(map(_is_grad, ast.walk(node.args[0])))
-        ):
-            yield site_of(path, function, node)
+        if ast.unparse(node.func).rpartition(".")[2] == call and node.args:
+            file = trace.source_file(path)
+            scope = file.scope_of(node) or file.tree
+            if scope is not None and _of_gradients(file, scope, node.args[0]):
+                yield site_of(path, function, node)
+
+
+def _of_gradients(file: SourceFile, scope: ast.AST, node: ast.AST, far: int = 3) -> bool:
+    """Whether an expression holds `.grad` of something, or a name of a function that stands for such."""
+    if any(map(_is_grad, ast.walk(node))):
+        return True
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return far > 0 and any(
+        _of_gradients(file, scope, value, far - 1)
+        for other in ast.walk(scope)
+        for target, value in _given(other)
+        if isinstance(target, ast.Name) and target.id in names and value is not node
+    )
+
+
+def _given(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What gets a value there, and which: an assignment, a loop."""
+    if isinstance(node, ast.Assign):
+        yield from ((target, node.value) for target in node.targets)
+    elif isinstance(node, (ast.For, ast.comprehension)):
+        yield node.target, node.iter
 
 
 def changed_after_average(parting: Parting) -> Changed | None:
@@ -67,25 +89,36 @@ def changed_after_average(parting: Parting) -> Changed | None:
     return None
 
 
-def averaged_too_late(run: Run) -> TooLate | None:
-    """The first optimizer of a run without a wrapper of which that is so; None where traces are missing."""
-    if not 1 < run.world == len(run.ranks) or any(wrapped(group[0].trace) for group in run.alike):
-        return None
-    if len({outline_of_prints(member.trace) for member in run.ranks}) < run.world:
-        return None  # some of them average, if not all
-    members = run.ranks[:_COMPARED]
-    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
-        if (found := _too_late(members, number)) is not None:
-            return found
-    return None
+@dataclass(frozen=True)
+class Followed:
+    """One parameter on all ranks: its ids, norms before the first step and after the last that was printed, and of its
+    gradient at each of the first steps."""
+
+    ids: list[str]
+    begun: list[float]
+    ended: list[float]
+    gradients: list[list[float | None]]  # by step
 
 
-_COMPARED = 32  # ranks
+@dataclass(frozen=True)
+class Steps:
+    """The parameters of one optimizer without a wrapper, rank beside rank."""
+
+    first: Site | None
+    last: int
+    last_site: Site | None
+    numbers: list[int]  # of the steps whose gradients were printed
+    parameters: list[Followed]
+
+    @property
+    def compared(self) -> int:
+        return len(self.numbers)
 
 
-def _too_late(members: list[Member], number: int) -> TooLate | None:
+def followed(members: list[Member], number: int) -> Steps | None:
+    """None where too little was printed, or ranks hold other parameters."""
     weights = [member.trace.prints("parameters").get(number, {}) for member in members]
-    gradients = [member.trace.prints("gradients")[number] for member in members]
+    gradients = [member.trace.prints("gradients").get(number, {}) for member in members]
     steps = sorted(set.intersection(*(set(table) for table in gradients)))
     last = max(set.intersection(*(set(table) for table in weights)), default=0)
     if len(steps) < _LEAST or not last or any(0 not in table for table in weights):
@@ -94,31 +127,58 @@ def _too_late(members: list[Member], number: int) -> TooLate | None:
     if len({len(own) for own in ids}) != 1 or not same_shapes(members, ids):
         return None
     found = []
-    for place in range(len(ids[0])):
-        rows = [[t[step][1].get(own[place]) for t, own in zip(gradients, ids, strict=True)] for step in steps]
+    for own in map(list, zip(*ids, strict=True)):
         begun, ended = (
-            [t[step][1].get(own[place], 0.0) for t, own in zip(weights, ids, strict=True)]
+            [table[step][1].get(id, 0.0) for table, id in zip(weights, own, strict=True)]
             for step in (0, last)
         )
-        if all(not value for row in rows for value in row):
+        rows = [[table[step][1].get(id) for table, id in zip(gradients, own, strict=True)] for step in steps]
+        found.append(Followed(own, begun, ended, rows))
+    trace = members[0].trace
+    sites = [trace.site(table[step][0]) for table, step in ((gradients[0], steps[0]), (weights[0], last))]
+    first_site, last_site = (site.user if site is not None else None for site in sites)
+    return Steps(first_site, last, last_site, steps, found)
+
+
+def averaged_too_late(run: Run) -> TooLate | None:
+    """The first optimizer of a run without a wrapper of which that is so; None where traces are missing."""
+    if not 1 < run.world == len(run.ranks) or any(wrapped(group[0].trace) for group in run.alike):
+        return None
+    if len({outline_of_prints(member.trace) for member in run.ranks}) < run.world:
+        return None  # some of them average, if not all
+    members = run.ranks[:COMPARED]
+    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
+        if (found := _too_late(members, number)) is not None:
+            return found
+    return None
+
+
+COMPARED = 32  # ranks
+
+
+def _too_late(members: list[Member], number: int) -> TooLate | None:
+    steps = followed(members, number)
+    if steps is None:
+        return None
+    found = []
+    for parameter in steps.parameters:
+        if all(not value for row in parameter.gradients for value in row):
             continue
-        if not alike(begun) or any(alike(row) for row in rows):
+        if not alike(parameter.begun) or any(map(alike, parameter.gradients)):
             return None
-        if not alike(ended):
-            found.append(place)
+        if not alike(parameter.ended):
+            found.append(parameter)
     trace = members[0].trace
     for call in ("all_reduce", "reduce") if found else ():
         for site in reductions(trace, call):
             at = (site.path, site.line)
-            given = [p for p in found if at in {r[:2] for r in trace.parameter(int(ids[0][p])).read_at}]
+            given = [p for p in found if at in {r[:2] for r in trace.parameter(int(p.ids[0])).read_at}]
             if not given or (call == "reduce" and _sends(trace)):
                 continue
-            own = [ids_[given[0]] for ids_ in ids]
-            norms = [t[steps[0]][1].get(id) or 0.0 for t, id in zip(gradients, own, strict=True)]
-            step = trace.site(gradients[0][steps[0]][0])
+            norms = [norm or 0.0 for norm in given[0].gradients[0]]
             return TooLate(
-                site, step.user if step is not None else None, [int(ids[0][p]) for p in given],
-                list(zip(members, norms, strict=True)), len(steps), to_one=call == "reduce",
+                site, steps.first, [int(p.ids[0]) for p in given], list(zip(members, norms, strict=True)),
+                steps.compared, to_one=call == "reduce",
             )  # fmt: skip
     return None
 
@@ -173,3 +233,9 @@ def alike(values: Sequence[float | None]) -> bool:
     """Whether norms are the same on all ranks, but for what the machines make of it."""
     first = values[0] or 0.0
     return all(isclose(value or 0.0, first, rel_tol=_NOISE) for value in values)
+
+
+def losses(member: Member) -> Iterator[float]:
+    """Of the backward passes of a rank, as far as they were looked at."""
+    sites = {event.site.id for event in member.trace.of(Backward)}
+    return (value for _, value in member.trace.numbers("loss", sites=sites))

@@ -50,7 +50,7 @@ def _count(trace: Trace, turn: Turn, sums: dict[Site, Undivided], plain: dict[tu
     for event in looked:
         key = (event.graph, event.position)
         if key not in plain:
-            plain[key] = _is_mean(trace, event)
+            plain[key] = is_undivided_mean(trace, event)
         if not plain[key]:
             return
     one = sums.setdefault(passes[0].site.user, Undivided())
@@ -72,7 +72,7 @@ def _inside_a_step(event: Event) -> bool:
     return any("Optimizer.profile_hook_step" in frame.function for frame in event.site.stack)
 
 
-def _is_mean(trace: Trace, event: Rooted) -> bool:
+def is_undivided_mean(trace: Trace, event: Rooted) -> bool:
     """Whether the pass starts at a mean that nothing has divided."""
     graph, roots = trace.graph(event.graph), list(event.roots)
     if len(roots) != 1:

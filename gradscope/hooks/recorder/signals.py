@@ -117,7 +117,7 @@ class Services:
             _same  # the same of a `zero_grad` that fills with zeros
         )
         self.in_child: Callable[[Any, bool], Any] = (
-            _none  # offspring: what a `multiprocessing.Process` runs in its place; whether late
+            _not_watched  # offspring: what a `multiprocessing.Process` runs in its place; whether late
         )
         self.in_fork: Callable[[], None] = _nothing  # offspring: a child of `os.fork` begins
         self.out_of_sight: Callable[[], AbstractContextManager[None]] = (
@@ -141,7 +141,11 @@ def _false() -> bool:
     return False
 
 
-def _none(process: Any) -> None:
+def _none(asked: Any) -> None:
+    return None
+
+
+def _not_watched(process: Any, late: bool) -> None:
     return None
 
 

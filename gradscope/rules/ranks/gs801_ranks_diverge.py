@@ -18,6 +18,7 @@ from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
 from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
 from gradscope.analysis.rank_gradients import TooLate, averaged_too_late, changed_after_average
+from gradscope.analysis.split_layers import NotSummed, not_summed
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.unsharded import Unsharded, left_unsharded
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
@@ -75,6 +76,9 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
         yield from ((member, finding) for member in run.ranks)
     if (unsharded := left_unsharded(run)) is not None:
         finding = _unsharded(unsharded)
+        yield from ((member, finding) for member in run.ranks)
+    if (apart := not_summed(run)) is not None:
+        finding = _not_summed(apart)
         yield from ((member, finding) for member in run.ranks)
     if (left := left_behind(run)) is not None:
         finding = _left_behind(left)
@@ -185,6 +189,34 @@ def _unsharded(found: Unsharded) -> Finding:
         fix="call `fully_shard` on the whole model too, after its parts: it takes what these have left",
         severity="warning",
         subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _not_summed(found: NotSummed) -> Finding:
+    trace = found.values[0][0].trace
+    names = parameter_names(trace, found.parameters)
+    first = parameter_names(trace, found.parameters[:1])
+    split = parameter_names(trace, [found.split])
+    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
+    place = located(trace, found.site, "this line")
+    return Finding(
+        message=f"{names} get another gradient on each rank: that of what the layer of {split}, which is split over the"
+        " ranks, is given is not summed",
+        cause=found.site,
+        cause_label="each rank's part gives back its part of the gradient",
+        effect=found.step,
+        effect_label="makes another step with the copies on each rank",
+        seen=(
+            f"the ranks have one loss in the first step, {found.loss:.5g}, and hold other parts of {split}",
+            f"norm of {first}'s gradient at the first step: {shown}; before it the parameter was the same on all ranks",
+            f"so at each of the first {found.compared:,} steps, and the copies differ now",
+        ),
+        why="each rank works with all of the input and a part of the weight, so the gradient of the input is the sum"
+        " over the ranks; each has only its own term",
+        fix=f"hand what {place} is given through a function whose forward returns it as it is, and whose backward sums"
+        " the gradient over the ranks (`dist.all_reduce`), or use `torch.distributed.tensor.parallel`",
+        subjects=parameter_subjects(found.parameters),
+        since=Since(1),
     )
 
 

@@ -1,21 +1,26 @@
-"""Gradients are scaled by the number of ranks once more than `DistributedDataParallel` does.
+"""Gradients are scaled by the number of ranks: their mean once more divided, or never divided at all.
 
-Why: the wrapper takes the mean of the gradients over the ranks. A mean loss that is divided by the number of ranks as
-well makes steps that many times too short; summing the averaged gradients over the ranks makes them as much too long.
-Nothing fails: the learning rate is another one than was written, and changes with the number of ranks.
+Why: `DistributedDataParallel` takes the mean of the gradients over the ranks. A mean loss that is divided by the number
+of ranks as well makes steps that many times too short; summing the averaged gradients over the ranks makes them as much
+too long. Without the wrapper `all_reduce` sums: of means over each rank's samples that is the mean over all of them
+times the number of ranks. Nothing fails: the learning rate is another one than was written, and changes with the number
+of ranks.
 
-Fix: take the loss of a rank's own samples as it is. Divide by the number of ranks only what is shown, and reduce
-gradients by hand only where no wrapper does.
+Fix: take the loss of a rank's own samples as it is. Divide by the number of ranks what is shown, and gradients that are
+summed by hand; reduce these by hand only where no wrapper does.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from math import isclose
 
 from gradscope.analysis.ops import LOSSES, MEANS
 from gradscope.analysis.rank_gradients import reductions
+from gradscope.analysis.summed_gradients import Summed, summed_by_hand
+from gradscope.analysis.text import nodes_that_ran
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward, Clip, Wrapped
@@ -64,6 +69,10 @@ def good() -> None:
 
 @rule_across("GS807", name="scaled-by-world-size", severity="warning")
 def scaled_by_world_size(run: Run) -> Iterator[tuple[Member, Finding]]:
+    found = summed_by_hand(run)
+    if found is not None and not any(_rate_is_divided(member.trace) for member in run.ranks):
+        finding = _summed(run.ranks[0].trace, found, run.world)
+        yield from ((member, finding) for member in run.ranks)
     for group in run.alike:
         for finding in _of_one(group[0].trace):
             yield from ((member, finding) for member in group)
@@ -209,3 +218,41 @@ def _reduced_again(trace: Trace, of: Wrapped) -> Iterator[Finding]:
         severity="note" if _by_size(trace) else "",
         subjects=parameter_subjects(of.parameters),
     )
+
+
+def _summed(trace: Trace, found: Summed, ranks: int) -> Finding:
+    own = ", ".join(f"{norm:.4g}" for norm in found.own)
+    name = parameter_names(trace, found.parameters[:1])
+    return Finding(
+        message=f"gradients are summed over the {ranks:,} ranks and not divided: steps are {ranks:,} times the mean's",
+        cause=found.site,
+        cause_label="adds up what each rank's mean has left",
+        effect=found.step,
+        effect_label="uses the sum",
+        seen=(
+            f"the ranks' passes left gradients of {name} with norms {own}, the step used one of {found.used:.4g}: "
+            "longer than their mean can be",
+            f"so in each of {found.steps:,} steps that were compared; the loss is a mean over a rank's own samples",
+        ),
+        why="`all_reduce` sums: of means over each rank's samples that is the mean over all of them times the number "
+        "of ranks. The learning rate is another one than was written, and changes with the number of ranks.",
+        fix=f"after {located(trace, found.site, 'the reduction')}, divide each gradient by `dist.get_world_size()`",
+        severity="note" if _by_size(trace) else "",
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _rate_is_divided(trace: Trace) -> bool:
+    """Whether the program's text divides a learning rate by the number of ranks, or may do so."""
+    for path, _, node in nodes_that_ran(trace, ast.BinOp, ast.AugAssign):
+        if not isinstance(node, (ast.BinOp, ast.AugAssign)) or not isinstance(node.op, ast.Div):
+            continue
+        divisor, divided = (
+            (node.right, node.left) if isinstance(node, ast.BinOp) else (node.value, node.target)
+        )
+        of_rate = isinstance(divided, ast.Constant) or re.search(
+            r"lr|rate", ast.unparse(divided), re.IGNORECASE
+        )
+        if of_rate and _is_world_size(trace.source_file(path), divisor):
+            return True
+    return False

@@ -32,6 +32,76 @@ def bad_summed_once_more() -> None:
         opt.step()
 
 
+def alike() -> tuple[nn.Module, torch.optim.Optimizer]:
+    torch.manual_seed(0)
+    model = net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1 + dist.get_rank())
+    return model, opt
+
+
+def bad_summed_by_hand() -> None:
+    model, opt = alike()
+    for _ in range(6):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(3, (8,))).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad, op=dist.ReduceOp.SUM)  # cause: GS807
+        opt.step()  # effect: GS807
+        shown = torch.ones(1)
+        dist.all_reduce(shown)
+        shown /= dist.get_world_size()
+
+
+def bad_summed_as_one() -> None:
+    model, opt = alike()
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 1).pow(2).mean().backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        flat = torch.cat([g.reshape(-1) for g in gradients])
+        dist.all_reduce(flat)  # cause: GS807
+        for g, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            g.copy_(part.view_as(g))
+        opt.step()  # effect: GS807
+
+
+def good_summed_and_divided_by_hand() -> None:
+    model, opt = alike()
+    for _ in range(6):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(3, (8,))).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+        opt.step()
+
+
+def good_summed_of_parts() -> None:
+    """Each rank's loss is its part of the mean over all."""
+    model, opt = alike()
+    for _ in range(6):
+        opt.zero_grad()
+        losses = nn.functional.cross_entropy(
+            model(torch.randn(8, 4)), torch.randint(3, (8,)), reduction="none"
+        )
+        (losses.sum() / (8 * dist.get_world_size())).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+        opt.step()
+
+
+def good_summed_with_a_rate_for_it() -> None:
+    model, _ = alike()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1 / dist.get_world_size())
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 1).pow(2).mean().backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+        opt.step()
+
+
 def good_two_passes_before_a_step() -> None:
     """As many as there are ranks."""
     model = DistributedDataParallel(net())

@@ -1,0 +1,101 @@
+"""Layers that are split over the ranks by hand (tensor parallelism): each rank holds a part of their parameters, and
+whole copies of the others. The gradient of what a split layer is given is a sum over the ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from gradscope.analysis.rank_gradients import COMPARED, Followed, alike, followed, losses
+from gradscope.analysis.wrappers import wrapped
+from gradscope.events import Backward
+from gradscope.model import Graph, Op, Site
+from gradscope.store import Member, Run, Trace
+
+_LOSSES = 1  # the copies part from the first step on, and the losses with them
+
+
+@dataclass(frozen=True)
+class NotSummed:
+    """`parameters`: those of which each rank has a copy, and another gradient of one and the same loss. `values`: norms
+    of the first one's, at the first step; `split`: one of which each rank holds a part; `site`: where such a part meets
+    what the copies gave."""
+
+    site: Site
+    step: Site | None
+    parameters: list[int]  # ids in the first member's trace
+    split: int
+    loss: float
+    values: list[tuple[Member, float]]
+    compared: int  # steps
+
+
+def not_summed(run: Run) -> NotSummed | None:
+    """The first optimizer of which that is so: the ranks have one loss though they hold other parts, so all of them
+    work on it; the copies, alike before the first step, had other gradients at each of the first steps, and part. None
+    where traces are missing, or a wrapper averages."""
+    if not 1 < run.world == len(run.ranks) <= COMPARED or any(wrapped(m.trace) for m in run.ranks):
+        return None
+    members = list(run.ranks)
+    first = [next(islice(losses(member), 1), None) for member in members]
+    if not first[0] or None in first or not alike(first):
+        return None
+    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
+        if (found := _of_optimizer(members, number, first[0])) is not None:
+            return found
+    return None
+
+
+def _of_optimizer(members: list[Member], number: int, loss: float) -> NotSummed | None:
+    steps = followed(members, number)
+    if steps is None:
+        return None
+    split = [one for one in steps.parameters if not alike(one.begun)]
+    copies = [one for one in steps.parameters if alike(one.begun) and all(map(all, one.gradients))]
+    parted = [one for one in copies if not any(map(alike, one.gradients)) and not alike(one.ended)]
+    trace = members[0].trace
+    site = _where_they_meet(trace, _ids(split), _ids(parted)) if split and parted else None
+    if site is None:
+        return None
+    norms = [norm or 0.0 for norm in parted[0].gradients[0]]
+    return NotSummed(
+        site,
+        steps.first,
+        _ids(parted),
+        _ids(split)[0],
+        loss,
+        list(zip(members, norms, strict=True)),
+        steps.compared,
+    )
+
+
+def _ids(found: list[Followed]) -> list[int]:
+    return [int(one.ids[0]) for one in found]
+
+
+def _where_they_meet(trace: Trace, split: list[int], copies: list[int]) -> Site | None:
+    """The first call of the first pass that works with a part of a split layer, or what was made of one alone, and with
+    a value that the copies have made."""
+    event = next((event for event in trace.of(Backward) if event.graph >= 0), None)
+    if event is None:
+        return None
+    graph = trace.graph(event.graph)
+    of_copies, of_parts = _of(trace, graph, copies), _of(trace, graph, split)
+    for op in graph.ops:
+        from_copies = [value for value in op.inputs if value in of_copies]
+        from_parts = [value for value in op.inputs if value in of_parts]
+        if set(from_parts) - of_copies and set(from_copies) - of_parts:
+            return op.site.user
+        _grow(op, of_copies, from_copies)
+        _grow(op, of_parts, from_parts)
+    return None
+
+
+def _grow(op: Op, reached: set[int], inputs: list[int]) -> None:
+    if inputs:
+        reached.update(op.outputs)
+
+
+def _of(trace: Trace, graph: Graph, parameters: list[int]) -> set[int]:
+    wanted = set(parameters)
+    return {value.index for value in graph.values if value.parameter in wanted}

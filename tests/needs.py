@@ -20,7 +20,8 @@ def lacking(program: str | Callable[..., Any]) -> str:
     lacked = [(name, feature) for name, feature in FEATURES.items() if not feature.here]
     text = program if isinstance(program, str) or not lacked else _source(program)
     for name, feature in lacked:
-        if re.search(rf"\b{re.escape(name)}\b", str(text)):
+        head, _, tail = name.rpartition(".")
+        if re.search(rf"\b{re.escape(name)}\b|\bfrom {re.escape(head)} import .*\b{tail}\b", str(text)):
             return f"{name} is of torch {feature.since}"
     return ""
 

@@ -128,6 +128,7 @@ FEATURES = {
         Feature("torch.amp.GradScaler", "2.3"),
         Feature("torch.utils.checkpoint.CheckpointPolicy", "2.4"),
         Feature("torch.optim.Adafactor", "2.5"),
+        Feature("torch.distributed.fsdp.fully_shard", "2.6"),
         Feature("torch.optim.Muon", "2.9"),
     )
 }

@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import torch
 from warm import python
 
-pytest.importorskip("torch.distributed.fsdp", reason="no FSDP")
-if not torch.distributed.is_available() or not hasattr(torch.distributed.fsdp, "fully_shard"):
+from gradscope.hooks._torch import has
+
+if not has("torch.distributed.fsdp.fully_shard"):
     pytest.skip("no FSDP2", allow_module_level=True)
 
 PROGRAM = """

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 from two_ranks import Ran, Start
+
+from gradscope.hooks._torch import has
 
 PROGRAM = """
 import contextlib, io, random
@@ -114,7 +115,7 @@ end()
 
 @pytest.mark.slow
 def test_the_same_bits_and_collectives(ranks: Start, tmp_path: Path) -> None:
-    whole = hasattr(getattr(torch.distributed, "fsdp", None), "fully_shard")
+    whole = has("torch.distributed.fsdp.fully_shard")
 
     def said(how: str) -> tuple[list[str], Ran]:
         ran = ranks(PROGRAM, f"saved-{how}", *(["shards"] if whole else []), how=how, options=("--full",))

@@ -15,6 +15,11 @@ from typing import TypeVar, cast
 from gradscope.model import Site
 
 Span = tuple[int, int, int, int]
+# Methods of a module that give it back.
+CHAINED = {
+    "apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "requires_grad_", "share_memory", "to",
+    "train", "type",
+}  # fmt: skip
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 N = TypeVar("N", bound=ast.AST)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -347,6 +352,22 @@ class SourceFile:
                 return None
             node = above
         return None
+
+    def variable_of_module(self, site: Site) -> str | None:
+        """The variable for a module that one of its methods at `site` gives back: `net` in `net = Net().to(device)`."""
+        node = self.at(site)
+        made = node
+        while (
+            isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in CHAINED
+        ):
+            made = made.func.value
+        if made is node or not isinstance(made, ast.Call):
+            return None
+        while isinstance(method := self.parent.get(id(node)), ast.Attribute) and method.attr in CHAINED:
+            node = self.parent.get(id(method))
+        above = self.parent.get(id(node))
+        ends = isinstance(above, (ast.Assign, ast.AnnAssign, ast.Tuple))
+        return self.variable(site) if ends else None
 
     def _in_tuple(self, values: ast.Tuple, node: ast.AST) -> str | None:
         """`b` for the second value of `a, b = f(), g()`."""

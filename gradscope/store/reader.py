@@ -263,7 +263,12 @@ class Trace:
     @cached_property
     @_sound
     def modules(self) -> dict[int, Module]:
-        rows = self.rows("SELECT id, path, cls, root, parent, name, site, held FROM module ORDER BY id")
+        rows = [
+            (id, path, cls, root, parent, name or (self._given_to(site) if id == root else ""), site, held)
+            for id, path, cls, root, parent, name, site, held in self.rows(
+                "SELECT id, path, cls, root, parent, name, site, held FROM module ORDER BY id"
+            )
+        ]
         alike = Counter(
             kin
             for id, _, _, root, _, name, _, held in rows
@@ -276,6 +281,11 @@ class Trace:
             )
             for id, path, cls, root, parent, name, site, held in rows
         }  # fmt: skip
+
+    def _given_to(self, number: int | None) -> str:
+        """The variable of a module that was met before there was one: in `net = Net().eval()`."""
+        site = self.site(number)
+        return (site and self.source_file(site.user.path).variable_of_module(site.user)) or ""
 
     @cached_property
     @_sound

@@ -67,3 +67,15 @@ def test_variables_have_names(asks: bool) -> None:
     with gradscope.watch(sample=False) as scope:
         train()
     assert {module.name for module in scope.trace.modules.values()} >= {"encoder"}
+
+
+def test_a_module_that_a_method_gives_back_has_its_variables_name() -> None:
+    x = torch.ones(2, 3)
+    with gradscope.watch(sample=False) as scope:
+        net = nn.Linear(3, 2).to("cpu").train()
+        one, other = nn.Linear(2, 2).eval(), nn.Linear(2, 1).double().float()
+        many = [nn.Linear(1, 1).eval() for _ in range(2)]
+        result = nn.Linear(1, 1).train()(many[0](other(one(net(x)))))
+        result.sum().backward()
+    names = [module.name for module in scope.trace.modules.values()]
+    assert {"net", "one", "other"} <= set(names) and "result" not in names

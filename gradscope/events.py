@@ -342,6 +342,21 @@ class LoadLost(Kind):
     optimizer = Field(_key)  # the new one
 
 
+class StateLeft(Kind):
+    """A training went on with the model of a checkpoint, and left the state of its optimizer in it."""
+
+    __slots__ = ()
+    of = "state_left"
+    optimizer = Field(_key)  # that began with an empty state
+    key = Field(_text)  # of the state in the checkpoint
+    steps = Field(_count)  # that this state had made
+    saved = Field(_number)  # its learning rate
+    rate = Field(_number)  # that of the first step after the load
+    schedules = Field(_texts)  # keys of states of schedules
+    counts = Field(_texts)  # keys of whole numbers
+    load = Field(_id)  # site: where the model's part was given to a model
+
+
 class InnerReplaced(Kind):
     """An optimizer's state was loaded, and with it another optimizer that is kept there: it holds none of the tensors
     that this one has."""

@@ -110,6 +110,8 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
             if kind != "grad" and any(_learned(known, (output[0], i)) for i in cut.inputs):
                 continue
             idle = frozenset(reached - trained)
+            if idle and not any(known.trace.parameter(id).optimizers for id in idle):
+                continue  # nothing trains them at all, which is another matter
             if not reached or (idle and idle & _between(known, output, part)):
                 site = _site(known, cut, kind)
                 name = names_of(known.trace).name(known.graph(part[0]), part[1]) or ""

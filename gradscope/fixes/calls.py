@@ -442,16 +442,36 @@ def also_given(
     if here is None or not isinstance(node, ast.Call) or not node.args:
         return ()
     given = node.args[0]
-    method = given.func if isinstance(given, ast.Call) and not given.args else None
-    if not isinstance(method, ast.Attribute) or method.attr != "parameters":
-        return ()
     names = names_in(here.before_line(node), ast.Store)
     if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
         return ()
+    method = given.func if isinstance(given, ast.Call) and not given.args else None
+    if not isinstance(method, ast.Attribute) or method.attr != "parameters":
+        return () if instead else _added_to(here, given, missing, single)
     if instead:
         return here.replace(given, f"{missing[0]}.parameters()") if len(missing) == 1 else ()
     more = missing if single else [f"*{name}.parameters()" for name in missing]
     return here.replace(given, f"[{', '.join([f'*{here.file.text(given)}', *more])}]")
+
+
+def _added_to(here: Source, given: ast.expr, missing: list[str], single: bool) -> Edits:
+    """What is missing at the end of a list of groups or of parameters, or of a sum of lists."""
+    if isinstance(given, ast.List) and given.elts:
+        if all(isinstance(part, ast.Dict) for part in given.elts):
+            groups = [
+                f'{{"params": {f"[{name}]" if single else f"{name}.parameters()"}}}' for name in missing
+            ]
+        elif any(isinstance(part, ast.Starred) for part in given.elts):
+            groups = missing if single else [f"*{name}.parameters()" for name in missing]
+        else:
+            return ()
+        last = given.elts[-1]
+        between = ", " if last.lineno == given.lineno else ",\n" + " " * last.col_offset
+        return here.append(last, "".join(between + group for group in groups))
+    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
+        lists = [f"[{name}]" if single else f"list({name}.parameters())" for name in missing]
+        return here.append(given, "".join(f" + {one}" for one in lists))
+    return ()
 
 
 def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:

@@ -7,7 +7,7 @@ several statements, a block that returns in the middle, a call that is no plain 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 
 from gradscope.fixes.patch import changed
@@ -88,12 +88,16 @@ class Source:
     def after(self, statement: ast.stmt | None, text: str, *inner: str) -> Edits:
         """Puts the statement `text` on a line of its own after another and its block; each of `inner` is the one
         statement of the block before it."""
+        return self.rows_after(statement, list(enumerate((text, *inner))))
+
+    def rows_after(self, statement: ast.stmt | None, rows: Sequence[tuple[int, str]]) -> Edits:
+        """Puts lines after another statement and its block, each so many blocks deep."""
         if statement is None or not self.alone(statement):
             return ()
         _, _, last, _ = self.file.span(statement)
         end = self._line_end(last)  # a comment stays on its line
         indent = self._indent(statement)
-        lines = [f"\n{indent}{self._unit() * depth}{line}" for depth, line in enumerate((text, *inner))]
+        lines = [f"\n{indent}{self._unit() * depth}{line}" for depth, line in rows]
         return (Edit(self.path, last, end, last, end, "".join(lines)),)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:

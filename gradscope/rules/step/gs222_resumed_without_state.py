@@ -6,16 +6,19 @@ are those of a training's beginning, full-size ones with Adam, where the trainin
 Fix: save `optimizer.state_dict()` with the rest, and load it where the schedule is loaded, into the optimizer that
 steps: one that is made anew after that knows nothing of it.
 
-Silent on: optimizers that keep no state; a schedule that begins anew; one that is only stepped ahead; a new
-optimizer with other settings than the one that was loaded, or for parameters of other values.
+Silent on: optimizers that keep no state; a checkpoint whose model is trained on from the first epoch (fine-tuning);
+a schedule that begins anew; one that is only stepped ahead; a new optimizer with other settings than the one that was
+loaded, or for parameters of other values.
 """
 
 from collections.abc import Iterator
 
+from gradscope.analysis.checkpoints import goes_on_counting, where_parted
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.words import code, located, method, optimizer_name
-from gradscope.events import LoadLost, Resumed, Step
+from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name
+from gradscope.events import LoadLost, Resumed, StateLeft, Step
 from gradscope.fixes.calls import moved
+from gradscope.fixes.resuming import state_taken_along
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -85,17 +88,59 @@ def resumed_without_state(trace: Trace) -> Iterator[Finding]:
             subjects=frozenset({("optimizer", event.optimizer)}),
             since=since_segment(trace, steps[0].segment) if steps else None,
         )
+    for left in trace.of(StateLeft):
+        if goes_on_counting(trace, left.counts):
+            yield _left(trace, left)
     for lost in trace.of(LoadLost):
         made = trace.optimizers[lost.optimizer].site
         if made is not None:
             yield _lost(trace, lost, made)
 
 
+def _left(trace: Trace, event: StateLeft) -> Finding:
+    """The checkpoint's model trains on, its optimizer's state stays in the file."""
+    name = optimizer_name(trace, event.optimizer)
+    optimizer = trace.optimizers[event.optimizer]
+    steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
+    made = optimizer.site
+    rate = ""
+    if event.saved is not None and event.rate is not None and event.saved != event.rate:
+        rate = (
+            f"; its learning rate was {event.saved:.3g} when it was saved, and {event.rate:.3g} at this step"
+        )
+    keys = [event.key, *event.schedules]
+    shown = listed([f'`["{key}"]`' for key in keys])
+    return Finding(
+        message=f"the training goes on from a checkpoint, but {name} begins with an empty state: {shown} of it"
+        f" {'is' if len(keys) == 1 else 'are'} not loaded",
+        cause=where_parted(event.site, made)[1] if made is not None else event.site.user,
+        cause_label=f"a new `{optimizer.cls}`, which is given nothing of it",
+        effect=steps[0].site.user if steps else None,
+        effect_label="its first step had no running averages",
+        related=((event.site.user, "loads the checkpoint"),),
+        seen=(
+            f'the checkpoint\'s `["{event.key}"]` is a state after {counted(event.steps, "step")} for parameters of the'
+            f" shapes that {name} holds; at its first step after the load its own was empty, and no optimizer was given"
+            f" one{rate}",
+        ),
+        fix=f"give {name} its state back once it is made: {method(trace, event.optimizer, 'load_state_dict')} with"
+        f' `["{event.key}"]` of what {located(trace, event.site.user)} gives'
+        + (
+            f", and its schedule that of {listed([f'`[{chr(34)}{key}{chr(34)}]`' for key in keys[1:]])}"
+            if keys[1:]
+            else ""
+        ),
+        edits=state_taken_along(trace, event),
+        subjects=frozenset({("optimizer", event.optimizer)}),
+        since=since_segment(trace, steps[0].segment) if steps else None,
+    )
+
+
 def _lost(trace: Trace, event: LoadLost, made: Site) -> Finding:
     """A state was loaded into an optimizer whose place a new one took."""
     name, cls = optimizer_name(trace, event.optimizer), trace.optimizers[event.optimizer].cls
     steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
-    load, anew = _apart(event.site, made)
+    load, anew = where_parted(event.site, made)
     edits = moved(trace, load, anew, after=True, conditional=True)
     return Finding(
         message=f"the state that was loaded is lost: {name}, a new `{cls}` for the same parameters, began with an"
@@ -115,12 +160,3 @@ def _lost(trace: Trace, event: LoadLost, made: Site) -> Finding:
         subjects=frozenset({("optimizer", event.optimizer)}),
         since=since_segment(trace, steps[0].segment) if steps else None,
     )
-
-
-def _apart(one: Site, other: Site) -> tuple[Site, Site]:
-    """The lines of one function that led to each, where there is such a function; else the two themselves."""
-    for a, b in zip(one.stack, other.stack, strict=False):
-        if a.location() != b.location():
-            same = (a.path, a.function) == (b.path, b.function) and a.kind == b.kind == "user"
-            return (a, b) if same else (one.user, other.user)
-    return one.user, other.user

@@ -501,3 +501,37 @@ def good_given_to_the_optimizer_once_it_is_there() -> None:
             opt.add_param_group({"params": [model[2].weight]})
         loss.backward()
         opt.step()
+
+
+def bad_bottleneck_in_no_group() -> None:
+    import torch
+    from torch import nn
+
+    trunk, bottleneck, head = nn.Linear(4, 8), nn.Linear(8, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD(  # cause: GS206
+        [
+            {"params": trunk.parameters()},
+            {"params": head.parameters(), "lr": 0.2},
+        ],
+        lr=0.1,
+    )
+    for _ in range(3):
+        opt.zero_grad()
+        x, y = torch.randn(16, 4), torch.randint(0, 2, (16,))
+        loss = nn.functional.cross_entropy(head(bottleneck(trunk(x)).relu()), y)
+        loss.backward()  # effect: GS206
+        opt.step()
+
+
+def bad_bottleneck_in_no_list() -> None:
+    import torch
+    from torch import nn
+
+    below, neck, top = nn.Linear(4, 8), nn.Linear(8, 4), nn.Linear(4, 2)
+    opt = torch.optim.Adam(list(below.parameters()) + list(top.parameters()), lr=0.01)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        x, y = torch.randn(16, 4), torch.randint(0, 2, (16,))
+        loss = nn.functional.cross_entropy(top(neck(below(x)).relu()), y)
+        loss.backward()  # effect: GS206
+        opt.step()

@@ -236,3 +236,120 @@ def good_another_model_after_a_look_at_a_checkpoint() -> None:
     assert len(seen.state) == 2
     train(nn.Linear(3, 1), 0.01)  # from the beginning
     train(shown, 0.001)  # tuned, at a rate of its own
+
+
+def bad_state_left_in_the_checkpoint() -> None:
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(model.parameters(), lr=0.01)
+
+    kept = io.BytesIO()
+    for part in range(2):
+        net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        adam = optimizer_of(net)  # cause: GS222
+        begin = 0
+        if part:
+            kept.seek(0)
+            loaded: dict[str, Any] = torch.load(kept)
+            net.load_state_dict(loaded["net"])
+            begin = loaded["epoch"] + 1
+        for epoch in range(begin, begin + 3):
+            for _ in range(4):
+                adam.zero_grad()
+                net(torch.randn(8, 3)).pow(2).mean().backward()
+                adam.step()  # effect: GS222
+            kept.seek(0)
+            torch.save({"net": net.state_dict(), "adam": adam.state_dict(), "epoch": epoch}, kept)
+
+
+def bad_states_of_both_left_in_the_checkpoint() -> None:
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    saved = io.BytesIO()
+    for stage in range(2):
+        student = nn.Linear(3, 1)
+        sgd = torch.optim.SGD(student.parameters(), lr=0.1, momentum=0.9)  # cause: GS222
+        falling = torch.optim.lr_scheduler.StepLR(sgd, 2)
+        start = 0
+        if stage:
+            saved.seek(0)
+            state: dict[str, Any] = torch.load(saved)
+            student.load_state_dict(state["student"])
+            start = state["epochs"]
+        for _ in range(start, 3 * (stage + 1)):
+            sgd.zero_grad()
+            student(torch.randn(8, 3)).pow(2).mean().backward()
+            sgd.step()  # effect: GS222
+            falling.step()
+        saved.seek(0)
+        torch.save(
+            {
+                "student": student.state_dict(),
+                "sgd": sgd.state_dict(),
+                "falling": falling.state_dict(),
+                "epochs": 3 * (stage + 1),
+            },
+            saved,
+        )
+
+
+def good_tuned_from_a_checkpoint_with_all_in_it() -> None:
+    """Epochs are counted from the first again."""
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    store = io.BytesIO()
+    for stage in range(2):
+        tuned = nn.Linear(3, 1)
+        own = torch.optim.Adam(tuned.parameters(), lr=0.01)
+        if stage:
+            store.seek(0)
+            found: dict[str, Any] = torch.load(store)
+            tuned.load_state_dict(found["tuned"])
+            print("weights of epoch", found["epoch"])
+        for _ in range(4):
+            own.zero_grad()
+            tuned(torch.randn(8, 3)).pow(2).mean().backward()
+            own.step()
+        store.seek(0)
+        torch.save({"tuned": tuned.state_dict(), "own": own.state_dict(), "epoch": 4}, store)
+
+
+def good_all_of_a_checkpoint_taken_along() -> None:
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    store = io.BytesIO()
+    for stage in range(2):
+        resumed = nn.Linear(3, 1)
+        fresh = torch.optim.Adam(resumed.parameters(), lr=0.01)
+        first = 0
+        if stage:
+            store.seek(0)
+            whole: dict[str, Any] = torch.load(store)
+            resumed.load_state_dict(whole["model"])
+            fresh.load_state_dict(whole["optimizer"])
+            first = whole["epoch"]
+        for _ in range(first, first + 4):
+            fresh.zero_grad()
+            resumed(torch.randn(8, 3)).pow(2).mean().backward()
+            fresh.step()
+        store.seek(0)
+        torch.save(
+            {"model": resumed.state_dict(), "optimizer": fresh.state_dict(), "epoch": first + 4}, store
+        )

@@ -1,0 +1,70 @@
+"""What a program takes out of a checkpoint, as its text says it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from gradscope.analysis.text import nodes_that_ran
+from gradscope.model import Site
+from gradscope.store import Trace
+
+
+def goes_on_counting(trace: Trace, keys: Collection[str]) -> bool:
+    """Whether the program's text begins to count where one of these numbers of a loaded dict ends: the training is
+    resumed, where fine-tuning begins anew."""
+    names = set(_names_of(trace, keys))
+    return any(_reads(begin, keys) or not names.isdisjoint(_last_names(begin)) for begin in _begins(trace))
+
+
+def where_parted(one: Site, other: Site) -> tuple[Site, Site]:
+    """The lines of one function that led to each, where there is such a function; else the two themselves."""
+    for a, b in zip(one.stack, other.stack, strict=False):
+        if a.location() != b.location():
+            same = (a.path, a.function) == (b.path, b.function) and a.kind == b.kind == "user"
+            return (a, b) if same else (one.user, other.user)
+    return one.user, other.user
+
+
+def _names_of(trace: Trace, keys: Collection[str]) -> Iterator[str]:
+    """The names that are given such a number, or one made of it; of `self.epoch` the last part."""
+    for _, _, node in nodes_that_ran(trace, ast.Assign):
+        if isinstance(node, ast.Assign) and _reads(node.value, keys):
+            yield from (ast.unparse(target).rpartition(".")[2] for target in node.targets)
+
+
+def _reads(node: ast.AST, keys: Collection[str]) -> bool:
+    """Whether an expression takes one of these keys out of something: `loaded["epoch"] + 1`, `loaded.get("epoch")`."""
+    for part in ast.walk(node):
+        if (
+            isinstance(part, ast.Subscript)
+            and isinstance(part.slice, ast.Constant)
+            and part.slice.value in keys
+        ):
+            return True
+        if (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and part.func.attr in ("get", "pop")
+        ):
+            first = part.args[0] if part.args else None
+            if isinstance(first, ast.Constant) and first.value in keys:
+                return True
+    return False
+
+
+def _begins(trace: Trace) -> Iterator[ast.AST]:
+    """Where counting begins: `range(start, end)`, `itertools.count(start)`; the condition of a `while`."""
+    for _, _, node in nodes_that_ran(trace, ast.Call, ast.While):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if (called.endswith("range") and len(node.args) > 1) or (called == "count" and node.args):
+                yield node.args[0]
+        elif isinstance(node, ast.While):
+            yield node.test
+
+
+def _last_names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} | {
+        part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)
+    }

@@ -116,3 +116,21 @@ def test_looking_changes_no_gradient_and_keeps_no_graph() -> None:
     with gradscope.watch():
         watched = run()
     assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+
+
+def test_an_infinity_of_the_data_is_traced_to_the_op_that_made_it() -> None:
+    """Also where what the data is made of was looked at apart from the pass."""
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch(sample=False) as scope:
+        for step in range(4):
+            sizes = torch.rand(8, 2)
+            sizes[step, 1] = 0
+            target = torch.log(sizes)
+            optimizer.zero_grad()
+            loss = nn.functional.smooth_l1_loss(net(torch.randn(6, 4)), target[:6])
+            loss.backward()
+            optimizer.step()
+    (found,) = (finding for finding in scope.findings if finding.code == "GS701")
+    assert "torch.log(sizes)" in found.message

@@ -90,6 +90,10 @@ class BrokenValues:
         if name in numbers.ON_PURPOSE and not has_nan(t):
             return
         unknown = [(i, x) for i, x in inputs if i not in row.written and not finite(x, self.suspect)]
+        for index, _ in unknown:
+            if (known := self._known(self.recorder.segment.externals.get(index))) is not None:
+                self.bad[index] = self.bad[value] = known
+                return
         if unknown and not has_nan(t):
             return  # infinities handed on, from a mask
         for index, x in unknown:
@@ -153,6 +157,8 @@ class BrokenValues:
         segment = self.recorder.segment
         maker = segment.makers[value]
         name = self.recorder.templates[segment.ops[maker].template].name if maker >= 0 else ""
+        if maker < 0 and self._known(segment.externals.get(value)) is not None:
+            return True
         return has_nan(t) or (maker >= 0 and name not in numbers.ON_PURPOSE)
 
 

@@ -34,7 +34,7 @@ def bad_advantage_of_a_single_one() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_logarithm_of_the_data() -> None:  # fix: by hand
+def bad_logarithm_of_the_data() -> None:
     import torch
     from torch import nn
 

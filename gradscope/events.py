@@ -1077,6 +1077,7 @@ class Labels(Kind):
     samples = Field(_table)  # class → how many
     alone = Field(_ids)  # of each call the one class of all its samples, -1 where there were several
     weights = Field(_numbers)  # of the classes
+    answers = Field(_rows)  # (class, the one with the highest score, how many) of the last calls
 
 
 class ConstantAnswer(Kind):

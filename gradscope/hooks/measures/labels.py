@@ -1,5 +1,5 @@
 """Counts the classes that a classification loss is given as its targets, also one of two classes: how many samples of
-each, which calls had samples of a single one, and the weights of the classes.
+each, which calls had samples of a single one, the weights of the classes, and which class the last scores answered.
 
 Where all calls that are looked at had a single one, the passes that are not are asked too: of each class there may be
 as many batches as sampling sleeps."""
@@ -7,7 +7,7 @@ as many batches as sampling sleeps."""
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -24,6 +24,7 @@ SEVERAL = 4  # samples: of fewer it says nothing that they are of one class
 MAX_CLASSES = 64
 MAX_CALLS = 256  # of each place
 FEW = 1024  # samples: Python counts them sooner than torch
+LAST = 16  # calls of which the answers are kept: what a network answers changes as it learns
 
 
 @dataclass
@@ -36,6 +37,12 @@ class Counted:
     samples: Counter[int] = field(default_factory=Counter)
     alone: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
+    answers: deque[Counter[tuple[int, int]]] = field(default_factory=lambda: deque(maxlen=LAST))
+
+    def compare(self, target: torch.Tensor, answered: torch.Tensor) -> None:
+        """Both (samples,), of whole numbers."""
+        pairs = zip(target.tolist(), answered.tolist(), strict=True)
+        self.answers.append(Counter(pair for pair in pairs if pair[0] in range(self.classes)))
 
     def weigh(self, weight: torch.Tensor) -> None:
         self.weights = weight.double().tolist()
@@ -87,6 +94,10 @@ class Labels(Hook):
         ):
             recorder.arrivals.when_here((weight,), counted.weigh)
         recorder.arrivals.when_here((target,), counted.count)
+        if name in OF_CLASSES:
+            with torch.no_grad(), private.aside():
+                answered = scores.detach().argmax(1)
+            recorder.arrivals.when_here((target, answered), counted.compare)
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         if self.recorder.segment.looked or len(t_outputs) != 1:
@@ -113,6 +124,7 @@ class Labels(Hook):
                 "samples": {str(label): count for label, count in sorted(counted.samples.items())},
                 "alone": counted.alone,
                 "weights": counted.weights,
+                "answers": [[*pair, n] for pair, n in sorted(sum(counted.answers, Counter()).items())],
             }
             self.recorder.emit("labels", site, data)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from gradscope import interrupts
 from gradscope.model import GradscopeError
+from gradscope.ranks import Rank
 from gradscope.tracebacks import clean_exception, traceback_of
 
 
@@ -71,12 +72,13 @@ class Program:
         return cls(spec.origin, [spec.origin, *args], os.getcwd(), spec)
 
     def command(self) -> dict[str, Any]:
-        """What one has to know, beside argv, to start it once more. `ranks`: of how many such processes it is one."""
+        """What one has to know, beside argv, to start it once more. `ranks`: of how many such processes it is one;
+        `together`: all of them were on this machine."""
         module = self.spec.name if self.spec is not None and self.spec.name != "__main__" else ""
-        ranks = os.environ.get("WORLD_SIZE", "")
+        rank = Rank.of(os.environ)
         return {
             "module": module.removesuffix(".__main__"), "stdin": self.source is not None,
-            "ranks": int(ranks) if ranks.isdigit() else 1,
+            "ranks": rank.world if rank is not None else 1, "together": rank is None or rank.together,
         }  # fmt: skip
 
     def code(self) -> CodeType:

@@ -22,6 +22,7 @@ class NotSummed:
     what the copies gave."""
 
     site: Site
+    given_by: str  # the op, or the program's own Function, that made what the copies gave there
     step: Site | None
     parameters: list[int]  # ids in the first member's trace
     split: int
@@ -54,12 +55,12 @@ def _of_optimizer(members: list[Member], number: int, loss: float) -> NotSummed 
     copies = [one for one in steps.parameters if alike(one.begun) and all(map(all, one.gradients))]
     parted = [one for one in copies if not any(map(alike, one.gradients)) and not alike(one.ended)]
     trace = members[0].trace
-    site = _where_they_meet(trace, _ids(split), _ids(parted)) if split and parted else None
-    if site is None:
+    met = _where_they_meet(trace, _ids(split), _ids(parted)) if split and parted else None
+    if met is None:
         return None
     norms = [norm or 0.0 for norm in parted[0].gradients[0]]
     return NotSummed(
-        site,
+        *met,
         steps.first,
         _ids(parted),
         _ids(split)[0],
@@ -73,9 +74,9 @@ def _ids(found: list[Followed]) -> list[int]:
     return [int(one.ids[0]) for one in found]
 
 
-def _where_they_meet(trace: Trace, split: list[int], copies: list[int]) -> Site | None:
+def _where_they_meet(trace: Trace, split: list[int], copies: list[int]) -> tuple[Site, str] | None:
     """The first call of the first pass that works with a part of a split layer, or what was made of one alone, and with
-    a value that the copies have made."""
+    a value that the copies have made; and by what op that was made."""
     event = next((event for event in trace.of(Backward) if event.graph >= 0), None)
     if event is None:
         return None
@@ -85,7 +86,8 @@ def _where_they_meet(trace: Trace, split: list[int], copies: list[int]) -> Site 
         from_copies = [value for value in op.inputs if value in of_copies]
         from_parts = [value for value in op.inputs if value in of_parts]
         if set(from_parts) - of_copies and set(from_copies) - of_parts:
-            return op.site.user
+            maker = graph.maker(next(value for value in from_copies if value not in of_parts))
+            return op.site.user, maker.name if maker is not None else ""
         _grow(op, of_copies, from_copies)
         _grow(op, of_parts, from_parts)
     return None

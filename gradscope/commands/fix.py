@@ -15,9 +15,9 @@ import click
 
 from gradscope.analysis.names import relative
 from gradscope.analysis.words import plural
-from gradscope.check import Report, examine
+from gradscope.check import Report
 from gradscope.commands import printing
-from gradscope.commands._opening import one_trace
+from gradscope.commands._opening import opened
 from gradscope.config import load_config
 from gradscope.fixes.patch import patched
 from gradscope.model import Finding, GradscopeError
@@ -26,6 +26,7 @@ from gradscope.render.attempt import show
 from gradscope.render.diff import difference
 from gradscope.render.terminal import encodable
 from gradscope.store import Trace
+from gradscope.together import examine_path
 from gradscope.trying.attempts import Attempt, Trial, try_all
 from gradscope.trying.command import check_again
 from gradscope.trying.files import stored, write
@@ -60,7 +61,7 @@ def command(
     could not tell.
     """
     config = load_config(standing())
-    report = examine(one_trace(trace or last_trace(standing()), None), config, each=True)
+    report = examine_path(opened(trace or last_trace(standing())), config, each=True)
     chosen = _chosen(report, asked)
     if chosen:
         check_again(report.trace)
@@ -141,6 +142,7 @@ def _announce(trial: Trial, findings: Sequence[Finding]) -> None:
     count, most = len(findings), ceil(trial.seconds(findings) / 60)
     edits = "the edits of a finding" if count == 1 else f"the edits of {count} findings"
     folder = "" if trial.command.cwd == str(standing()) else f" in {trial.command.cwd}"
+    folder += f" on {trial.command.ranks} ranks" if trial.command.ranks > 1 else ""
     click.echo(
         f"gradscope: running `{trial.command}` again{folder}, with {edits} in memory, {plural(most, 'minute')} at most",
         err=True,

@@ -78,12 +78,13 @@ class Source:
         self.path = path
         self.file: SourceFile = trace.source_file(path)
 
-    def before(self, statement: ast.stmt | None, text: str) -> Edits:
-        """Puts the statement `text` on a line of its own before another."""
+    def before(self, statement: ast.stmt | None, *texts: str) -> Edits:
+        """Puts statements, each on a line of its own, before another."""
         if statement is None or not self.alone(statement):
             return ()
         line = _first_line(statement)
-        return (Edit(self.path, line, 1, line, 1, f"{self._indent(statement)}{text}\n"),)
+        lines = "".join(f"{self._indent(statement)}{text}\n" for text in texts)
+        return (Edit(self.path, line, 1, line, 1, lines),)
 
     def after(self, statement: ast.stmt | None, text: str, *inner: str) -> Edits:
         """Puts the statement `text` on a line of its own after another and its block; each of `inner` is the one

@@ -12,13 +12,14 @@ from types import TracebackType
 
 from gradscope.analysis.names import place
 from gradscope.analysis.words import counted
-from gradscope.check import Report, examine
+from gradscope.check import Report
 from gradscope.config import Config
 from gradscope.escape import one_line
 from gradscope.events import Crashed
 from gradscope.fixes.patch import Patch, patched
 from gradscope.model import Finding, GradscopeError
 from gradscope.store import Trace
+from gradscope.together import examine_path
 from gradscope.trying.command import Command, command_of, is_installed
 from gradscope.trying.compare import Comparison, Lines
 from gradscope.trying.files import Stored, stored
@@ -80,7 +81,9 @@ class Trial:
         the run. Raises GradscopeError where the program can't be run again."""
         self.command: Command = command_of(report.trace)
         self._config = replace(config, baseline=None)
-        self.report = examine(report.trace, self._config, each=True) if report.accepted else report
+        self.report = (
+            examine_path(report.run or report.trace, self._config, each=True) if report.accepted else report
+        )
         self._steps, self._seconds, self._output, self._start = steps, seconds, output, start
         self._lasting = ExitStack()
         self._plain: dict[int, Report] = {}  # steps → what is told of the program as it is
@@ -141,7 +144,7 @@ class Trial:
         steps, seconds = self._limits(findings)
         run = self._again(texts, steps, seconds)
         before = self._before(run)
-        after = examine(run.trace, self._config, each=True)
+        after = examine_path(run.run or run.trace, self._config, each=True)
         compared = Comparison(before or self.report, after, Lines(self.texts, texts))
         failure, beyond = _end(compared, run)
         return Attempt(
@@ -201,7 +204,7 @@ class Trial:
         if made not in self._plain:
             _, seconds = self._limits(())
             again = self._again({}, made, seconds)
-            self._plain[made] = examine(again.trace, self._config, each=True)
+            self._plain[made] = examine_path(again.run or again.trace, self._config, each=True)
         return self._plain[made]
 
     def _doubt(self, findings: Sequence[Finding], run: Rerun, before: Report | None) -> str:

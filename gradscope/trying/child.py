@@ -11,6 +11,8 @@ from typing import Any
 
 from gradscope.imports import torch_needed
 from gradscope.model import GradscopeError
+from gradscope.places import SUFFIX
+from gradscope.ranks import Rank
 from gradscope.runner import Program, run
 from gradscope.trying import overlay
 
@@ -45,10 +47,13 @@ def _run(told: dict[str, Any], folder: Path) -> int:
     overlay.install({path: (text, encoding) for path, (text, encoding) in told["texts"].items()}, read)
     if sys.version_info < (3, 13) and sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show  # that one quotes from the disk
+    rank = Rank.of(os.environ) if told["ranks"] > 1 else None
+    trace = folder / (TRACE if rank is None else f"{rank.file}{SUFFIX}")
     name, *args = told["argv"]
     target = Program.module(told["module"], args) if told["module"] else Program.script(name, args)
     main_file = os.path.realpath(target.path)
-    session = Session(target.argv, folder / TRACE, main_file, sample=told["sample"], prove=told["prove"])
+    facts = rank.facts() if rank is not None else None
+    session = Session(target.argv, trace, main_file, sample=told["sample"], prove=told["prove"], rank=facts)
     session.recorder.signals.killed.connect(
         lambda number, hung: session.cut_short(-number) if hung else session.stop(-number)
     )

@@ -18,13 +18,15 @@ _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 
 @dataclass(frozen=True)
 class Command:
-    """What to start, and how the run is watched. `module` is "" for a script."""
+    """What to start, and how the run is watched. `module` is "" for a script, `ranks` how many of it a launcher
+    starts."""
 
     argv: tuple[str, ...]
     module: str
     cwd: str
     sample: bool
     prove: bool
+    ranks: int = 1
 
     def __str__(self) -> str:
         """As the user would type it."""
@@ -41,8 +43,8 @@ def why_not(trace: Trace) -> str:
         return f"this trace does not tell how {PurePath(str(argv[0])).name or 'its program'} was started"
     if start.get("stdin"):
         return "the program came from stdin"
-    if start.get("ranks", 1) > 1:
-        return f"the run was one of {start['ranks']} ranks"
+    if not start.get("together", True):
+        return f"its {start['ranks']} ranks were on several machines"
     return ""
 
 
@@ -67,7 +69,14 @@ def command_of(trace: Trace) -> Command:
         names = ", ".join(relative(path, cwd) for path in different[:3])
         has = "has" if len(different) == 1 else "have"
         raise GradscopeError(f"{names} {has} changed since the run: `gradscope run` it again first")
-    return Command(argv, module, cwd, bool(start.get("sample", True)), bool(start.get("prove")))
+    return Command(
+        argv,
+        module,
+        cwd,
+        bool(start.get("sample", True)),
+        bool(start.get("prove")),
+        int(start.get("ranks", 1)),
+    )
 
 
 def changed(trace: Trace) -> list[str]:

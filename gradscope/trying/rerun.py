@@ -10,10 +10,12 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gradscope.model import GradscopeError
-from gradscope.store import Trace
+from gradscope.places import SUFFIX
+from gradscope.store import Run, Trace
 from gradscope.trying.child import FAULT, READ, STOPPED, TRACE
 from gradscope.trying.command import Command
 from gradscope.trying.files import Stored
@@ -35,12 +37,14 @@ Edited = Mapping[str, tuple[Stored, str]]  # path → the file, its new text
 
 @dataclass(frozen=True)
 class Rerun:
-    """A run with edits. `stopped` is "steps" or "time" where it was ended by us, `unread` the edited files
-    that the program did not load, or not by importing them."""
+    """A run with edits. `run` is all of it where it was of several ranks, `trace` that of the first; `stopped` is
+    "steps" or "time" where it was ended by us, `unread` the edited files that the program did not load, or not by
+    importing them."""
 
     trace: Trace
     stopped: str
     unread: tuple[str, ...]
+    run: Run | None = None
 
 
 Runner = Callable[[Path, float, int | None], bool]  # order, seconds, output → whether it ended by itself
@@ -63,23 +67,34 @@ def run_again(
     order = folder / "order.json"
     told = {
         "argv": command.argv, "module": command.module, "cwd": command.cwd, "sample": command.sample,
-        "prove": command.prove, "steps": steps,
+        "prove": command.prove, "ranks": command.ranks, "steps": steps,
         "texts": {path: (text, old.encoding) for path, (old, text) in edited.items()},
     }  # fmt: skip
     order.write_text(json.dumps(told), encoding="utf-8")
-    in_time = (start or _process)(order, seconds, output)
+    in_time = (start or partial(_process, ranks=command.ranks))(order, seconds, output)
     if (folder / FAULT).exists():
         raise GradscopeError((folder / FAULT).read_text(encoding="utf-8"))
-    if not (folder / TRACE).exists():
+    if not any(folder.glob(f"*{SUFFIX}")):
         raise GradscopeError("the program could not be run again: it ended before it was watched")
     read = (folder / READ).read_text(encoding="utf-8").splitlines() if (folder / READ).exists() else []
     stopped = "time" if not in_time else "steps" if (folder / STOPPED).exists() else ""
-    return Rerun(Trace(folder / TRACE), stopped, tuple(path for path in edited if path not in read))
+    unread = tuple(path for path in edited if path not in read)
+    if command.ranks > 1:
+        run = Run(folder)
+        return Rerun(run.members[0].trace, stopped, unread, run)
+    return Rerun(Trace(folder / TRACE), stopped, unread)
 
 
-def _process(order: Path, seconds: float, output: int | None) -> bool:
+def _process(order: Path, seconds: float, output: int | None, ranks: int = 1) -> bool:
+    text = _START.format(root=_ROOT, order=str(order))
+    command = [sys.executable, "-c", text]
+    if ranks > 1:
+        script = order.with_name("start.py")
+        script.write_text(text, encoding="utf-8")
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+        command = [sys.executable, *launcher, str(script)]
     process = subprocess.Popen(
-        [sys.executable, "-c", _START.format(root=_ROOT, order=str(order))],
+        command,
         stdin=subprocess.DEVNULL, stdout=output, stderr=None if output is None else subprocess.STDOUT,
         start_new_session=True,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from gradscope.analysis.unsharded import Unsharded, left_unsharded
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed, RequiresGrad, Scheduled, Update
+from gradscope.fixes.collectives import hands_gradient_on, summed_in_backward
 from gradscope.model import Finding, Since, Site, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
@@ -199,6 +200,8 @@ def _not_summed(found: NotSummed) -> Finding:
     split = parameter_names(trace, [found.split])
     shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
     place = located(trace, found.site, "this line")
+    file = trace.source_file(found.site.path)
+    own = hands_gradient_on(file, found.given_by)
     return Finding(
         message=f"{names} get another gradient on each rank: that of what the layer of {split}, which is split over the"
         " ranks, is given is not summed",
@@ -213,8 +216,12 @@ def _not_summed(found: NotSummed) -> Finding:
         ),
         why="each rank works with all of the input and a part of the weight, so the gradient of the input is the sum"
         " over the ranks; each has only its own term",
-        fix=f"hand what {place} is given through a function whose forward returns it as it is, and whose backward sums"
+        fix=f"sum the gradient over the ranks in `{own.name}.backward` (line {own.lineno}),"
+        " which hands its own on: `g = g.clone()`, `dist.all_reduce(g)`"
+        if own is not None
+        else f"hand what {place} is given through a function whose forward returns it as it is, and whose backward sums"
         " the gradient over the ranks (`dist.all_reduce`), or use `torch.distributed.tensor.parallel`",
+        edits=summed_in_backward(trace, found.site.path, own) if own is not None else (),
         subjects=parameter_subjects(found.parameters),
         since=Since(1),
     )

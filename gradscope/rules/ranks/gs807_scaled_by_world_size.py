@@ -24,6 +24,7 @@ from gradscope.analysis.text import nodes_that_ran
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward, Clip, Wrapped
+from gradscope.fixes.collectives import divided_by_ranks
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule_across
 from gradscope.source import SourceFile
@@ -237,6 +238,7 @@ def _summed(trace: Trace, found: Summed, ranks: int) -> Finding:
         why="`all_reduce` sums: of means over each rank's samples that is the mean over all of them times the number "
         "of ranks. The learning rate is another one than was written, and changes with the number of ranks.",
         fix=f"after {located(trace, found.site, 'the reduction')}, divide each gradient by `dist.get_world_size()`",
+        edits=divided_by_ranks(trace, found.site),
         severity="note" if _by_size(trace) else "",
         subjects=parameter_subjects(found.parameters),
     )

@@ -22,6 +22,13 @@ def mean_over(trace: Trace, mean: Site, product: Site, place: int, *, direct: bo
     call = here.file.at(mean)
     given = _given(here, call) if isinstance(call, ast.Call) else None
     name = mask or "mask"
+    if isinstance(call, ast.Call) and len(call.args) == 2:  # a loss of two products
+        new = f"{here.file.text(call)} * ({name}.numel() / {name}.sum())"
+        plain = (
+            bool(mask) and mean.path == product.path and mean.function == product.function and "\n" not in new
+        )
+        whole = f"count what is no padding: multiply {where} by `{name}.numel() / {name}.sum()`"
+        return mask, whole, here.replace(call, new) if plain else ()
     if given is None or not isinstance(call, ast.Call):
         return mask, f"divide by what counts in {where}: the sum over `{name}.sum()`", ()
     text = here.file.operand(given)

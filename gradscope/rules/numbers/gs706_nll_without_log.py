@@ -14,6 +14,7 @@ Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by han
 
 from collections.abc import Iterator
 
+from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import LOG_LOSSES, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import located, numbers
@@ -94,6 +95,7 @@ def _below_zero(trace: Trace, known: Paths, op: Op) -> bool:
 def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: str) -> Finding:
     op, maker = found[0]
     made = located(trace, maker.site.user, f"`{maker.name}`")
+    layer = layer_site(trace, op, alone=True)
     kind = (
         "probabilities"
         if maker.name in PROBABILITIES
@@ -116,13 +118,15 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         if maker.name == "softmax"
         else f"apply `log_softmax` to {made} first"
         if not op.name.startswith("nll_loss")
-        else f"use `cross_entropy` in place of {located(trace, op.site.user, '`nll_loss`')}, or apply `log_softmax` to"
-        f" {made} first",
+        else f"use {'`cross_entropy`' if layer is None else '`CrossEntropyLoss`'} in place of"
+        f" {located(trace, layer or op.site.user, '`nll_loss`')}, or apply `log_softmax` to {made} first",
         count=len(found),
         severity=severity,
         edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"
         else renamed(trace, op.site.user, "nll_loss", "cross_entropy")
+        if op.name.startswith("nll_loss") and layer is None
+        else renamed(trace, layer, "NLLLoss", "CrossEntropyLoss")
         if op.name.startswith("nll_loss")
         else argument_as(trace, op.site.user, "log_probs", 0, "{}.log_softmax(-1)")
         if op.name == "ctc_loss"

@@ -16,7 +16,7 @@ Silent on: masks of another form (labels, rewards, dropout by hand), means that 
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_fixed_divisor
-from gradscope.analysis.ops import CASTS, MEANS, SCALES
+from gradscope.analysis.ops import CASTS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.events import ZeroOnes
@@ -74,7 +74,7 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
     told: dict[tuple[str, int], Finding] = {}
     masked: set[Key] = set()
     products: list[tuple[ZeroOnes, Op]] = []
-    for key, op in known.used_calls({"mul", "__mul__", "__rmul__"}):
+    for key, op in known.used_calls(MULTIPLICATIONS):
         event = events.get(op.site.user.span())
         if event is not None:
             products.append((event, op))
@@ -86,6 +86,9 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
         if shape_of(known, (op.graph, op.outputs[0])) == tuple(event.shape):
             for mean in _means(known, (op.graph, op.outputs[0])):
                 told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
+    for event, op in lines.values():
+        for mean in _of_both(known, event, op):
+            told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
     if products:
         for mean, event, op in _others(known, products, masked):
             told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, False))
@@ -108,6 +111,34 @@ def _means(known: Paths, key: Key) -> Iterator[Op]:
                 yield op
             elif op.name in SAME and given not in todo:
                 todo.append(given)
+
+
+def _of_both(known: Paths, event: ZeroOnes, op: Op) -> Iterator[Op]:
+    """The losses that take a mean over what they are given: two products with this mask, which is their form but for
+    axes behind it."""
+    key = (op.graph, op.outputs[0])
+    form, whole, graph = tuple(event.shape), shape_of(known, key), known.graph(op.graph)
+    if (
+        len(form) < 2
+        or len(form) != len(whole)
+        or form[:2] != whole[:2]
+        or any(a not in (1, b) for a, b in zip(form, whole, strict=True))
+    ):
+        return
+    mask = op.inputs[event.place] if event.place < len(op.inputs) else None
+    for given, loss in known.used.feeds.get(key, ()):
+        if loss is None or given[0] != op.graph or loss.name not in LOSSES or len(loss.inputs) < 2:
+            continue
+        if loss.extra.get("reduction", "mean") != "mean" or _scaled(known, given):
+            continue
+        others = [graph.maker(value) for value in loss.inputs[:2] if value != op.outputs[0]]
+        if (
+            len(others) == 1
+            and others[0] is not None
+            and others[0].name in MULTIPLICATIONS
+            and mask in others[0].inputs
+        ):
+            yield loss
 
 
 def _scaled(known: Paths, key: Key) -> bool:

@@ -31,7 +31,7 @@ def good_mixture_of_probabilities() -> None:
         opt.step()
 
 
-def bad_scores() -> None:  # fix: by hand
+def bad_scores() -> None:
     import torch
     from torch import nn
 

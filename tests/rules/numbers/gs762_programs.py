@@ -123,3 +123,36 @@ def good_divided_by_a_constant() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_both_sides_masked() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 6)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    mse = nn.MSELoss()
+    for _ in range(3):
+        frames, wanted = torch.randn(8, 20, 4), torch.randn(8, 20, 6)
+        kept = (torch.arange(20) < torch.tensor([20, 3, 4, 5, 2, 6, 3, 4])[:, None]).float().unsqueeze(-1)
+        opt.zero_grad()
+        loss = mse(net(frames) * kept, wanted * kept)  # cause: GS762
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def good_both_sides_masked_and_divided() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 6)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        sound, aim = torch.randn(8, 20, 4), torch.randn(8, 20, 6)
+        valid = (torch.arange(20) < torch.tensor([20, 3, 4, 5, 2, 6, 3, 4])[:, None]).float().unsqueeze(-1)
+        opt.zero_grad()
+        total = nn.functional.mse_loss(net(sound) * valid, aim * valid, reduction="sum")
+        (total / (6 * valid.sum())).backward()
+        opt.step()

@@ -1080,6 +1080,21 @@ class Labels(Kind):
     answers = Field(_rows)  # (class, the one with the highest score, how many) of the last calls
 
 
+class Units(Kind):
+    """What a loss of numbers compares, at the last call of one place that was looked at."""
+
+    __slots__ = ()
+    of = "units"
+    name = Field(_text)  # of the loss
+    trained = Field(_flag)  # the answers need a gradient
+    numbers = Field(_count)
+    target_mean = Field(_known)
+    target_spread = Field(_known)  # standard deviation
+    answer_mean = Field(_known)
+    answer_spread = Field(_known)
+    correlation = Field(_known)  # of both, -1 to 1
+
+
 class ConstantAnswer(Kind):
     """How a loss compares with what the best constant answer would have had, at one place."""
 

@@ -8,20 +8,25 @@ Fix: let the last layer give k numbers, `nn.Linear(features, k)`.
 Measured: in a loss of torch's, the prediction has size 1 where the target is larger and the same sizes elsewhere, in
 every pass. Silent on: losses written by hand, where one may mean it, and predictions or targets that the program gave
 that size itself (`unsqueeze`, `expand`, `keepdim`), for pairs or quantiles.
+
+Where the target itself was made of one number for each sample and several (log-probabilities of the parts of an action,
+which are to be added up), that is told instead.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_made
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ALIASES, PASSING, POINTWISE_LOSSES
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import with_argument
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
 
@@ -63,6 +68,9 @@ def one_prediction_for_several(trace: Trace) -> Iterator[Finding]:
         else:
             found.setdefault(place, []).append(op)
     for place, ops in found.items():
+        if (widened := _widened(known, ops[-1])) is not None:
+            yield _of_target(trace, known, ops, *widened)
+            continue
         layers = [layer for op in ops if place not in otherwise and (layer := _layer(known, op)) is not None]
         if len(layers) == len(ops):  # else the program gave a prediction its size itself
             yield _finding(trace, known, ops, layers[-1])
@@ -80,6 +88,34 @@ def _repeated(graph: Graph, op: Op) -> int | None:
     if len(apart) != 1 or apart[0] == 0 or prediction.shape[apart[0]] != 1:
         return None
     return apart[0]
+
+
+def _widened(known: Paths, op: Op) -> tuple[Op, Key] | None:
+    """The operation by which the target became wider than what it is made of, and the wider of what met there: the
+    target has too many numbers then, not the prediction too few."""
+    key = (op.graph, op.inputs[1])
+    wanted = shape_of(known, key)
+    todo, seen = [key], {key}
+    for one in todo:  # grows while it is walked
+        maker = known.maker(one)
+        if maker is None or known.value(one).shape != wanted:
+            continue
+        given = [(maker.graph, i) for i in maker.inputs]
+        shapes = [shape_of(known, value) for value in given]
+        wide = [value for value, shape in zip(given, shapes, strict=True) if shape == wanted]
+        narrow = [
+            shape for shape in shapes if len(shape) == len(wanted) and shape == _one_wide(wanted, shape)
+        ]
+        if len(given) == 2 and len(wide) == 1 and narrow:
+            return maker, wide[0]
+        todo += [value for value in wide if value not in seen]
+        seen.update(wide)
+    return None
+
+
+def _one_wide(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The form of what was repeated along the last axis."""
+    return (*wanted[:-1], 1) if wanted[-1] != 1 else ()
 
 
 def _layer(known: Paths, op: Op) -> Op | None:
@@ -124,6 +160,92 @@ def _finding(trace: Trace, known: Paths, ops: list[Op], layer: Op) -> Finding:
         edits=edits,
         count=len(ops),
     )
+
+
+def _of_target(trace: Trace, known: Paths, ops: list[Op], met: Op, wide: Key) -> Finding:
+    op = ops[-1]
+    graph = known.graph(op.graph)
+    prediction, target = (graph.values[i] for i in op.inputs[:2])
+    several = target.shape[-1]
+    drawn = _log_prob(known, wide)
+    name = names_of(trace).name(known.graph(wide[0]), wide[1])
+    shown = f"`{name}`" if name else code(trace, met.site.user, "it")
+    loss = op.site.user
+    shapes = ["×".join(map(str, value.shape)) for value in (prediction, target)]
+    fix = f"make one number for each sample of {shown} before {located(trace, met.site.user, 'this line')}"
+    if drawn is not None:
+        place = located(trace, drawn, "`log_prob`")
+        fix = f"add up the log-probabilities of an action's {several:,} parts: `.sum(-1, keepdim=True)` behind {place}"
+    return Finding(
+        message=f"the target of {code(trace, loss, 'the loss')} has {several:,} numbers for each sample, the prediction"
+        f" one: {shown} is that wide where it is made",
+        cause=drawn if drawn is not None else met.site.user,
+        cause_label=f"gives {several:,} log-probabilities for each sample"
+        if drawn is not None
+        else f"one number meets {several:,} here",
+        effect=loss,
+        effect_label=f"compares the prediction with all {several:,}",
+        related=((met.site.user, "what has one number for each sample is repeated here"),)
+        if drawn is not None
+        else (),
+        seen=(f"the prediction is {shapes[0]}, the target {shapes[1]}, in every pass of this line",),
+        why="a distribution over each number by itself gives a log-probability for each; that of the whole is their sum"
+        if drawn is not None
+        else "the loss repeats the prediction for each target, and a target that was repeated has no more to say",
+        fix=fix,
+        edits=_summed(trace, drawn) if drawn is not None else (),
+        count=len(ops),
+    )
+
+
+def _log_prob(known: Paths, key: Key) -> Site | None:
+    """The program's line by which these numbers are log-probabilities, each of one number, or are made of some of the
+    same form."""
+    wanted = shape_of(known, key)
+    todo, seen = [key], {key}
+    for one in todo:  # grows while it is walked
+        maker = known.maker(one)
+        if maker is None:
+            continue
+        if any(
+            "/torch/distributions/" in f.path and f.function.endswith("log_prob")
+            for f in (maker.site, *maker.site.stack)
+        ):
+            return _outermost(known, key, maker)
+        for value in ((maker.graph, i) for i in maker.inputs):
+            if shape_of(known, value) == wanted and value not in seen:
+                todo.append(value)
+                seen.add(value)
+    return None
+
+
+def _outermost(known: Paths, key: Key, log_prob: Op) -> Site:
+    """The line of the same function that gives what is made of the log-probabilities, behind which they leave it."""
+    last, function = log_prob.site.user, (log_prob.site.user.path, log_prob.site.user.function)
+    todo, seen = [key], {key}
+    for one in todo:  # grows while it is walked
+        maker = known.maker(one)
+        if maker is None:
+            continue
+        if (maker.site.user.path, maker.site.user.function) == function:
+            return maker.site.user
+        for value in ((maker.graph, i) for i in maker.inputs):
+            if value not in seen and shape_of(known, value) == shape_of(known, key):
+                todo.append(value)
+                seen.add(value)
+    return last
+
+
+def _summed(trace: Trace, site: Site) -> Edits:
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if (
+        not isinstance(statement, ast.Assign)
+        or len(statement.targets) != 1
+        or not isinstance(statement.targets[0], ast.Name)
+    ):
+        return ()
+    return here.behind(statement.value, ".sum(-1, keepdim=True)")
 
 
 def _wider(trace: Trace, layer: Op, several: int) -> tuple[Site, Edits, str]:

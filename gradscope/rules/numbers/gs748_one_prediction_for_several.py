@@ -96,6 +96,7 @@ def _widened(known: Paths, op: Op) -> tuple[Op, Key] | None:
     key = (op.graph, op.inputs[1])
     wanted = shape_of(known, key)
     todo, seen = [key], {key}
+    found: tuple[Op, Key] | None = None  # the first that was computed
     for one in todo:  # grows while it is walked
         maker = known.maker(one)
         if maker is None or known.value(one).shape != wanted:
@@ -107,10 +108,10 @@ def _widened(known: Paths, op: Op) -> tuple[Op, Key] | None:
             shape for shape in shapes if len(shape) == len(wanted) and shape == _one_wide(wanted, shape)
         ]
         if len(given) == 2 and len(wide) == 1 and narrow:
-            return maker, wide[0]
+            found = maker, wide[0]
         todo += [value for value in wide if value not in seen]
         seen.update(wide)
-    return None
+    return found
 
 
 def _one_wide(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -169,7 +170,9 @@ def _of_target(trace: Trace, known: Paths, ops: list[Op], met: Op, wide: Key) ->
     several = target.shape[-1]
     drawn = _log_prob(known, wide)
     name = names_of(trace).name(known.graph(wide[0]), wide[1])
-    shown = f"`{name}`" if name else code(trace, met.site.user, "it")
+    maker = known.maker(wide)
+    made = drawn or (maker.site.user if maker is not None else met.site.user)
+    shown = f"`{name}`" if name and drawn is None else code(trace, made, "it")
     loss = op.site.user
     shapes = ["×".join(map(str, value.shape)) for value in (prediction, target)]
     fix = f"make one number for each sample of {shown} before {located(trace, met.site.user, 'this line')}"
@@ -220,15 +223,18 @@ def _log_prob(known: Paths, key: Key) -> Site | None:
 
 
 def _outermost(known: Paths, key: Key, log_prob: Op) -> Site:
-    """The line of the same function that gives what is made of the log-probabilities, behind which they leave it."""
-    last, function = log_prob.site.user, (log_prob.site.user.path, log_prob.site.user.function)
+    """The line of the same function that gives a name what is made of the log-probabilities, the last one."""
+    last = log_prob.site.user
+    file = known.trace.source_file(last.path)
     todo, seen = [key], {key}
     for one in todo:  # grows while it is walked
         maker = known.maker(one)
         if maker is None:
             continue
-        if (maker.site.user.path, maker.site.user.function) == function:
-            return maker.site.user
+        site = maker.site.user
+        statement = file.statement(site) if (site.path, site.function) == (last.path, last.function) else None
+        if isinstance(statement, ast.Assign) and statement.value is file.at(site):
+            return site
         for value in ((maker.graph, i) for i in maker.inputs):
             if value not in seen and shape_of(known, value) == shape_of(known, key):
                 todo.append(value)

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Iterator
 
 from gradscope.analysis.text import nodes_that_ran
-from gradscope.model import Site
 from gradscope.store import Trace
 
 
@@ -15,15 +14,6 @@ def goes_on_counting(trace: Trace, keys: Collection[str]) -> bool:
     resumed, where fine-tuning begins anew."""
     names = set(_names_of(trace, keys))
     return any(_reads(begin, keys) or not names.isdisjoint(_last_names(begin)) for begin in _begins(trace))
-
-
-def where_parted(one: Site, other: Site) -> tuple[Site, Site]:
-    """The lines of one function that led to each, where there is such a function; else the two themselves."""
-    for a, b in zip(one.stack, other.stack, strict=False):
-        if a.location() != b.location():
-            same = (a.path, a.function) == (b.path, b.function) and a.kind == b.kind == "user"
-            return (a, b) if same else (one.user, other.user)
-    return one.user, other.user
 
 
 def _names_of(trace: Trace, keys: Collection[str]) -> Iterator[str]:

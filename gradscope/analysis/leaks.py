@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.looks import only_shown
+from gradscope.analysis.stacks import where_parted
 from gradscope.analysis.text import nodes_of_program
 from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.model import Site
@@ -116,9 +117,3 @@ def _below(late: Site, early: Site) -> bool:
     """Whether `late` stands below `early` in the function that leads to both."""
     a, b = where_parted(late, early)
     return (a.path, a.function) == (b.path, b.function) and a.line > b.line
-
-
-def where_parted(one: Site, other: Site) -> tuple[Site, Site]:
-    """The calls, in the function that leads to both, by which two stacks differ."""
-    pairs = zip(one.stack, other.stack, strict=False)
-    return next(((a, b) for a, b in pairs if a.location() != b.location()), (one, other))

@@ -4,7 +4,7 @@ or came too late."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
 
@@ -53,13 +53,37 @@ def reductions(trace: Trace, call: str = "all_reduce") -> Iterator[Site]:
                 yield site_of(path, function, node)
 
 
-def _of_gradients(file: SourceFile, scope: ast.AST, node: ast.AST, far: int = 3) -> bool:
+def parameters_averaged(trace: Trace) -> bool:
+    """Whether the program averages parameters themselves over the ranks: `dist.all_reduce(p)`, an averager of torch's.
+    Between two such times they are meant to part (local SGD)."""
+    for path, _, node in nodes_that_ran(trace, ast.Call):
+        called = ast.unparse(node.func).rpartition(".")[2]
+        if called == "average_parameters":
+            return True
+        if called == "all_reduce" and node.args:
+            file = trace.source_file(path)
+            scope = file.scope_of(node) or file.tree
+            if scope is not None and _of_gradients(file, scope, node.args[0]):
+                continue
+            if scope is not None and _holds(file, scope, node.args[0], _is_parameters):
+                return True
+    return False
+
+
+def _of_gradients(file: SourceFile, scope: ast.AST, node: ast.AST) -> bool:
     """Whether an expression holds `.grad` of something, or a name of a function that stands for such."""
-    if any(map(_is_grad, ast.walk(node))):
+    return _holds(file, scope, node, _is_grad)
+
+
+def _holds(
+    file: SourceFile, scope: ast.AST, node: ast.AST, wanted: Callable[[ast.AST], bool], far: int = 3
+) -> bool:
+    """Whether an expression holds such a node, or a name that is given one in the function."""
+    if any(map(wanted, ast.walk(node))):
         return True
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     return far > 0 and any(
-        _of_gradients(file, scope, value, far - 1)
+        _holds(file, scope, value, wanted, far - 1)
         for other in ast.walk(scope)
         for target, value in _given(other)
         if isinstance(target, ast.Name) and target.id in names and value is not node
@@ -223,6 +247,10 @@ def _writes(trace: Trace, parameter: Parameter) -> Iterator[Site]:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if any(map(_is_grad, ast.walk(target))):
             yield site_of(path, function, node)
+
+
+def _is_parameters(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters")
 
 
 def _is_grad(node: ast.AST) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.checkpoints import where_parted
+from gradscope.analysis.stacks import beside_each_other
 from gradscope.events import SchedulerMade, StateLeft
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
@@ -19,7 +19,7 @@ def state_taken_along(trace: Trace, event: StateLeft) -> Edits:
     made = trace.optimizers[event.optimizer].site
     if made is None:
         return ()
-    load, maker = where_parted(event.site, made)
+    load, maker = beside_each_other(event.site, made)
     here = Source(trace, maker.path)
     loading, making = here.file.statement(load), here.file.statement(maker)
     if (load.path, load.function) != (maker.path, maker.function) or loading is None or making is None:
@@ -33,7 +33,7 @@ def state_taken_along(trace: Trace, event: StateLeft) -> Edits:
     if len(schedules) != len(event.schedules):
         return ()
     for key, scheduler in zip(event.schedules, schedules, strict=True):
-        _, of_schedule = where_parted(event.site, scheduler)
+        _, of_schedule = beside_each_other(event.site, scheduler)
         statement, name = here.file.statement(of_schedule), here.file.variable(of_schedule)
         if (
             of_schedule.path != maker.path

@@ -63,8 +63,8 @@ class Workers(Hook):
             for name in sorted({name for row in mine.values() for name in row["moved"]}):
                 alike: dict[str, list[int]] = {}
                 for number, row in sorted(mine.items()):
-                    if name in row["moved"]:
-                        alike.setdefault(row["start"][name], []).append(number)
+                    if name in row["moved"]:  # what is seeded anew for each sample ends elsewhere
+                        alike.setdefault(row["start"][name] + row["end"][name], []).append(number)
                 workers = max(alike.values(), key=len)
                 if len(workers) > 1:
                     self.recorder.emit(
@@ -109,7 +109,7 @@ def _write(path: Path, seed: int, worker: int, start: dict[str, str], now: dict[
     """Which states the first batch drew from. What fails here must not reach the worker."""
     try:
         moved = [name for name, state in start.items() if now.get(name) != state]
-        row = {"seed": seed, "worker": worker, "start": start, "moved": moved}
+        row = {"seed": seed, "worker": worker, "start": start, "end": now, "moved": moved}
         with open(path, "ab", buffering=0) as file:
             file.write(json.dumps(row).encode() + b"\n")
     except Exception:

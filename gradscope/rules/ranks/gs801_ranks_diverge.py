@@ -17,7 +17,12 @@ from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
 from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
-from gradscope.analysis.rank_gradients import TooLate, averaged_too_late, changed_after_average
+from gradscope.analysis.rank_gradients import (
+    TooLate,
+    averaged_too_late,
+    changed_after_average,
+    parameters_averaged,
+)
 from gradscope.analysis.split_layers import NotSummed, not_summed
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.unsharded import Unsharded, left_unsharded
@@ -66,7 +71,7 @@ def good() -> None:
 
 @rule_across("GS801", name="ranks-diverge", severity="error", over=("GS205",))
 def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
-    if (parting := parted(run)) is not None:
+    if (parting := parted(run)) is not None and not parameters_averaged(run.ranks[0].trace):
         finding = _finding(run, parting)
         yield from ((member, finding) for member in run.ranks)
     if (averaged := hand_averaged(run)) is not None:

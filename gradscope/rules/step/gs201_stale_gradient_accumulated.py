@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.gradients import Fill, gradients
-from gradscope.analysis.leaks import Leak, leaks, where_parted
+from gradscope.analysis.leaks import Leak, leaks
 from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import names_of
 from gradscope.analysis.scales import second_steps
 from gradscope.analysis.since import since_segment, since_stretch
+from gradscope.analysis.stacks import where_parted
 from gradscope.analysis.stale import gradients_read, measured, stale_uses
 from gradscope.analysis.text import not_called, parentheses
 from gradscope.analysis.words import (

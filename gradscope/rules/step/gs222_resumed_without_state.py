@@ -13,8 +13,9 @@ loaded, or for parameters of other values.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.checkpoints import goes_on_counting, where_parted
+from gradscope.analysis.checkpoints import goes_on_counting
 from gradscope.analysis.since import since_segment
+from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name
 from gradscope.events import LoadLost, Resumed, StateLeft, Step
 from gradscope.fixes.calls import moved
@@ -113,7 +114,7 @@ def _left(trace: Trace, event: StateLeft) -> Finding:
     return Finding(
         message=f"the training goes on from a checkpoint, but {name} begins with an empty state: {shown} of it"
         f" {'is' if len(keys) == 1 else 'are'} not loaded",
-        cause=where_parted(event.site, made)[1] if made is not None else event.site.user,
+        cause=beside_each_other(event.site, made)[1] if made is not None else event.site.user,
         cause_label=f"a new `{optimizer.cls}`, which is given nothing of it",
         effect=steps[0].site.user if steps else None,
         effect_label="its first step had no running averages",
@@ -140,7 +141,7 @@ def _lost(trace: Trace, event: LoadLost, made: Site) -> Finding:
     """A state was loaded into an optimizer whose place a new one took."""
     name, cls = optimizer_name(trace, event.optimizer), trace.optimizers[event.optimizer].cls
     steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
-    load, anew = where_parted(event.site, made)
+    load, anew = beside_each_other(event.site, made)
     edits = moved(trace, load, anew, after=True, conditional=True)
     return Finding(
         message=f"the state that was loaded is lost: {name}, a new `{cls}` for the same parameters, began with an"

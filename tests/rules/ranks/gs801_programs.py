@@ -607,3 +607,21 @@ def good_gradient_of_a_split_layers_input_summed() -> None:
         part = SummedBackward.apply(hidden).matmul(rows).relu().matmul(columns)
         head(hidden + SummedForward.apply(part)).sub(1).pow(2).mean().backward()
         opt.step()
+
+
+def good_weights_averaged_now_and_then() -> None:
+    """Local SGD: between two averages the ranks are meant to part."""
+    torch.manual_seed(0)
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(1 + dist.get_rank())
+    for turn in range(20):
+        with model.no_sync():
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        if turn % 5 == 4:
+            with torch.no_grad():
+                for p in model.parameters():
+                    dist.all_reduce(p)
+                    p.div_(dist.get_world_size())

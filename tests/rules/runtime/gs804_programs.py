@@ -94,3 +94,22 @@ def good_generator_not_drawn_from() -> None:
 
     for _ in DataLoader(Ordered(), batch_size=2, num_workers=2):
         pass
+
+
+def good_seeded_anew_for_each_sample() -> None:
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Jittered(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.source = torch.Generator()
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            self.source.manual_seed(index)
+            return torch.randn(3, generator=self.source)
+
+    for _ in DataLoader(Jittered(), batch_size=2, num_workers=2):
+        pass

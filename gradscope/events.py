@@ -334,6 +334,14 @@ class OptimizerLoaded(Kind):
     optimizer = Field(_key)
 
 
+class WrappedLoad(Kind):
+    """A state was loaded into a model that `DistributedDataParallel` has wrapped, or a part of one."""
+
+    __slots__ = ()
+    of = "wrapped_load"
+    wrapper = Field(_key)
+
+
 class LoadLost(Kind):
     """An optimizer was given a state and never stepped; a new one like it took its place and began from nothing."""
 

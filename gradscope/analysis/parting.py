@@ -12,7 +12,7 @@ from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.wrappers import wrapped
 from gradscope.analysis.writes import memory_root
-from gradscope.events import Backward, Clip, Scheduled, Step, Update, ZeroGrad
+from gradscope.events import Backward, Clip, Scheduled, Step, Update, WrappedLoad, ZeroGrad
 from gradscope.model import Site
 from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
@@ -45,8 +45,9 @@ def parted(run: Run) -> Parting | None:
     members = _different(run)
     if len(members) < 2:
         return None
-    numbers = set.intersection(*(set(member.trace.prints("parameters")) for member in members))
-    found = [p for number in sorted(numbers) if (p := _of_optimizer(members, number)) is not None]
+    found = [
+        p for numbers in paired(members, "parameters") if (p := _of_optimizer(members, numbers)) is not None
+    ]
     return min(found, key=lambda parting: (not parting.known, parting.step), default=None) or _of_passes(run)
 
 
@@ -98,8 +99,35 @@ def _wrapping_whole(run: Run) -> list[Member]:
     return members if whole and all(ended_well(m.trace.program) for m in members) else []
 
 
-def _of_optimizer(members: list[Member], number: int) -> Parting | None:
-    tables = [member.trace.prints("parameters")[number] for member in members]
+def paired(members: list[Member], kind: str) -> list[list[int]]:
+    """The numbers of the optimizers that belong together, a rank each, as far as prints of this kind were taken: made
+    at one line, the last ones there where a rank made more than others."""
+    places = []
+    for member in members:
+        own: dict[tuple[str, int] | int, list[int]] = {}
+        for number in sorted(member.trace.prints(kind)):
+            optimizer = member.trace.optimizers.get(number)
+            site = optimizer.site if optimizer is not None else None
+            own.setdefault(site.user.location() if site is not None else number, []).append(number)
+        places.append(own)
+    found = _last_of_each([own.get(place, []) for own in places] for place in list(places[0]))
+    used = [{numbers[rank] for numbers in found} for rank in range(len(members))]
+    left = [
+        sorted({n for row in own.values() for n in row} - one) for own, one in zip(places, used, strict=True)
+    ]
+    return [*found, *_last_of_each([left])]  # made at other lines: in their order
+
+
+def _last_of_each(rows_of_places: Iterable[list[list[int]]]) -> list[list[int]]:
+    found = []
+    for rows in rows_of_places:
+        least = min(map(len, rows))
+        found += [list(row) for row in zip(*(row[len(row) - least :] for row in rows), strict=True)]
+    return found
+
+
+def _of_optimizer(members: list[Member], numbers: list[int]) -> Parting | None:
+    tables = [m.trace.prints("parameters")[number] for m, number in zip(members, numbers, strict=True)]
     common = sorted(set.intersection(*(set(table) for table in tables)))
     if not common or len({len(table[step][1]) for table in tables for step in common}) != 1:
         return None
@@ -211,28 +239,33 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
 
 
 def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
-    """Lines that write to wrapped parameters in place, before the first step and on some ranks only: with the ranks
-    that do."""
-    found = by_group(run, wrapping(run), _writes_at_first)
-    for _, sites in found:
-        for place, site in sites.items():
-            members = [member for member, own in found if place in own]
-            if len(members) < len(found):
-                yield site, members
+    """Lines that load into wrapped models, or write to their parameters in place up to the first step after they were
+    wrapped, on some ranks only: with the ranks that do."""
+    for of_rank in (_loads, _writes_at_first):
+        found = by_group(run, wrapping(run), of_rank)
+        for _, sites in found:
+            for place, site in sites.items():
+                members = [member for member, own in found if place in own]
+                if len(members) < len(found):
+                    yield site, members
+
+
+def _loads(trace: Trace) -> dict[tuple[str, int], Site]:
+    return {event.site.user.location(): event.site.user for event in trace.of(WrappedLoad)}
 
 
 def _writes_at_first(trace: Trace) -> dict[tuple[str, int], Site]:
-    first = next((s.graph for s in trace.segments if s.graph is not None), None)
-    if first is None:
-        return {}
-    graph, known = trace.graph(first), {id for of in wrapped(trace) for id in of.parameters}
-    ours = {value.index for value in graph.values if value.parameter in known}
+    last = max((of.segment for of in wrapped(trace)), default=0)
+    known = {id for of in wrapped(trace) for id in of.parameters}
     found: dict[tuple[str, int], Site] = {}
-    for op in graph.writing:
-        for before, after in zip(op.writes, op.written, strict=False):
-            if memory_root(graph, before) in ours:
-                ours.add(after)  # what was written to is another value from then on
-                found[op.site.user.location()] = op.site.user
+    for number in dict.fromkeys(s.graph for s in trace.segments if s.graph is not None and s.index <= last):
+        graph = trace.graph(number)
+        ours = {value.index for value in graph.values if value.parameter in known}
+        for op in graph.writing:
+            for before, after in zip(op.writes, op.written, strict=False):
+                if memory_root(graph, before) in ours:
+                    ours.add(after)  # what was written to is another value from then on
+                    found[op.site.user.location()] = op.site.user
     return found
 
 

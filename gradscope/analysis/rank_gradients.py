@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from gradscope.analysis.parting import Parting, same_shapes
+from gradscope.analysis.parting import Parting, paired, same_shapes
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward
@@ -32,15 +32,16 @@ class Changed:
 
 @dataclass(frozen=True)
 class TooLate:
-    """Gradients that the program averages once a step has used them, or reduces to one rank where all make steps.
-    `values`: norms of that of the first parameter, when its first step used it."""
+    """Gradients that the program averages once a step has used them (`how` is "late"), reduces to one rank where all
+    make steps ("one"), or of which it averages copies that go nowhere ("copy"). `values`: norms of that of the first
+    parameter, when its first step used it."""
 
     site: Site  # of the `all_reduce`, or of the `reduce`
     step: Site | None
     parameters: list[int]  # ids in the first member's trace
     values: list[tuple[Member, float]]
     steps: int  # that were compared
-    to_one: bool = False
+    how: str
 
 
 def reductions(trace: Trace, call: str = "all_reduce") -> Iterator[Site]:
@@ -139,10 +140,12 @@ class Steps:
         return len(self.numbers)
 
 
-def followed(members: list[Member], number: int) -> Steps | None:
-    """None where too little was printed, or ranks hold other parameters."""
-    weights = [member.trace.prints("parameters").get(number, {}) for member in members]
-    gradients = [member.trace.prints("gradients").get(number, {}) for member in members]
+def followed(members: list[Member], numbers: list[int]) -> Steps | None:
+    """Of an optimizer of each rank (see `parting.paired`). None where too little was printed, or ranks hold other
+    parameters."""
+    owners = list(zip(members, numbers, strict=True))
+    weights = [member.trace.prints("parameters").get(number, {}) for member, number in owners]
+    gradients = [member.trace.prints("gradients").get(number, {}) for member, number in owners]
     steps = sorted(set.intersection(*(set(table) for table in gradients)))
     last = max(set.intersection(*(set(table) for table in weights)), default=0)
     if len(steps) < _LEAST or not last or any(0 not in table for table in weights):
@@ -171,8 +174,8 @@ def averaged_too_late(run: Run) -> TooLate | None:
     if len({outline_of_prints(member.trace) for member in run.ranks}) < run.world:
         return None  # some of them average, if not all
     members = run.ranks[:COMPARED]
-    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
-        if (found := _too_late(members, number)) is not None:
+    for numbers in paired(members, "gradients"):
+        if (found := _too_late(members, numbers)) is not None:
             return found
     return None
 
@@ -180,8 +183,8 @@ def averaged_too_late(run: Run) -> TooLate | None:
 COMPARED = 32  # ranks
 
 
-def _too_late(members: list[Member], number: int) -> TooLate | None:
-    steps = followed(members, number)
+def _too_late(members: list[Member], numbers: list[int]) -> TooLate | None:
+    steps = followed(members, numbers)
     if steps is None:
         return None
     found = []
@@ -202,9 +205,44 @@ def _too_late(members: list[Member], number: int) -> TooLate | None:
             norms = [norm or 0.0 for norm in given[0].gradients[0]]
             return TooLate(
                 site, steps.first, [int(p.ids[0]) for p in given], list(zip(members, norms, strict=True)),
-                steps.compared, to_one=call == "reduce",
+                steps.compared, "one" if call == "reduce" else "late",
             )  # fmt: skip
-    return None
+    copy = next(_copies(trace), None) if found else None
+    if copy is None:
+        return None
+    norms = [norm or 0.0 for norm in found[0].gradients[0]]
+    ids = [int(one.ids[0]) for one in found]
+    return TooLate(copy, steps.first, ids, list(zip(members, norms, strict=True)), steps.compared, "copy")
+
+
+def _copies(trace: Trace) -> Iterator[Site]:
+    """Where a name is averaged that stands for something computed from gradients, and is read no more."""
+    for path, function, node in nodes_that_ran(trace, ast.Call):
+        if ast.unparse(node.func).rpartition(".")[2] != "all_reduce" or not node.args:
+            continue
+        file, given = trace.source_file(path), node.args[0]
+        scope = file.scope_of(node)
+        if scope is None or not isinstance(given, ast.Name):
+            continue
+        made = [
+            value
+            for other in ast.walk(scope)
+            for target, value in _given(other)
+            if _is_named(target, given.id)
+        ]
+        reads = [n for n in ast.walk(scope) if _is_named(n, given.id) and isinstance(n, ast.Name)]
+        alone = sum(isinstance(n.ctx, ast.Load) for n in reads) == 1
+        if (
+            alone
+            and len(made) == 1
+            and isinstance(made[0], (ast.BinOp, ast.Call))
+            and _of_gradients(file, scope, made[0])
+        ):
+            yield site_of(path, function, node)
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _sends(trace: Trace) -> bool:

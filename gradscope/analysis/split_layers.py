@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import COMPARED, Followed, alike, followed, losses
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward
@@ -41,14 +42,14 @@ def not_summed(run: Run) -> NotSummed | None:
     first = [next(islice(losses(member), 1), None) for member in members]
     if not first[0] or None in first or not alike(first):
         return None
-    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
-        if (found := _of_optimizer(members, number, first[0])) is not None:
+    for numbers in paired(members, "gradients"):
+        if (found := _of_optimizer(members, numbers, first[0])) is not None:
             return found
     return None
 
 
-def _of_optimizer(members: list[Member], number: int, loss: float) -> NotSummed | None:
-    steps = followed(members, number)
+def _of_optimizer(members: list[Member], numbers: list[int], loss: float) -> NotSummed | None:
+    steps = followed(members, numbers)
     if steps is None:
         return None
     split = [one for one in steps.parameters if not alike(one.begun)]

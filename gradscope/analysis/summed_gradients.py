@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import COMPARED, Followed, alike, followed, losses, reductions
 from gradscope.analysis.undivided import is_undivided_mean
 from gradscope.analysis.wrappers import wrapped
@@ -39,7 +40,8 @@ def summed_by_hand(run: Run) -> Summed | None:
         return None
     if alike([next(losses(member), 0.0) for member in run.ranks]):
         return None  # one loss, of which each rank may hold a part
-    steps = followed(list(run.ranks), next(iter(trace.optimizers)))
+    together = paired(list(run.ranks), "gradients")
+    steps = followed(list(run.ranks), together[0]) if len(together) == 1 else None
     if steps is None:
         return None
     told: list[tuple[Followed, list[float], float]] = []  # of each step the first that shows it

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import COMPARED, alike, followed
 from gradscope.analysis.wrappers import wrapped
 from gradscope.model import Site
@@ -32,17 +33,17 @@ def left_unsharded(run: Run) -> Unsharded | None:
     if not any(parameter.sharded for parameter in run.ranks[0].trace.parameters):
         return None
     members = run.ranks[:COMPARED]
-    for number in sorted(set.intersection(*(set(member.trace.prints("gradients")) for member in members))):
-        if (found := _of_optimizer(members, number)) is not None:
+    for numbers in paired(members, "gradients"):
+        if (found := _of_optimizer(members, numbers)) is not None:
             return found
     return None
 
 
-def _of_optimizer(members: list[Member], number: int) -> Unsharded | None:
+def _of_optimizer(members: list[Member], numbers: list[int]) -> Unsharded | None:
     trace = members[0].trace
-    held = [trace.parameter(id) for id in trace.optimizers[number].parameters]
+    held = [trace.parameter(id) for id in trace.optimizers[numbers[0]].parameters]
     sharded = [parameter.id for parameter in held if parameter.sharded and parameter.steps]
-    steps = followed(members, number) if sharded else None
+    steps = followed(members, numbers) if sharded else None
     if steps is None:
         return None
     found = [

@@ -26,6 +26,26 @@ def divided_by_ranks(trace: Trace, site: Site) -> Edits:
     return here.after(here.file.statement(site), f"{here.file.text(given)} /= {holder}.get_world_size()")
 
 
+def written_back(trace: Trace, site: Site) -> Edits:
+    """`p.grad = copy` behind `dist.all_reduce(copy)` at `site`, where the copy was made of one `p.grad`."""
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    statement = here.file.statement(site)
+    if not isinstance(given, ast.Name) or not isinstance(statement, ast.Expr) or statement.value is not call:
+        return ()
+    for beside in here.file.siblings(statement):
+        target = beside.targets[0] if isinstance(beside, ast.Assign) and len(beside.targets) == 1 else None
+        if isinstance(beside, ast.Assign) and isinstance(target, ast.Name) and target.id == given.id:
+            grads = {
+                here.file.text(n)
+                for n in ast.walk(beside.value)
+                if isinstance(n, ast.Attribute) and n.attr == "grad"
+            }
+            return here.after(statement, f"{grads.pop()} = {given.id}") if len(grads) == 1 else ()
+    return ()
+
+
 def summed_in_backward(trace: Trace, path: str, cls: ast.ClassDef) -> Edits:
     """`g = g.clone()` and `dist.all_reduce(g)` before the `return g` of a Function's backward."""
     here = Source(trace, path)

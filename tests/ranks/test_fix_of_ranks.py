@@ -74,7 +74,7 @@ def test_the_fix_is_tried_on_all_ranks(ranks: Start, tmp_path: Path) -> None:
 
 def test_the_gradient_of_a_split_layers_input_is_summed(ranks: Start, tmp_path: Path) -> None:
     ran = ranks(SPLIT)
-    assert ran.findings() == [("GS801", "error", [0, 1])] and "Copied.backward" in ran.told
+    assert ran.findings() == [("GS810", "error", [0, 1])] and "Copied.backward" in ran.told
     assert len(set(ran.out.splitlines())) == 2
     applied = execute(tmp_path, [*gradscope(), "fix", "--apply"])
     assert applied.status == 0, applied.out + applied.err

@@ -178,6 +178,7 @@ class Distributed(Hook):
             recorder.signals.before_call.connect(self._called)
             recorder.signals.module_input.connect(self._given)
             recorder.signals.after_pass.connect(self._after_pass)
+            recorder.signals.after_load.connect(self._loaded)
             self._follow_steps()
         self.wrappers.append(wrapper)
 
@@ -204,6 +205,13 @@ class Distributed(Hook):
                 printed = print_of_buffers(ddp.module.named_buffers())
                 if printed is not None:
                     self._keep(printed.told("buffers", wrapper.number, wrapper.evaluations, site))
+
+    def _loaded(self, module: Any, site: int) -> None:
+        """Notes a load into what is wrapped already: nothing sends it to the other ranks."""
+        for wrapper in self.wrappers:
+            ddp = wrapper.ref()
+            if ddp is not None and (module is ddp or any(part is module for part in ddp.module.modules())):
+                self.recorder.emit("wrapped_load", site, {"wrapper": wrapper.number})
 
     # -- prints ------------------------------------------------------------------------
 

@@ -1,1 +1,1 @@
-"""GS801 to GS803, GS807 to GS809: many processes that train one model."""
+"""GS801 to GS803, GS807 to GS810: many processes that train one model."""

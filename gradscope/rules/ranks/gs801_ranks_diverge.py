@@ -16,20 +16,19 @@ from collections.abc import Iterator
 from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
-from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
+from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, paired, parted, written_apart
 from gradscope.analysis.rank_gradients import (
     TooLate,
     averaged_too_late,
     changed_after_average,
     parameters_averaged,
 )
-from gradscope.analysis.split_layers import NotSummed, not_summed
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.unsharded import Unsharded, left_unsharded
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed, RequiresGrad, Scheduled, Update
-from gradscope.fixes.collectives import hands_gradient_on, summed_in_backward
+from gradscope.fixes.collectives import written_back
 from gradscope.model import Finding, Since, Site, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
@@ -82,9 +81,6 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
         yield from ((member, finding) for member in run.ranks)
     if (unsharded := left_unsharded(run)) is not None:
         finding = _unsharded(unsharded)
-        yield from ((member, finding) for member in run.ranks)
-    if (apart := not_summed(run)) is not None:
-        finding = _not_summed(apart)
         yield from ((member, finding) for member in run.ranks)
     if (left := left_behind(run)) is not None:
         finding = _left_behind(left)
@@ -147,7 +143,22 @@ def _too_late(found: TooLate) -> Finding:
         f"they differed at each of the first {found.steps:,} steps, and the parameters, which were the same before"
         " them, do now",
     )
-    if found.to_one:
+    if found.how == "copy":
+        return Finding(
+            message=f"what is averaged over the ranks is a copy of the gradients of {names}, which goes nowhere",
+            cause=found.site,
+            cause_label="nothing reads it after this",
+            effect=found.step,
+            effect_label="makes another step on each rank",
+            seen=seen,
+            why="`all_reduce` writes to the tensor that it is given; the gradients that the step uses are others",
+            fix=f"write the average back into `p.grad` after {located(trace, found.site, '`all_reduce`')}, or give it"
+            " `p.grad` itself and divide that",
+            edits=written_back(trace, found.site),
+            subjects=parameter_subjects(found.parameters),
+            since=Since(1),
+        )
+    if found.how == "one":
         return Finding(
             message=f"the gradients of {names} are reduced to one rank, and all ranks make steps",
             cause=found.site,
@@ -195,40 +206,6 @@ def _unsharded(found: Unsharded) -> Finding:
         fix="call `fully_shard` on the whole model too, after its parts: it takes what these have left",
         severity="warning",
         subjects=parameter_subjects(found.parameters),
-    )
-
-
-def _not_summed(found: NotSummed) -> Finding:
-    trace = found.values[0][0].trace
-    names = parameter_names(trace, found.parameters)
-    first = parameter_names(trace, found.parameters[:1])
-    split = parameter_names(trace, [found.split])
-    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
-    place = located(trace, found.site, "this line")
-    file = trace.source_file(found.site.path)
-    own = hands_gradient_on(file, found.given_by)
-    return Finding(
-        message=f"{names} get another gradient on each rank: that of what the layer of {split}, which is split over the"
-        " ranks, is given is not summed",
-        cause=found.site,
-        cause_label="each rank's part gives back its part of the gradient",
-        effect=found.step,
-        effect_label="makes another step with the copies on each rank",
-        seen=(
-            f"the ranks have one loss in the first step, {found.loss:.5g}, and hold other parts of {split}",
-            f"norm of {first}'s gradient at the first step: {shown}; before it the parameter was the same on all ranks",
-            f"so at each of the first {found.compared:,} steps, and the copies differ now",
-        ),
-        why="each rank works with all of the input and a part of the weight, so the gradient of the input is the sum"
-        " over the ranks; each has only its own term",
-        fix=f"sum the gradient over the ranks in `{own.name}.backward` (line {own.lineno}),"
-        " which hands its own on: `g = g.clone()`, `dist.all_reduce(g)`"
-        if own is not None
-        else f"hand what {place} is given through a function whose forward returns it as it is, and whose backward sums"
-        " the gradient over the ranks (`dist.all_reduce`), or use `torch.distributed.tensor.parallel`",
-        edits=summed_in_backward(trace, found.site.path, own) if own is not None else (),
-        subjects=parameter_subjects(found.parameters),
-        since=Since(1),
     )
 
 
@@ -370,6 +347,12 @@ def _finding(run: Run, parting: Parting) -> Finding:
 
 
 def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
+    if not parting.step:
+        for site, members in written_apart(run):
+            return (
+                site,
+                f"{_members(members)} {'writes' if len(members) == 1 else 'write'} to parameters here alone",
+            )
     for site, times in done_apart(run):
         never = [member.name for member, count in times if not count]
         if never:
@@ -390,12 +373,6 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         return changed.site, _AGAIN if changed.again else "writes to the gradients after they were averaged"
     if (written := _written(trace, parting)) is not None:
         return written, "writes to what differs afterwards, and to nothing else"
-    if not parting.step:
-        for site, members in written_apart(run):
-            return (
-                site,
-                f"{_members(members)} {'writes' if len(members) == 1 else 'write'} to parameters here alone",
-            )
     ends = [found[-1] if (found := member.trace.of(Scheduled)) else None for member, _ in parting.values]
     if ends[0] is not None and any(end is None or end.after != ends[0].after for end in ends):
         return ends[0].site.user, "sets another rate on other ranks"
@@ -440,8 +417,8 @@ def _unfrozen(trace: Trace, parameter: int) -> Site | None:
 
 def _settings(ranks: list[Member]) -> Iterator[str]:
     """Optimizers of another kind, or with other rates, on other ranks."""
-    for number in ranks[0].trace.optimizers:
-        found = [member.trace.optimizers.get(number) for member in ranks]
+    for numbers in paired(ranks, "parameters"):
+        found = [m.trace.optimizers.get(number) for m, number in zip(ranks, numbers, strict=True)]
         for what, told in (
             ("optimizer", [one.cls if one is not None else "none" for one in found]),
             ("rate", [[group.get("lr") for group in one.groups] if one is not None else [] for one in found]),
@@ -465,4 +442,10 @@ def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
         return f"make {call} outside of `no_sync` where its pass is the last before a step: that one averages the sum"
     if label == _AGAIN:
         return f"call {located(trace, cause, 'the checkpoint')} with `use_reentrant=False`"
+    if not parting.step and parting.known:
+        line = located(trace, cause, "this line")
+        return (
+            f"run {line} on all ranks, or before the model is wrapped: `DistributedDataParallel` sends what the first"
+            " rank has to all of them then, and not later"
+        )
     return f"let all ranks do the same at {located(trace, cause, 'this line')}"

@@ -554,61 +554,6 @@ def good_sharded_whole() -> None:
         opt.step()
 
 
-class SummedForward(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, x: torch.Tensor) -> torch.Tensor:
-        y = x.clone()
-        dist.all_reduce(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, gradient: torch.Tensor) -> torch.Tensor:
-        return gradient
-
-
-class SummedBackward(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, x: torch.Tensor) -> torch.Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, gradient: torch.Tensor) -> torch.Tensor:
-        total = gradient.clone()
-        dist.all_reduce(total)
-        return total
-
-
-def split_block() -> tuple[nn.Linear, nn.Parameter, nn.Parameter, nn.Linear, torch.optim.Optimizer]:
-    """A layer of which each rank has half of the hidden features, between two that all ranks have whole."""
-    torch.manual_seed(0)
-    stem, head = nn.Linear(4, 8), nn.Linear(8, 1)
-    torch.manual_seed(10 + dist.get_rank())
-    rows, columns = nn.Parameter(torch.randn(8, 8) / 3), nn.Parameter(torch.randn(8, 8) / 3)
-    torch.manual_seed(1)
-    opt = torch.optim.SGD([*stem.parameters(), *head.parameters(), rows, columns], lr=0.05)
-    return stem, rows, columns, head, opt
-
-
-def bad_gradient_of_a_split_layers_input_not_summed() -> None:
-    stem, rows, columns, head, opt = split_block()
-    for _ in range(6):
-        opt.zero_grad()
-        hidden = stem(torch.randn(16, 4)).relu()
-        part = hidden.matmul(rows).relu().matmul(columns)  # cause: GS801
-        head(hidden + SummedForward.apply(part)).sub(1).pow(2).mean().backward()
-        opt.step()  # effect: GS801
-
-
-def good_gradient_of_a_split_layers_input_summed() -> None:
-    stem, rows, columns, head, opt = split_block()
-    for _ in range(6):
-        opt.zero_grad()
-        hidden = stem(torch.randn(16, 4)).relu()
-        part = SummedBackward.apply(hidden).matmul(rows).relu().matmul(columns)
-        head(hidden + SummedForward.apply(part)).sub(1).pow(2).mean().backward()
-        opt.step()
-
-
 def good_weights_averaged_now_and_then() -> None:
     """Local SGD: between two averages the ranks are meant to part."""
     torch.manual_seed(0)
@@ -625,3 +570,36 @@ def good_weights_averaged_now_and_then() -> None:
                 for p in model.parameters():
                     dist.all_reduce(p)
                     p.div_(dist.get_world_size())
+
+
+def bad_copies_of_gradients_averaged() -> None:
+    torch.manual_seed(0)
+    model = net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1 + dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        for p in model.parameters():
+            assert p.grad is not None
+            mean = p.grad / dist.get_world_size()
+            dist.all_reduce(mean)  # cause: GS801
+        opt.step()  # effect: GS801
+
+
+def bad_loaded_into_the_wrapped_model_on_one_rank() -> None:
+    trained = net()
+    own = torch.optim.Adam(trained.parameters(), lr=0.1)
+    for _ in range(12):  # a training of this rank alone: sampling sleeps when the other one begins
+        if dist.get_rank() == 0:
+            own.zero_grad()
+            trained(torch.randn(8, 4)).pow(2).mean().backward()
+            own.step()
+    model = DistributedDataParallel(net())
+    if dist.get_rank() == 0:
+        model.module.load_state_dict(trained.state_dict())  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801

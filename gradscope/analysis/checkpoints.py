@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from gradscope.analysis.text import nodes_that_ran
+from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, ran_in, site_of
+from gradscope.model import Site
 from gradscope.store import Trace
 
 
@@ -14,6 +15,16 @@ def goes_on_counting(trace: Trace, keys: Collection[str]) -> bool:
     resumed, where fine-tuning begins anew."""
     names = set(_names_of(trace, keys))
     return any(_reads(begin, keys) or not names.isdisjoint(_last_names(begin)) for begin in _begins(trace))
+
+
+def left_out_load(trace: Trace, key: str) -> Site | None:
+    """The line `opt.load_state_dict(loaded["key"])` of a program that did not come to it."""
+    for path, function, node in nodes_of_functions(trace, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "load_state_dict" and node.args:
+            site = site_of(path, function, node)
+            if _reads(node.args[0], {key}) and not ran_in(trace, path, site.line, site.end_line):
+                return site
+    return None
 
 
 def _names_of(trace: Trace, keys: Collection[str]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from gradscope.store import Trace
 
 APART = 10  # times: of the deviations of two columns
 LARGE = 10.0  # inputs
+SPREAD = 3  # of the mean or the deviation: a few large numbers among small ones are no other scale
 
 GIVEN = ("input", "target")  # to a loss
 
@@ -74,8 +75,8 @@ def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
     for found in no_better(trace):
         for event in trace.of(RawInput):
             op = _layer(known, found.op, event) if event.trains else None
-            if op is None or max(-event.low, event.high) < LARGE:
-                continue
+            if op is None or max(-event.low, event.high) < LARGE or max(abs(event.mean), event.std) < SPREAD:
+                continue  # nearly all of them are about 1
             if found.parameters & {
                 p.id for v in op.inputs if (p := known.parameter_of((op.graph, v))) is not None
             }:

@@ -13,7 +13,7 @@ loaded, or for parameters of other values.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.checkpoints import goes_on_counting
+from gradscope.analysis.checkpoints import goes_on_counting, left_out_load
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name
@@ -109,6 +109,9 @@ def _left(trace: Trace, event: StateLeft) -> Finding:
         rate = (
             f"; its learning rate was {event.saved:.3g} when it was saved, and {event.rate:.3g} at this step"
         )
+    passed_over = left_out_load(trace, event.key)
+    if passed_over is not None and made is not None:
+        return _passed_over(trace, event, passed_over, *beside_each_other(event.site, made))
     keys = [event.key, *event.schedules]
     shown = listed([f'`["{key}"]`' for key in keys])
     return Finding(
@@ -132,6 +135,35 @@ def _left(trace: Trace, event: StateLeft) -> Finding:
             else ""
         ),
         edits=state_taken_along(trace, event),
+        subjects=frozenset({("optimizer", event.optimizer)}),
+        since=since_segment(trace, steps[0].segment) if steps else None,
+    )
+
+
+def _passed_over(trace: Trace, event: StateLeft, line: Site, load: Site, maker: Site) -> Finding:
+    """The program has a line that loads the state, and did not come to it."""
+    name = optimizer_name(trace, event.optimizer)
+    steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
+    late = maker.path == load.path and maker.line > load.line
+    fix = f"let {located(trace, line)} run when the checkpoint is loaded"
+    if late:
+        fix = (
+            f"make {name} before the checkpoint is loaded ({located(trace, load)}), or keep its state until"
+            f" {located(trace, maker)} has made it"
+        )
+    return Finding(
+        message=f"the training goes on from a checkpoint, but {name} begins with an empty state: the line that loads it"
+        " did not run",
+        cause=line,
+        cause_label="was passed over",
+        effect=steps[0].site.user if steps else None,
+        effect_label="its first step had no running averages",
+        related=((event.site.user, "loads the checkpoint"), (maker, f"makes {name}")),
+        seen=(
+            f'the checkpoint\'s `["{event.key}"]` is a state after {counted(event.steps, "step")}; at the first step of'
+            f" {name} after the load its own was empty, and no optimizer was given one",
+        ),
+        fix=fix,
         subjects=frozenset({("optimizer", event.optimizer)}),
         since=since_segment(trace, steps[0].segment) if steps else None,
     )

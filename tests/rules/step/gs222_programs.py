@@ -353,3 +353,42 @@ def good_all_of_a_checkpoint_taken_along() -> None:
         torch.save(
             {"model": resumed.state_dict(), "optimizer": fresh.state_dict(), "epoch": first + 4}, store
         )
+
+
+def bad_load_before_there_is_an_optimizer() -> None:  # fix: by hand
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    file = io.BytesIO()
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.net = nn.Linear(3, 1)
+            self.optimizer: torch.optim.Optimizer | None = None
+            self.epoch = 0
+
+        def resume(self) -> None:
+            file.seek(0)
+            found: dict[str, Any] = torch.load(file)
+            self.net.load_state_dict(found["net"])
+            if self.optimizer is not None:
+                self.optimizer.load_state_dict(found["optimizer"])  # cause: GS222
+            self.epoch = found["epoch"]
+
+        def train(self, until: int) -> None:
+            self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.01)
+            for _ in range(self.epoch, until):
+                self.optimizer.zero_grad()
+                self.net(torch.randn(8, 3)).pow(2).mean().backward()
+                self.optimizer.step()  # effect: GS222
+            state = {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict(), "epoch": until}
+            file.seek(0)
+            torch.save(state, file)
+
+    Trainer().train(6)
+    second = Trainer()
+    second.resume()
+    second.train(12)

@@ -114,26 +114,47 @@ const drawing = (() => {
 
   // -- layout --------------------------------------------------------------------------------
 
+  // dagre fails on some graphs whose ranks fall together; it then gets one that is easier to rank.
+  const WAYS = [{}, { ranker: "longest-path" }, { ranker: "longest-path", least: 1 }, { flat: true }];
+
   function laidOut(view) {
-    const graph = new dagre.graphlib.Graph({ compound: true, multigraph: true });
-    graph.setGraph({ rankdir: "TB", nodesep: 22, edgesep: 12, ranksep: 38, marginx: 16, marginy: 16 });
-    graph.setDefaultEdgeLabel(() => ({}));
-    for (const cluster of view.clusters) graph.setNode(`c${cluster.id}`, {});
-    for (const cluster of view.clusters) if (cluster.up !== undefined) graph.setParent(`c${cluster.id}`, `c${cluster.up}`);
-    for (const box of [...view.shown.values()].sort((a, b) => a.order - b.order)) {
-      Object.assign(box, measured(box));
-      graph.setNode(box.id, { width: box.width, height: box.height });
-      if (box.up !== undefined) graph.setParent(box.id, `c${box.up}`);
+    for (const box of view.shown.values()) Object.assign(box, measured(box));
+    let graph;
+    for (const way of WAYS) {
+      graph = asked(view, way);
+      try {
+        dagre.layout(graph);
+        break;
+      } catch (error) {
+        if (way === WAYS[WAYS.length - 1]) throw error;
+      }
     }
-    const back = (arrow) => arrow.back || arrow.kind === "alias";
+    take(view, graph);
+  }
+
+  /** The graph for dagre. `least`: the least weight of an arrow; `flat`: without the boxes around others. */
+  function asked(view, { ranker = "network-simplex", least = 0, flat = false }) {
+    const graph = new dagre.graphlib.Graph({ compound: true, multigraph: true });
+    graph.setGraph({ rankdir: "TB", nodesep: 22, edgesep: 12, ranksep: 38, marginx: 16, marginy: 16, ranker });
+    graph.setDefaultEdgeLabel(() => ({}));
+    const clusters = flat ? [] : view.clusters;
+    for (const cluster of clusters) graph.setNode(`c${cluster.id}`, {});
+    for (const cluster of clusters) if (cluster.up !== undefined) graph.setParent(`c${cluster.id}`, `c${cluster.up}`);
+    for (const box of [...view.shown.values()].sort((a, b) => a.order - b.order)) {
+      graph.setNode(box.id, { width: box.width, height: box.height });
+      if (box.up !== undefined && !flat) graph.setParent(box.id, `c${box.up}`);
+    }
     view.arrows.forEach((arrow, number) => {
       const [tail, head] = back(arrow) ? [arrow.head, arrow.tail] : [arrow.tail, arrow.head];
       const weight = arrow.kind === "flow" && !arrow.back ? (arrow.look === "without" ? 1 : 3) : 0;
-      graph.setEdge(tail, head, { weight, minlen: 1 }, String(number));
+      graph.setEdge(tail, head, { weight: Math.max(weight, least), minlen: 1 }, String(number));
     });
-    dagre.layout(graph);
+    return graph;
+  }
+  const back = (arrow) => arrow.back || arrow.kind === "alias";
+
+  function take(view, graph) {
     for (const box of view.shown.values()) Object.assign(box, place(graph.node(box.id)));
-    for (const cluster of view.clusters) Object.assign(cluster, place(graph.node(`c${cluster.id}`)));
     for (const cluster of [...view.clusters].reverse()) grow(cluster, view);
     view.arrows.forEach((arrow, number) => {
       const [tail, head] = back(arrow) ? [arrow.head, arrow.tail] : [arrow.tail, arrow.head];

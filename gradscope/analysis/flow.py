@@ -360,6 +360,9 @@ def _join_values(
                     value,
                     graph,
                 )  # what made it is left out: it is what it is here
+            elif flow.graph_of[at].id in flow.sources and graph.id not in flow.sources:
+                # Frozen or not is what it is in these graphs, not in those that only gave them values.
+                flow.values[at] = flow.values[at]._replace(requires_grad=value.requires_grad)
             flow.taken_over.setdefault(at, []).append((graph.id, value.index))
         id = later.get((graph.id, value.index), value.parameter) if later else value.parameter
         if id is not None:

@@ -210,6 +210,31 @@ def test_regions_and_frozen_parts_of_a_step():
     assert [scope.trace.regions[r].kind for r in regions] == ["no_grad"]
 
 
+def test_frozen_is_what_is_frozen_in_the_step_that_is_drawn():
+    """Also where the step begins with what is left of the one before, in which others were."""
+    made, judge = nn.Linear(4, 3), nn.Linear(3, 1)
+    makes, judges = (torch.optim.SGD(net.parameters(), lr=0.01) for net in (made, judge))
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            made.requires_grad_(False)
+            judge.requires_grad_(True)
+            judges.zero_grad()
+            right = torch.nn.functional.softplus(-judge(torch.randn(8, 3))).mean()
+            wrong = torch.nn.functional.softplus(judge(made(torch.randn(8, 4)))).mean()
+            right.backward()
+            wrong.backward()
+            judges.step()
+            assert (right + wrong).item() > 0
+            made.requires_grad_(True)
+            judge.requires_grad_(False)
+            makes.zero_grad()
+            torch.nn.functional.softplus(-judge(made(torch.randn(8, 4)))).mean().backward()
+            makes.step()
+    for step, trained in ((7, "judge"), (8, "made")):
+        shown = kinds(picture(scope.trace, "op", step=step).graph, "parameter")
+        assert {name.partition(".")[0] for name, data in shown.items() if data["trainable"]} == {trained}
+
+
 @pytest.mark.parametrize(
     ("text", "groups"),
     [

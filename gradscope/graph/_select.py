@@ -235,11 +235,23 @@ def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:
     at = next(i for i, s in enumerate(steps) if s.first <= step <= s.last)
     if steps[at].graphs:
         return _first_like(trace, steps, steps[at], step)
-    for other in [*reversed(steps[:at]), *steps[at + 1 :]]:
-        if other.graphs:
-            note = f"step {step} was not captured in full: showing step {other.last}"
-            return Selection(other.graphs, [note], f"step {other.last}")
+    by = _optimizers(trace)
+    own = by.get(steps[at].segments[-1].events)
+    near = [other for other in [*reversed(steps[:at]), *steps[at + 1 :]] if other.graphs]
+    alike = [other for other in near if by.get(other.segments[-1].events) == own]
+    for other in alike or near:
+        note = f"step {step} was not captured in full: showing step {other.last}"
+        return Selection(other.graphs, [note], f"step {other.last}")
     raise GradscopeError(f"no graph of step {step} was captured, nor of any other step")
+
+
+def _optimizers(trace: Trace) -> dict[int | None, set[int]]:
+    """Events of a segment → the optimizers that stepped in it."""
+    events = {segment.index: segment.events for segment in trace.segments}
+    found: dict[int | None, set[int]] = {}
+    for step in trace.of(Step):
+        found.setdefault(events.get(step.segment), set()).add(step.optimizer)
+    return found
 
 
 def _within_size(trace: Trace, graphs: list[int]) -> Selection:

@@ -98,7 +98,8 @@ def summary(leaves: list[dict[str, Any]], most: int) -> list[str]:
                 if look == kind
                 else f" ({style.LOOKS[look].legend.removeprefix('parameter ').removesuffix(' parameter')})"
             )
-            text = f"{count:,} {word}{'s' if count > 1 else ''}{state}, {elements:,} elements"
+            of = f"and {count:,} more" if told else f"{count:,}"
+            text = f"{of} {word}{'s' if count > 1 else ''}{state}, {elements:,} elements"
             found.append(small(f"{style.LOOKS[look].sign} {text}", style.LOOKS[look].text))
     return found
 

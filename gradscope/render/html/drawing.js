@@ -95,7 +95,8 @@ const drawing = (() => {
       const sum = (key) => nodes.reduce((total, node) => total + (model.nodes[node][key] || 1), 0);
       const noun = look === "buffer" ? "buffer" : "parameter";
       const state = { frozen: " (frozen)", severed: " (behind a cut)", unreached: " (without gradient)" }[look] || "";
-      found.push([`${SIGNS[look] || ""} ${many(sum("c"), noun)}${state}, ${many(sum("n"), "element")}`, `leaf t-${look}`, 10.5]);
+      const count = told.length ? `and ${many(sum("c"), `more ${noun}`)}` : many(sum("c"), noun);
+      found.push([`${SIGNS[look] || ""} ${count}${state}, ${many(sum("n"), "element")}`, `leaf t-${look}`, 10.5]);
     }
     return found;
   }

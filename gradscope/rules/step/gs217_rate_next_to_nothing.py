@@ -39,6 +39,7 @@ SEVERAL = 1.9  # turns of a schedule for each step of its optimizer
 AGAIN = 3  # times that a cosine goes through its length
 WAVES = 8  # of a schedule that the program has made for itself
 SHORT = 32  # turns: shorter waves are nobody's wish
+WAVE_OFF = 0.1  # of the number of passes
 WAVING = {"CyclicLR", "CosineAnnealingWarmRestarts", "OneCycleLR", "CosineAnnealingLR"}
 RESTARTS = 3  # in each pass over a data loader
 RISEN = 0.05  # of what a rate had come down by, at the end of the run
@@ -199,7 +200,9 @@ def _waves(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wron
     """A schedule of the program's own goes up and down in waves of a few turns, in an inner loop: a cosine that counts
     turns of the outer one."""
     length = event.turns / event.waves if event.waves else 0
-    if event.waves < WAVES or length > SHORT or made.cls in WAVING or not _within_another_loop(trace, event):
+    if event.waves < WAVES or made.cls in WAVING or not _within_another_loop(trace, event):
+        return None
+    if length > SHORT and not _as_many_as_epochs(length, event.passes):
         return None
     fix, edits = _rhythm(trace, event, steps)
     return _Wrong(
@@ -211,6 +214,11 @@ def _waves(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wron
         edits,
         related=_asked_for(made),
     )
+
+
+def _as_many_as_epochs(length: float, passes: int) -> bool:
+    """Whether a wave, or half of one, takes as many turns as the run has passes through its loader."""
+    return any(abs(length - whole) <= WAVE_OFF * whole for whole in (passes, 2 * passes))
 
 
 def _asked_for(made: SchedulerMade) -> tuple[tuple[Site, str], ...]:

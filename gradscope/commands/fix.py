@@ -120,10 +120,14 @@ def _nothing(findings: Sequence[Finding]) -> int:
     if not findings:
         click.echo("nothing to fix: nothing was found in this run")
         return 0
-    those = "the finding has no" if len(findings) == 1 else f"none of the {len(findings)} findings has a"
-    click.echo(
-        f"{those} fix that can be made without understanding the program: `gradscope check` shows what to do"
+    those = (
+        "the finding has no edit"
+        if len(findings) == 1
+        else f"none of the {len(findings)} findings has an edit"
     )
+    with printing() as stdout:
+        stdout.write(f"nothing to try: {those} that can be made without understanding the program\n")
+        show([], [f for f in findings if f.severity != "note"] or findings, stdout)
     return 1
 
 

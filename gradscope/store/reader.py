@@ -112,7 +112,8 @@ class Trace:
                 )
             if len(head) < 100 and b"SQLite format 3\0".startswith(head[:16]):
                 raise GradscopeError(f"{self.path} is truncated: nothing of the trace is left")
-            hint = f": `gradscope run {self.path}` makes one" if self.path.suffix == ".py" else ""
+            made = f": `gradscope run {self.path}` makes one, and the newest is taken where none is named"
+            hint = made if self.path.suffix == ".py" else ""
             raise GradscopeError(f"{self.path} is not a gradscope trace{hint}")
         self._stamp = stamp_of(self.path)
         self._db: sqlite3.Connection | None = self._connect()

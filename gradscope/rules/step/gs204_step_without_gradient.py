@@ -35,7 +35,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
-from gradscope.events import Backward, Step, ZeroGrad
+from gradscope.events import Backward, RequiresGrad, Step, ZeroGrad
 from gradscope.fixes.calls import moved, receiver_replaced
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -112,6 +112,8 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
     )
     if number in paths(trace).mistaken:
         return _mistaken(trace, number, found)
+    if late is None and not tally.closure and (past := _past_all(trace)) is not None:
+        return _goes_past(trace, number, found, *past)
     call = next((runs_it(e.site) for e in trace.of(Step) if e.site.user == step), None)
     if call is not None and meant is None:
         return _of_a_library(trace, number, call, late, found)
@@ -126,6 +128,43 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
         edits=parentheses(meant),
         subjects=found.subjects | {named_subject(meant)},
+    )
+
+
+def _past_all(trace: Trace) -> tuple[Backward, RequiresGrad] | None:
+    """A pass, as all of the run, that fills no parameter, and where the leaf that it does fill was told to need a
+    gradient."""
+    passes = trace.of(Backward)
+    looked = [event for event in passes if event.graph >= 0]
+    if not looked or any(event.filled or not event.leaves for event in looked):
+        return None
+    values = trace.graph(looked[0].graph).values
+    leaves = {values[leaf["value"]].parameter for leaf in looked[0].leaves} - {None}
+    told = (e for e in trace.of(RequiresGrad) if e.to and e.parameter is None and e.leaf in leaves)
+    found = next(told, None)
+    return (looked[0], found) if found is not None else None
+
+
+def _goes_past(trace: Trace, number: int, found: Finding, event: Backward, told: RequiresGrad) -> Finding:
+    """The pass goes back to a tensor that was made a leaf by hand, and to nothing that was computed."""
+    line, holder = told.site.user, optimizer_name(trace, number)
+    graph = trace.graph(told.graph) if told.graph >= 0 else None
+    name = names_of(trace).name(graph, told.value) if graph is not None else None
+    text = code(trace, line, "").strip("`").partition(".requires_grad")[0]
+    leaf = f"`{name or text}`" if name or text else "a leaf"
+    return replace(
+        found,
+        message=f"{found.message.partition(':')[0]}: the pass before it goes back to {leaf}, which no parameter made",
+        cause=line,
+        cause_label="is told to need a gradient: the graph begins here",
+        effect=event.site.user,
+        effect_label=f"reaches nothing that {holder} holds",
+        related=((found.cause, "makes a step without a gradient"),) if found.cause is not None else (),
+        why="`requires_grad_()` makes a tensor a leaf: the error that it has no graph is gone, and the graph is there"
+        " no more than before",
+        fix=f"compute {leaf} from the parameters that {holder} holds, with gradients on, in place of"
+        f" {located(trace, line)}",
+        edits=(),
     )
 
 

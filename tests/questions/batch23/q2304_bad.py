@@ -14,7 +14,7 @@ def tracklet(person, n=24):
     return crop + 0.15 * torch.randn(n, 3, 24, 12)
 
 
-bbox_train = {"%04d" % p: tracklet(p) for p in range(0, 16)}
+bbox_train = {"%04d" % p: tracklet(p) for p in range(16)}
 bbox_test = {"%04d" % p: tracklet(p) for p in range(16, 24)}
 
 

@@ -276,3 +276,19 @@ def good_optimizer_goes_back_itself() -> None:
             weights = list(model.parameters())
             slopes = torch.autograd.grad(model(torch.ones(2, 3)).sum(), weights)
             assert all(slope.isfinite().all() for slope in slopes)
+
+
+def bad_leaf_made_of_numbers() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor = nn.Linear(4, 3)
+    learns = torch.optim.Adam(actor.parameters(), lr=0.01)
+    for _ in range(4):
+        likely = torch.from_numpy(torch.rand(16).log().numpy().copy())  # as it comes from a process of actors
+        gain = torch.randn(16)
+        loss = -(likely.requires_grad_() * gain).mean()  # cause: GS204
+        learns.zero_grad()
+        loss.backward()  # effect: GS204
+        learns.step()

@@ -76,6 +76,11 @@ class Watched:
         try:
             _at_first_training(begin)
             self.process.run()
+        except BaseException as error:
+            from gradscope.tracebacks import clean_exception
+
+            clean_exception(error)
+            raise
         finally:
             if begun and begun[0] is not None:
                 _over(begun[0], None)

@@ -22,7 +22,13 @@ def mean_over(trace: Trace, mean: Site, product: Site, place: int, *, direct: bo
     call = here.file.at(mean)
     given = _given(here, call) if isinstance(call, ast.Call) else None
     name = mask or "mask"
-    if isinstance(call, ast.Call) and len(call.args) == 2:  # a loss of two products
+    two = (
+        isinstance(call, ast.Call)
+        and len(call.args) == 2
+        and bool(mask)
+        and mask in here.file.text(call.args[1])
+    )
+    if two and isinstance(call, ast.Call):  # a loss of two products
         new = f"{here.file.text(call)} * ({name}.numel() / {name}.sum())"
         plain = (
             bool(mask) and mean.path == product.path and mean.function == product.function and "\n" not in new

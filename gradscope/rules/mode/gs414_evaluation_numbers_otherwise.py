@@ -30,7 +30,7 @@ BY_CHANCE = 4  # times as often as the evaluation is right
 SURE = 0.6  # share of a class's samples that are answered alike
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

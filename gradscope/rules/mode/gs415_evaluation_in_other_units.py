@@ -25,7 +25,7 @@ FAR = 10  # of those spreads between the means
 LIKE = 3  # times the spread: answers of the training's scale
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

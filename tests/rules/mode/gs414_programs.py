@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 
-def bad_folders_numbered_apart() -> None:  # fix: by hand
+def bad_folders_numbered_apart() -> None:
     import torch
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset

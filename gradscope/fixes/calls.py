@@ -93,7 +93,33 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     if not isinstance(statement, ast.Expr) or to is None:
         return ()
     around = next((s for s in here.file.siblings(statement) if _holds(s, to)), None)
-    return here.move(statement, around, after=True) if around is not None else ()
+    if around is None:
+        return ()
+    test = condition_within(here, to, around) if isinstance(around, LOOPS) else ""
+    if test:
+        removed = here.remove(statement)
+        return (
+            (*removed, *here.rows_after(around, [(0, f"if {test}:"), (1, here.text_of(statement))]))
+            if removed
+            else ()
+        )
+    return here.move(statement, around, after=True)
+
+
+def condition_within(here: Source, statement: ast.stmt, around: ast.stmt) -> str:
+    """The condition under which a statement within another one runs, where it is the same throughout that: none of its
+    names is given a value in it. "" where there is none."""
+    given = names_in(around, ast.Store)
+    above, inner = here.file.parent.get(id(statement)), statement
+    while above is not None and inner is not around:
+        if isinstance(above, ast.If) and inner in above.body:
+            names = {part.id for part in ast.walk(above.test) if isinstance(part, ast.Name)}
+            if names and not names & given:
+                return here.file.text(above.test)
+        if isinstance(above, ast.stmt):
+            inner = above
+        above = here.file.parent.get(id(above))
+    return ""
 
 
 def behind_their_loop(trace: Trace, sites: list[Site], around: int = 2) -> tuple[int, Edits]:

@@ -98,10 +98,22 @@ def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
         effect_label="the optimizer's first step comes after it",
         seen=tuple(seen),
         fix=f"move {located(trace, early.site.user, 'it')} after {located(trace, behind, 'the step')}"
-        f"{_and_its_loop(trace, made, early.site.user, behind)}",
+        f"{_and_its_loop(trace, made, early.site.user, behind)}{_with_its_if(trace, early.site.user)}",
         edits=moved_behind(trace, early.site.user, behind),
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, first.segment),
+    )
+
+
+def _with_its_if(trace: Trace, site: Site) -> str:
+    """The condition that stands over the call alone, which goes along."""
+    file = trace.source_file(site.path)
+    statement = file.statement(site)
+    above = file.parent.get(id(statement))
+    return (
+        f", with its `if` (line {above.lineno})"
+        if isinstance(above, ast.If) and above.body == [statement]
+        else ""
     )
 
 

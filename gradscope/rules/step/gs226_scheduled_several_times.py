@@ -20,9 +20,11 @@ from typing import TypeGuard
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, located, optimizer_name, variable
 from gradscope.events import Scheduled, SchedulerMade, Step
+from gradscope.fixes.calls import condition_within
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import LOOPS
 from gradscope.store import Trace
 
 TIMES = 2  # that it must have happened
@@ -145,11 +147,15 @@ def _finding(trace: Trace, made: SchedulerMade, bursts: list[list[Scheduled]], t
             f" {holder}; between most steps not at all",
             f"the rate went from {first:g} to {last:g} at once",
         ),
-        why="a condition on the count of updates stays true until the next update: in a loop that runs more often than"
+        why="what runs here runs without a step of the optimizer, too"
+        if (test := _only_if(trace, place, step))
+        else "a condition on the count of updates stays true until the next update: in a loop that runs more often than"
         " the optimizer steps, the schedule is stepped in each of its rounds",
-        fix=f"call {located(trace, place)} only where the optimizer has just stepped"
+        fix=f"call {located(trace, place)} only where the optimizer steps: under `if {test}:`"
+        if test
+        else f"call {located(trace, place)} only where the optimizer has just stepped"
         + (f": in the same block as {located(trace, step)}, after it" if step else ""),
-        edits=_with_the_step(trace, place, step),
+        edits=_under(trace, place, test) if test else _with_the_step(trace, place, step),
         count=sum(map(len, bursts)),
         subjects=frozenset({("scheduler", made.scheduler)}),
     )
@@ -162,6 +168,22 @@ def _range(bursts: list[list[Scheduled]]) -> str:
 
 def _step_of(trace: Trace, optimizer: int) -> Site | None:
     return next((event.site.user for event in trace.of(Step) if event.optimizer == optimizer), None)
+
+
+def _only_if(trace: Trace, place: Site, step: Site | None) -> str:
+    """The condition under which the optimizer steps in a loop beside the call: the function runs without it as well."""
+    here = Source(trace, place.path)
+    call, stepped = here.file.statement(place), here.file.statement(step) if step is not None else None
+    if call is None or stepped is None or step is None or step.path != place.path:
+        return ""
+    loops = [one for one in here.file.siblings(call) if isinstance(one, LOOPS) and stepped in ast.walk(one)]
+    return condition_within(here, stepped, loops[0]) if loops else ""
+
+
+def _under(trace: Trace, place: Site, test: str) -> Edits:
+    here = Source(trace, place.path)
+    statement = here.file.statement(place)
+    return here.under(statement, f"if {test}:") if statement is not None else ()
 
 
 def _with_the_step(trace: Trace, place: Site, step: Site | None) -> Edits:

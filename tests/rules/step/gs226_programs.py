@@ -83,3 +83,29 @@ def good_stepped_with_each_batch() -> None:
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
         schedule.step()
+
+
+def bad_stepped_by_evaluations_too() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    adam = torch.optim.Adam(net.parameters(), lr=0.05)
+    annealed = torch.optim.lr_scheduler.CosineAnnealingLR(adam, 36)
+    parts = {name: [torch.randn(8, 3) for _ in range(2)] for name in ("train", "valid", "test")}
+
+    def go_through(part: str) -> None:
+        for rows in parts[part]:
+            with torch.set_grad_enabled(part == "train"):
+                loss = net(rows).pow(2).mean()
+            if part == "train":
+                adam.zero_grad()
+                loss.backward()
+                adam.step()  # effect: GS226
+        annealed.step()  # cause: GS226
+
+    for _ in range(12):
+        go_through("train")
+        go_through("valid")
+        go_through("test")

@@ -233,6 +233,8 @@ def _drawn(trace: Trace, cut: Cut) -> bool:
 def _severity(trace: Trace, cut: Cut) -> str | None:
     """None where the cut is no fault, "note" where it is likely meant."""
     known = paths(trace)
+    if all(p.id in kept_up(trace) for p in cut.parameters):
+        return None  # a copy that follows others: a momentum encoder, a target network
     if any(p.id in kept_up(trace) for p in cut.parameters):
         return "note"
     if any(_rests(known, p) for p in cut.parameters):

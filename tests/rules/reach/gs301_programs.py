@@ -502,3 +502,30 @@ def bad_losses_put_into_a_tensor() -> None:
         loss = (torch.Tensor(losses) / weights**2).sum() + weights.prod().log()  # cause: GS301
         loss.backward()  # effect: GS301
         opt.step()
+
+
+def good_encoder_that_follows_another_under_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asks, self.holds = nn.Linear(8, 4), nn.Linear(8, 4)
+            self.holds.load_state_dict(self.asks.state_dict())
+
+    torch.manual_seed(0)
+    pair = Pair()
+    opt = torch.optim.SGD(pair.parameters(), lr=0.05)
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        asked = pair.asks(x + 0.1 * torch.randn(16, 8))
+        with torch.no_grad():
+            key = pair.holds(x + 0.1 * torch.randn(16, 8))
+        loss = nn.functional.cross_entropy(asked @ key.t(), torch.arange(16))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            for own, other in zip(pair.asks.parameters(), pair.holds.parameters(), strict=True):
+                other.copy_(0.05 * own + 0.95 * other)

@@ -1483,6 +1483,14 @@ class Loader(Kind):
     content = Field(_text)  # its dataset's class and a print of what that holds, where ranks may draw alike
 
 
+class LoaderCounted(Kind):
+    """The batches of a `DataLoader` were counted, and nobody went through it; the event's site made it."""
+
+    __slots__ = ()
+    of = "loader_counted"
+    asked = Field(_id)  # site: `len(loader)`, the first
+
+
 class SamplesDropped(Kind):
     """A `DataLoader` that takes its samples in order drops those that do not fill its last batch; the event's site
     made it."""

@@ -55,6 +55,9 @@ class Loaders(Hook):
         self.ordered: dict[tuple[int, int, int], _Ordered] = {}  # by loader's site, loop, batch size
         self.begun: dict[int, tuple[Any, _Ordered]] = {}  # by id of a sampler that is not asked yet
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
+        self.counted: dict[int, int] = {}  # site of a loader → where its batches were counted first
+        self.gone_through: set[int] = set()  # sites of loaders
+        self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))
         self.patch(private.LoaderIterator, "__init__", self._iterate(private.LoaderIterator.__init__))
         self.patch(SequentialSampler, "__iter__", self._number(SequentialSampler.__iter__))
         self.recorder.signals.before_end.connect(self._tell)
@@ -73,6 +76,26 @@ class Loaders(Hook):
                     recorder.fault("recording a DataLoader", error)
 
         return __init__
+
+    def _count(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        @functools.wraps(real)
+        def __len__(loader: Any, /) -> Any:
+            known = self.made.get(id(loader))
+            if (
+                known is not None
+                and known[1] not in self.counted
+                and recorder.mine()
+                and known[0]() is loader
+            ):
+                try:
+                    self.counted[known[1]] = recorder.sites.current(sys._getframe(1))
+                except BaseException as error:
+                    recorder.fault("recording a DataLoader", error)
+            return real(loader)
+
+        return __len__
 
     def _iterate(self, real: Any) -> Any:
         recorder = self.recorder
@@ -126,7 +149,12 @@ class Loaders(Hook):
                 data = {"loop": loop, "samples": found.samples, "batch": size, "passes": found.passes}
                 self.recorder.emit("samples_dropped", made, data)
 
+        for made, asked in self.counted.items():
+            if made not in self.gone_through:
+                self.recorder.emit("loader_counted", made, {"asked": asked})
+
     def _note(self, loader: Any, made: int, loop: int) -> None:
+        self.gone_through.add(made)
         if (made, loop) in self.told:
             return
         self.told.add((made, loop))

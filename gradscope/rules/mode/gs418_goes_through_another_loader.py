@@ -1,0 +1,127 @@
+"""An evaluation counts the batches of one loader and goes through another one, which is that of the training.
+
+Why: what is called the validation's loss or accuracy is then that of samples that the network was trained on. It rises
+with every epoch, keeps the wrong epoch for the best one, and says nothing of new samples.
+
+Fix: go through the loader whose batches are counted.
+
+Told of a loader that nobody went through in the whole run, though its length was asked for in the function that goes
+through the training's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.words import code, located, user
+from gradscope.events import Loader, LoaderCounted
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    trained = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    held = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def evaluate() -> float:
+        total = 0.0
+        with torch.no_grad():
+            for x, y in trained:  # cause: GS418
+                total += nn.functional.mse_loss(model(x), y).item()
+        return total / len(held)  # effect: GS418
+
+    for x, y in trained:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+    print(evaluate())
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    trained = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    held = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def evaluate() -> float:
+        total = 0.0
+        with torch.no_grad():
+            for x, y in held:
+                total += nn.functional.mse_loss(model(x), y).item()
+        return total / len(held)
+
+    for x, y in trained:
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+    print(evaluate())
+
+
+@rule("GS418", name="goes-through-another-loader", severity="warning")
+def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
+    loops: dict[Site, list[Site]] = {}  # where a loader is made → what goes through it
+    for event in trace.of(Loader):
+        if (loop := user(trace.site(event.loop))) is not None:
+            loops.setdefault(event.site.user, []).append(loop)
+    for counted in trace.of(LoaderCounted):
+        asked = user(trace.site(counted.asked))
+        if asked is None:
+            continue
+        for made, through in loops.items():
+            function = asked.path, asked.function
+            here = {loop.location(): loop for loop in through if (loop.path, loop.function) == function}
+            elsewhere = [loop for loop in through if (loop.path, loop.function) != function]
+            if len(here) == 1 and elsewhere and made != counted.site.user:
+                yield _finding(trace, counted, asked, next(iter(here.values())), elsewhere[0])
+
+
+def _finding(trace: Trace, counted: LoaderCounted, asked: Site, loop: Site, training: Site) -> Finding:
+    name = _counted(trace, asked)
+    other = f"`{name}`" if name else f"the loader of {located(trace, counted.site.user)}"
+    return Finding(
+        message=f"{code(trace, loop, 'this loop')} goes through the training's loader, where the batches of {other} are"
+        " counted",
+        cause=loop,
+        cause_label="takes its batches from the training's loader",
+        effect=asked,
+        effect_label=f"counts those of {other}",
+        related=(
+            (training, "the training goes through it here"),
+            (counted.site.user, "nobody goes through this one"),
+        ),
+        seen=(f"nobody went through {other} in the whole run; its length was asked for",),
+        fix=f"go through {other} in {located(trace, loop)}",
+        edits=_instead(trace, loop, name) if name else (),
+    )
+
+
+def _counted(trace: Trace, asked: Site) -> str:
+    """`loader` of `len(loader)`."""
+    node = trace.source_file(asked.path).at(asked)
+    given = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
+    return ast.unparse(given) if isinstance(given, (ast.Name, ast.Attribute)) else ""
+
+
+def _instead(trace: Trace, loop: Site, name: str) -> Edits:
+    here = Source(trace, loop.path)
+    node = here.file.at(loop)
+    if isinstance(node, ast.For):
+        node = node.iter
+    if isinstance(node, ast.Call) and node.args:
+        node = node.args[0]  # `iter(loader)`, `enumerate(loader)`
+    return here.replace(node, name) if isinstance(node, (ast.Name, ast.Attribute)) else ()

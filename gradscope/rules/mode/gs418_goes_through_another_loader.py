@@ -119,7 +119,7 @@ def _counted(trace: Trace, asked: Site) -> str:
 
 def _instead(trace: Trace, loop: Site, name: str) -> Edits:
     here = Source(trace, loop.path)
-    node = here.file.at(loop)
+    node = here.file.at(loop) or here.file.statement(loop)
     if isinstance(node, ast.For):
         node = node.iter
     if isinstance(node, ast.Call) and node.args:

@@ -1072,6 +1072,7 @@ class Targets(Kind):
     total = Field(_number)  # of `kl_div`: the sum of its target's probabilities
     least = Field(_number)  # of `cross_entropy` with probabilities: the lowest sum over the classes
     most = Field(_number)  # the highest
+    columns = Field(_numbers)  # the least and the most of those down the first axis
 
 
 class Labels(Kind):

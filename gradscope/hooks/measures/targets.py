@@ -89,7 +89,7 @@ def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) ->
         "below_half": numbers < 0.5 - ROUNDING,
         "above_half": numbers > 0.5 + ROUNDING,
     }
-    data = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
+    data: dict[str, Any] = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
     plain = name in OF_TWO and low >= 0 and high <= 1 and not weighted
     if plain:
         data["floor"] = _entropy(numbers)
@@ -98,6 +98,7 @@ def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) ->
         data["between"] = int(between.sum()) / numbers.numel()
     if name == CLASSES and numbers.dim() > 1:
         data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
+        data["columns"] = [float(bound) for bound in torch.aminmax(numbers.sum(0))]
     if name == DIVERGENCE:
         data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())
     return {"low": low, "high": high, **data}

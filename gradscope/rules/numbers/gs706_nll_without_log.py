@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import LOG_LOSSES, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located, numbers
+from gradscope.analysis.words import located, numbers, parameter_subjects
 from gradscope.fixes.calls import argument_as, renamed
-from gradscope.model import Finding, Op
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import evaluated, loss_values, losses, makers, unused
 from gradscope.store import Trace
@@ -65,7 +66,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS706", name="nll-without-log", severity="warning")
+@rule("GS706", name="nll-without-log", severity="warning", over=("GS705",))
 def nll_without_log(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
@@ -121,10 +122,11 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         else f"use {'`cross_entropy`' if layer is None else '`CrossEntropyLoss`'} in place of"
         f" {located(trace, layer or op.site.user, '`nll_loss`')}, or apply `log_softmax` to {made} first",
         count=len(found),
+        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
         severity=severity,
         edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"
-        else renamed(trace, op.site.user, "nll_loss", "cross_entropy")
+        else _all_renamed(trace, known, maker)
         if op.name.startswith("nll_loss") and layer is None
         else renamed(trace, layer, "NLLLoss", "CrossEntropyLoss")
         if op.name.startswith("nll_loss")
@@ -132,6 +134,17 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         if op.name == "ctc_loss"
         else (),
     )
+
+
+def _all_renamed(trace: Trace, known: Paths, maker: Op) -> Edits:
+    """`cross_entropy` for each `nll_loss` that is given what is made at this line, in an evaluation, too."""
+    calls: dict[tuple[object, ...], Site] = {}
+    for key, op in (*losses(known, LOG_LOSSES), *evaluated(known, LOG_LOSSES)):
+        made = {m.site.user.location() for _, m in makers(known, key)}
+        if op.name.startswith("nll_loss") and maker.site.user.location() in made:
+            calls.setdefault(op.site.user.span(), op.site.user)
+    edits = [renamed(trace, site, "nll_loss", "cross_entropy") for site in calls.values()]
+    return tuple(edit for one in edits for edit in one) if all(edits) else ()
 
 
 def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]], kind: str) -> Iterator[str]:

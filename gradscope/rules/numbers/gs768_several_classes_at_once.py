@@ -6,6 +6,8 @@ above zero, and a threshold at one half finds one class at most.
 
 Fix: `binary_cross_entropy_with_logits`, one yes or no for each class.
 
+Where each column has exactly one 1, rows and columns are exchanged: that is told in its place.
+
 Measured: the targets at the first call: zeros and ones only, and more than one of them in a row.
 """
 
@@ -13,10 +15,12 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.reach import paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import located
+from gradscope.events import Targets
+from gradscope.fixes.calls import argument_as
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event, of_zeros_and_ones
 from gradscope.store import Trace
@@ -63,6 +67,9 @@ def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
         site = op.site.user
         if event.most is None or event.most < 2:
             continue
+        if event.columns == (1, 1):
+            yield _transposed(trace, known, event, op)
+            continue
         passed = loss_event(known, op)
         place = layer_site(trace, op, alone=True) or site
         new, edits = _for_each_class(trace, place)
@@ -80,6 +87,28 @@ def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
             edits=edits,
             subjects=frozenset({("targets", site.location())}),
         )
+
+
+def _transposed(trace: Trace, known: Paths, event: Targets, op: Op) -> Finding:
+    """Each column has one 1: as many samples as classes, and the two exchanged."""
+    site, passed = op.site.user, loss_event(known, op)
+    return Finding(
+        message="`cross_entropy` is given targets whose rows are the classes, and whose columns are the samples",
+        cause=site,
+        cause_label=f"up to {event.most:.0f} ones in a row of its targets, one in each column",
+        effect=passed.site.user if passed is not None and passed.site.user != site else None,
+        effect_label="goes back from it",
+        seen=(
+            f"at the first call its targets were zeros and ones: {event.least:.0f} to {event.most:.0f} in a row,"
+            " exactly one in each column",
+        ),
+        why="with as many samples as classes in a batch nothing fails. A dataset that gives its target as a list is"
+        " collated class by class: one tensor for each place of the list, over all samples",
+        fix=f"exchange the two axes, `.t()` behind what {located(trace, site)} is given as targets; or let the dataset"
+        " give a tensor, or the number of the class",
+        edits=argument_as(trace, site, "target", 1, "{}.t()"),
+        subjects=frozenset({("targets", site.location())}),
+    )
 
 
 def _for_each_class(trace: Trace, site: Site) -> tuple[str, Edits]:

@@ -65,3 +65,24 @@ def good_masked_rows() -> None:
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         opt.step()
+
+
+def bad_one_hot_along_the_samples() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    torch.manual_seed(0)
+    samples = []
+    for kind in torch.randint(0, 4, (32,)).tolist():
+        wanted = [0.0, 0.0, 0.0, 0.0]
+        wanted[kind] = 1.0
+        samples.append((torch.randn(6), wanted))
+    net = nn.Linear(6, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for rows, lists in DataLoader(samples, batch_size=4):  # type: ignore[arg-type]
+        right = torch.stack([one.float() for one in lists])
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(rows), right)  # cause: GS768
+        loss.backward()  # effect: GS768
+        opt.step()

@@ -32,12 +32,13 @@ def numbers(compared: Comparison, findings: Iterable[Finding]) -> list[str]:
     ids = {subject[1] for f in findings for subject in f.subjects if subject[0] == "parameter"}
     known = _counterparts(compared)
     concerned = [p for p in before.parameters if p.id in ids and parameter_name(before, p)]
-    for p in concerned[:_MOST]:
-        name = parameter_name(before, p)
-        was, now = _gradient(before, p, last), _gradient(after, known.get(p.id), last)
-        said.append(f"gradient of `{name}`: {was} before, {now} with the fix")
-    if len(concerned) > _MOST:
-        said.append(f"and of {counted(len(concerned) - _MOST, 'more parameter')}")
+    both = {p.id: (_gradient(before, p, last), _gradient(after, known.get(p.id), last)) for p in concerned}
+    told = [p for p in concerned if both[p.id] != ("none", "none")]  # else another one took its place
+    for p in told[:_MOST]:
+        was, now = both[p.id]
+        said.append(f"gradient of `{parameter_name(before, p)}`: {was} before, {now} with the fix")
+    if len(told) > _MOST:
+        said.append(f"and of {counted(len(told) - _MOST, 'more parameter')}")
     return said
 
 

@@ -3,6 +3,7 @@ the optimizer's state in it."""
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class LeftStates(Hook):
         self.recorder.signals.before_end.connect(self._tell)
 
     def _load(self, real: Any) -> Any:
+        @functools.wraps(real)
         def load(*args: Any, **kwargs: Any) -> Any:
             result = real(*args, **kwargs)
             try:
@@ -67,6 +69,7 @@ class LeftStates(Hook):
         return load
 
     def _given(self, real: Any) -> Any:
+        @functools.wraps(real)
         def load_state_dict(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             try:
                 given: Any = args[0] if args else kwargs.get("state_dict")
@@ -81,6 +84,7 @@ class LeftStates(Hook):
         return load_state_dict
 
     def _used(self, real: Any) -> Any:
+        @functools.wraps(real)
         def load_state_dict(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             self.over = True
             return real(optimizer, *args, **kwargs)
@@ -130,7 +134,7 @@ def _checkpoint(loaded: dict[Any, Any], site: int) -> Checkpoint | None:
     if not kept or not tensors:
         return None
     counted: Any = kept[0].get("step")
-    steps = int(counted) if _is_tensor(counted) and not counted.shape else counted
+    steps = int(counted) if _is_tensor(counted) and not counted.shape and counted.is_cpu else counted
     group = state["param_groups"][0]
     settings = {k: v for k, v in group.items() if k != "params"}
     rate = settings.get("lr")

@@ -242,6 +242,7 @@ print(sys.argv, __file__, __name__, __spec__, __builtins__.__name__, sys.path[0]
 print(inspect.getsource(train)[:20], sys.modules["__main__"].train is train)
 print(type(pickle.loads(pickle.dumps(train))).__name__, sys.gettrace(), sys.getprofile())
 print([name for name in dir() if not name.startswith("_")])
+print(inspect.signature(torch.load), inspect.signature(torch.nn.Module.load_state_dict), torch.load.__module__)
 print("gradscope" in " ".join(map(str, threading.enumerate())), len(threading.enumerate()))
 """,
 }  # fmt: skip

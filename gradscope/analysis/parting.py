@@ -110,7 +110,7 @@ def paired(members: list[Member], kind: str) -> list[list[int]]:
             site = optimizer.site if optimizer is not None else None
             own.setdefault(site.user.location() if site is not None else number, []).append(number)
         places.append(own)
-    found = _last_of_each([own.get(place, []) for own in places] for place in list(places[0]))
+    found = _last_of_each([own.get(place, []) for own in places] for place in places[0])
     used = [{numbers[rank] for numbers in found} for rank in range(len(members))]
     left = [
         sorted({n for row in own.values() for n in row} - one) for own, one in zip(places, used, strict=True)

@@ -305,3 +305,15 @@ def losses(member: Member) -> Iterator[float]:
     """Of the backward passes of a rank, as far as they were looked at."""
     sites = {event.site.id for event in member.trace.of(Backward)}
     return (value for _, value in member.trace.numbers("loss", sites=sites))
+
+
+def common_loss(members: list[Member]) -> float | None:
+    """The loss of the first pass, where it is one number on all of these ranks and not 0."""
+    first = [next(losses(member), None) for member in members]
+    return first[0] if first and first[0] and None not in first and alike(first) else None
+
+
+def all_without_wrapper(run: Run) -> list[Member]:
+    """All ranks of a run; none where traces are missing, a wrapper averages, or there are too many to compare."""
+    whole = 1 < run.world == len(run.ranks) <= COMPARED
+    return list(run.ranks) if whole and not any(wrapped(m.trace) for m in run.ranks) else []

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 from gradscope.analysis.parting import paired
-from gradscope.analysis.rank_gradients import COMPARED, alike, followed, losses
-from gradscope.analysis.wrappers import wrapped
+from gradscope.analysis.rank_gradients import alike, all_without_wrapper, common_loss, followed
 from gradscope.events import Backward
 from gradscope.model import Site
 from gradscope.store import Member, Run, Trace
@@ -32,12 +30,10 @@ def reduced_loss(run: Run) -> ReducedLoss | None:
     """The first optimizer of which that is so: all ranks went back from the same number, which a call between them had
     made, from parameters that were the same; their gradients differ at each of the first steps, and so do the
     parameters after them. None where traces are missing, or a wrapper averages."""
-    if not 1 < run.world == len(run.ranks) <= COMPARED or any(wrapped(m.trace) for m in run.ranks):
-        return None
-    members = list(run.ranks)
-    first = [next(islice(losses(member), 1), None) for member in members]
-    found = _reduced(members[0].trace)
-    if found is None or not first[0] or None in first or not alike(first):
+    members = all_without_wrapper(run)
+    loss = common_loss(members)
+    found = _reduced(members[0].trace) if loss is not None else None
+    if loss is None or found is None:
         return None
     for numbers in paired(members, "gradients"):
         steps = followed(members, numbers)
@@ -49,7 +45,7 @@ def reduced_loss(run: Run) -> ReducedLoss | None:
             norms = [norm or 0.0 for norm in apart[0].gradients[0]]
             ids = [int(one.ids[0]) for one in apart]
             values = list(zip(members, norms, strict=True))
-            return ReducedLoss(*found, steps.first, ids, first[0], values, steps.compared)
+            return ReducedLoss(*found, steps.first, ids, loss, values, steps.compared)
     return None
 
 

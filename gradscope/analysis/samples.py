@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ALIASES, CASTS
-from gradscope.analysis.reach import Paths
-from gradscope.events import Loader
+from gradscope.analysis.reach import Paths, paths
+from gradscope.events import Labels, Loader
 from gradscope.model import Op, Site
 from gradscope.store import Trace
 
@@ -55,6 +55,17 @@ def loader_of(trace: Trace, batch: Op) -> Loader | None:
         if (site := trace.site(event.loop)) is not None and site.user.location() == place
     ]
     return found[0] if len({event.site.user for event in found}) == 1 else None
+
+
+def source_of(trace: Trace, event: Labels) -> Site:
+    """Where the `DataLoader` was made that these targets came from; where that is not known, the loss."""
+    known = paths(trace)
+    for op in calls_at(known, event.name, event.site.user):
+        batch = batch_of(known, op)
+        loader = loader_of(trace, batch) if batch is not None else None
+        if loader is not None:
+            return loader.site.user
+    return event.site.user
 
 
 def calls_at(known: Paths, name: str, place: Site) -> list[Op]:

@@ -4,16 +4,12 @@ whole copies of the others. The gradient of what a split layer is given is a sum
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 from gradscope.analysis.parting import paired
-from gradscope.analysis.rank_gradients import COMPARED, Followed, alike, followed, losses
-from gradscope.analysis.wrappers import wrapped
+from gradscope.analysis.rank_gradients import Followed, alike, all_without_wrapper, common_loss, followed
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 from gradscope.store import Member, Run, Trace
-
-_LOSSES = 1  # the copies part from the first step on, and the losses with them
 
 
 @dataclass(frozen=True)
@@ -36,14 +32,12 @@ def not_summed(run: Run) -> NotSummed | None:
     """The first optimizer of which that is so: the ranks have one loss though they hold other parts, so all of them
     work on it; the copies, alike before the first step, had other gradients at each of the first steps, and part. None
     where traces are missing, or a wrapper averages."""
-    if not 1 < run.world == len(run.ranks) <= COMPARED or any(wrapped(m.trace) for m in run.ranks):
-        return None
-    members = list(run.ranks)
-    first = [next(islice(losses(member), 1), None) for member in members]
-    if not first[0] or None in first or not alike(first):
+    members = all_without_wrapper(run)
+    loss = common_loss(members)
+    if loss is None:
         return None
     for numbers in paired(members, "gradients"):
-        if (found := _of_optimizer(members, numbers, first[0])) is not None:
+        if (found := _of_optimizer(members, numbers, loss)) is not None:
             return found
     return None
 

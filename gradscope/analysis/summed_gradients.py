@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradscope.analysis.parting import paired
-from gradscope.analysis.rank_gradients import COMPARED, Followed, alike, followed, losses, reductions
+from gradscope.analysis.rank_gradients import (
+    Followed,
+    alike,
+    all_without_wrapper,
+    followed,
+    losses,
+    reductions,
+)
 from gradscope.analysis.undivided import is_undivided_mean
-from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward
 from gradscope.model import Site
 from gradscope.store import Run, Trace
@@ -32,7 +38,7 @@ class Summed:
 def summed_by_hand(run: Run) -> Summed | None:
     """Where a step uses sums of what the ranks' passes left: longer than their mean can be, by the triangle inequality,
     and no longer than their sum. None where traces are missing, or the steps are not those of the passes."""
-    if not 1 < run.world == len(run.ranks) <= COMPARED or any(wrapped(m.trace) for m in run.ranks):
+    if not all_without_wrapper(run):
         return None
     trace = run.ranks[0].trace
     site = next(reductions(trace), None)

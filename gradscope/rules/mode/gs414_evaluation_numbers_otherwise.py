@@ -15,11 +15,10 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import fmean
 
-from gradscope.analysis.reach import paths
-from gradscope.analysis.samples import batch_of, calls_at, loader_of
+from gradscope.analysis.samples import source_of
 from gradscope.analysis.words import located
 from gradscope.events import Backward, Labels
-from gradscope.model import Finding, Site
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -144,7 +143,7 @@ def _most(table: _Answers, label: int) -> tuple[int, float]:
 
 
 def _finding(trace: Trace, event: Labels, learned: Labels, table: _Answers) -> Finding:
-    given, taught = _source(trace, event), _source(trace, learned)
+    given, taught = source_of(trace, event), source_of(trace, learned)
     labels = Counter[int]()
     for (label, _), n in table.items():
         labels[label] += n
@@ -170,14 +169,3 @@ def _finding(trace: Trace, event: Labels, learned: Labels, table: _Answers) -> F
         fix=f"number the classes of {located(trace, given)} by the table of {located(trace, taught)}; where they are"
         " other classes (other persons, other words), evaluate on held-out samples of those that were trained",
     )
-
-
-def _source(trace: Trace, event: Labels) -> Site:
-    """Where the `DataLoader` was made that these targets came from; where that is not known, the loss."""
-    known = paths(trace)
-    for op in calls_at(known, event.name, event.site.user):
-        batch = batch_of(known, op)
-        loader = loader_of(trace, batch) if batch is not None else None
-        if loader is not None:
-            return loader.site.user
-    return event.site.user

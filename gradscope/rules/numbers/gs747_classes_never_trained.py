@@ -12,10 +12,10 @@ in a random order: of that not all classes may have been seen.
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.samples import batch_of, calls_at, is_shuffled, loader_of
+from gradscope.analysis.samples import batch_of, calls_at, is_shuffled, source_of
 from gradscope.analysis.words import located
 from gradscope.events import Labels
-from gradscope.model import Finding, Site
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -78,7 +78,7 @@ def classes_never_trained(trace: Trace) -> Iterator[Finding]:
             continue
         if not all(_is_shuffled(known, e) for e in others):
             continue
-        given, learned = _loader(trace, known, event), _loader(trace, known, others[0])
+        given, learned = source_of(trace, event), source_of(trace, others[0])
         yield Finding(
             message=f"the evaluation has classes that the training never had: {_listed(set(event.samples))}",
             cause=given,
@@ -98,16 +98,6 @@ def classes_never_trained(trace: Trace) -> Iterator[Finding]:
 def _is_shuffled(known: Paths, event: Labels) -> bool:
     taken = [batch_of(known, op) for op in calls_at(known, event.name, event.site.user)]
     return any(batch is not None and is_shuffled(known, batch) for batch in taken)
-
-
-def _loader(trace: Trace, known: Paths, event: Labels) -> Site:
-    """Where the `DataLoader` was made that these targets came from; where that is not known, the loss."""
-    for op in calls_at(known, event.name, event.site.user):
-        batch = batch_of(known, op)
-        loader = loader_of(trace, batch) if batch is not None else None
-        if loader is not None:
-            return loader.site.user
-    return event.site.user
 
 
 def _listed(labels: set[str]) -> str:

@@ -25,11 +25,12 @@ def main() -> int:
             return -1
         ranks.add(child)
 
-    def stop(*_: object) -> None:
+    def stop(number: int = signal.SIGTERM, _: object = None) -> None:
         for child in ranks:
-            os.kill(child, signal.SIGTERM)
+            os.kill(child, number)
 
     signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     status = 0
     while ranks:
         child, ended = os.wait()

@@ -39,6 +39,8 @@ def train(rank):
             raise ValueError("of its own")
         if rank and step == 3 and "hangs" in sys.argv:
             time.sleep(600)  # it hangs here
+        if rank and step == 3 and "waits" in sys.argv:
+            torch.distributed.barrier()  # nobody else comes here
         optimizer.step()
     open(f"weights-{rank}", "w").write(repr([p.tolist() for p in model.parameters()]))
 """
@@ -516,6 +518,30 @@ def test_a_hanging_rank_is_told_with_its_line(started: Callable[[], list[str]], 
     line = 1 + program(SCRIPT).splitlines().index("            time.sleep(600)  # it hangs here")
     assert f"rank 1 was ended by SIGTERM: it stood at train.py:{line}, after 3 steps" in notes
     assert any(note.startswith("rank 0 was ended by SIGTERM: it stood") for note in notes)
+
+
+@pytest.mark.nightly  # waits for as long as a rank may be in C
+def test_ctrl_c_of_ranks_that_hang_in_c_is_told_before_the_launcher_kills_them(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(program(SCRIPT))
+    command = [*both(), "-m", "gradscope", "run", "train.py", "clean", "waits"]
+    with (tmp_path / "told").open("w") as told:
+        process = subprocess.Popen(command, cwd=tmp_path, env=ENV, stderr=told, start_new_session=True)
+    try:
+        time.sleep(15)  # then it hangs
+        process.send_signal(signal.SIGINT)
+        until = time.monotonic() + 30
+        while "found:" not in (tmp_path / "told").read_text() and time.monotonic() < until:
+            time.sleep(0.5)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    line = 1 + program(SCRIPT).splitlines().index(
+        "            torch.distributed.barrier()  # nobody else comes here"
+    )
+    told_then = (tmp_path / "told").read_text()
+    assert f"rank 1 was ended by SIGINT: it stood in `barrier` at train.py:{line}, after 3 steps" in told_then
+    assert "rank 0 was ended by SIGINT: it stood in `_engine_run_backward`" in told_then
+    assert told_then.count("found:") == 1
 
 
 def test_what_is_missing_damaged_or_of_another_run_is_told_and_the_rest_used(ranks: Start) -> None:

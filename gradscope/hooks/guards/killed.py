@@ -6,6 +6,9 @@ what it asks of the module `signal` is answered as if we had none. Python runs h
 thread between two instructions. Where that one hangs in C (a collective that the other ranks have
 left) a thread of ours, which else sleeps, does the work: so the process does not outlive its signal.
 Where it comes out of C meanwhile it waits for that, and the program does not go on.
+
+Ctrl-C is the program's. But one of several processes that hangs in C has not heard of it, and is killed by its
+launcher soon after (torchrun waits 30 s): there that thread makes the report too, and ends nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import _thread
 import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +31,7 @@ from gradscope.hooks.recorder.sites import kind_of
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 1.0  # seconds: for the main thread to come out of C; and what follows so soon is the same wish
+HANGS = 5.0  # seconds without an instruction of the main thread, after Ctrl-C
 LONGEST = 60.0  # seconds that the report may take: what it needs may be held by a thread that hangs
 # Descriptors from here on: a program that closes all has the low numbers again first, and a table of descriptors that
 # grows (beyond 256) costs a process with threads 10 ms.
@@ -43,6 +48,8 @@ class Killed(Hook):
         # "it" → since when the report is made, and whether beside a main thread that hangs
         self.ends: dict[str, tuple[float, bool]] = {}
         self.held: float | None = None  # since when a main thread that has come out of C waits for it
+        self.interrupted = False  # Ctrl-C has come
+        self.told = False  # the report was made
         self.pipe: tuple[int, int] | None = None
         self.real_signal, self.real_get = signal.signal, signal.getsignal
         if not self.recorder.signals.killed or threading.current_thread() is not threading.main_thread():
@@ -124,9 +131,13 @@ class Killed(Hook):
                 _thread.start_new_thread(self._die_later, (number,))
             if torn:
                 self.recorder.drop_segment()
-            for follow in self.recorder.signals.killed:
-                follow(number, hung)
+            self._tell(number, hung)
         self._die(number)
+
+    def _tell(self, number: int, hung: bool) -> None:
+        told, self.told = self.told, True
+        for follow in () if told else self.recorder.signals.killed:
+            follow(number, hung)
 
     def _die_later(self, number: int) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -172,6 +183,9 @@ class Killed(Hook):
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the program's threads'
         with suppress(OSError):
             while (came := os.read(reading, 256)) and _END not in came:
+                if signal.SIGINT in came and self.recorder.several and not self.interrupted:
+                    self.interrupted = True
+                    _thread.start_new_thread(self._look_whether_it_hangs, (signal.SIGINT,))
                 self._answer({number for number in SIGNALS if number in came})
         with suppress(OSError):
             os.close(reading)
@@ -183,6 +197,18 @@ class Killed(Hook):
         for number in numbers:
             if self.real_get(number) is self.handler:
                 self._end(number, hung=True)
+
+    def _look_whether_it_hangs(self, number: int) -> None:
+        """Ctrl-C has come: tells of a main thread that stays in C."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        stood, until = _main_stands(), monotonic() + HANGS
+        while monotonic() < until:
+            threading.Event().wait(0.2)
+            if self.ends or self.recorder.ended or _main_stands() != stood:
+                self.interrupted = False
+                return
+        with suppress(BaseException):  # nobody is left to tell
+            self._tell(number, hung=True)
 
 
 @contextmanager
@@ -206,6 +232,12 @@ def waiting() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
         for number in came[:1]:
             os.kill(os.getpid(), number)
+
+
+def _main_stands() -> tuple[int, int] | None:
+    """At which instruction of which call the main thread is. (A frame that was kept would keep what is in it.)"""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    return None if frame is None else (id(frame), frame.f_lasti)
 
 
 def _in_ours(frame: FrameType | None) -> bool:

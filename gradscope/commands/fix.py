@@ -64,7 +64,7 @@ def command(
     report = examine_path(opened(trace or last_trace(standing())), config, each=True)
     chosen = _chosen(report, asked)
     if chosen:
-        check_again(report.trace)
+        check_again(report.trace, report.run)
         if trace is None:
             _check_place(report.trace)
     findings = [finding for finding in chosen if finding.edits]

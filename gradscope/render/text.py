@@ -245,7 +245,7 @@ def _next(report: Report) -> list[str]:
     codes = [finding.code for finding in report.findings if finding.code]
     commands = [f"gradscope explain {codes[0]}"] if codes else []
     serious = [finding for finding in report.findings if finding.severity != "note"] or report.findings
-    if any(finding.edits for finding in serious) and not why_not(report.trace):
+    if any(finding.edits for finding in serious) and not why_not(report.trace, report.run):
         commands.insert(0, "gradscope fix")
     if not report.trace.summary["passes"]:
         return [*commands, *what_ran(report.trace)]

@@ -69,6 +69,17 @@ class Run:
         """The members that have a rank, in order."""
         return [member for member in self.members if member.rank is not None]
 
+    @property
+    def first(self) -> Member:
+        """The first that has trained."""
+        trained = (m for m in self.members if m.rank is not None or m.trace.summary["passes"])
+        return next(trained, self.members[0])
+
+    @property
+    def parent(self) -> Member | None:
+        """The process that has started the others, and tells how it was started itself; None where a launcher did."""
+        return next((m for m in self.members if m.rank is None and m.trace.program.get("command")), None)
+
     @cached_property
     def alike(self) -> list[list[Member]]:
         """The members in groups that have done the same, but for times and measured numbers; each by itself where

@@ -79,7 +79,7 @@ class Trial:
     ):
         """`steps`: end it after so many (0: at its end). `seconds`: end it then. By default both follow from
         the run. Raises GradscopeError where the program can't be run again."""
-        self.command: Command = command_of(report.trace)
+        self.command: Command = command_of(report.trace, report.run)
         self._config = replace(config, baseline=None)
         self.report = (
             examine_path(report.run or report.trace, self._config, each=True) if report.accepted else report
@@ -176,7 +176,9 @@ class Trial:
         """After how many steps the run ends (None: by itself), and after how many seconds at the latest."""
         trace = self.report.trace
         took, made = float(trace.meta.get("summary", {}).get("seconds") or _SHORT), trace.summary["steps"]
-        if self._steps is not None:
+        if self.command.spawns:
+            steps = None  # each child counts its own
+        elif self._steps is not None:
             steps = self._steps or None
         elif _raised(trace) is not None:
             steps = made + _MORE

@@ -14,7 +14,7 @@ from gradscope.model import GradscopeError
 from gradscope.places import SUFFIX
 from gradscope.ranks import Rank
 from gradscope.runner import Program, run
-from gradscope.trying import overlay
+from gradscope.trying.overlay import Overlay
 
 TRACE, FAULT, READ, STOPPED = (
     "again.gradscope",
@@ -39,12 +39,9 @@ def _run(told: dict[str, Any], folder: Path) -> int:
     with torch_needed("`fix` needs it"):
         from gradscope.session import Session
 
-    def read(path: str) -> None:
-        with (folder / READ).open("a", encoding="utf-8") as file:
-            file.write(f"{path}\n")
-
     os.chdir(told["cwd"])
-    overlay.install({path: (text, encoding) for path, (text, encoding) in told["texts"].items()}, read)
+    overlay = Overlay({path: tuple(edit) for path, edit in told["texts"].items()}, folder / READ)
+    overlay.install()
     if sys.version_info < (3, 13) and sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show  # that one quotes from the disk
     rank = Rank.of(os.environ) if told["ranks"] > 1 else None
@@ -57,6 +54,11 @@ def _run(told: dict[str, Any], folder: Path) -> int:
     session.recorder.signals.killed.connect(
         lambda number, hung: session.cut_short(-number) if hung else session.stop(-number)
     )
+    if told["spawns"]:
+        from gradscope.offspring import watch_children
+
+        overlay.hand_on()
+        watch_children(session, folder)
     process = os.getpid()
     session.start(sys._getframe(), outermost=True)
     if told["steps"]:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from gradscope.analysis.names import relative
 from gradscope.model import GradscopeError
-from gradscope.store import Trace
+from gradscope.store import Run, Trace
 from gradscope.trying.files import stored
 
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
@@ -19,7 +19,7 @@ _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 @dataclass(frozen=True)
 class Command:
     """What to start, and how the run is watched. `module` is "" for a script, `ranks` how many of it a launcher
-    starts."""
+    starts; `spawns`: it starts the processes that train by itself."""
 
     argv: tuple[str, ...]
     module: str
@@ -27,14 +27,22 @@ class Command:
     sample: bool
     prove: bool
     ranks: int = 1
+    spawns: bool = False
 
     def __str__(self) -> str:
         """As the user would type it."""
         return shlex.join(["-m", self.module, *self.argv[1:]] if self.module else self.argv)
 
 
-def why_not(trace: Trace) -> str:
-    """Why nobody can start the program of `trace` once more, as far as the trace tells; "" where one can."""
+def starter(trace: Trace, run: Run | None) -> Trace:
+    """The trace that tells how the program was started: of a process that another one made, that one's."""
+    parent = run.parent if run is not None and trace.program.get("child") else None
+    return parent.trace if parent is not None else trace
+
+
+def why_not(trace: Trace, run: Run | None = None) -> str:
+    """Why nobody can start the program of `trace` once more, as far as its run tells; "" where one can."""
+    trace = starter(trace, run)
     start = trace.program.get("command")
     argv = trace.program.get("argv") or [""]
     if not start:
@@ -48,17 +56,18 @@ def why_not(trace: Trace) -> str:
     return ""
 
 
-def check_again(trace: Trace) -> None:
+def check_again(trace: Trace, run: Run | None = None) -> None:
     """Raises GradscopeError where nobody can start the program once more."""
-    if reason := why_not(trace):
+    if reason := why_not(trace, run):
         raise GradscopeError(f"the program can't be run again: {reason}")
 
 
-def command_of(trace: Trace) -> Command:
-    """How to start the program of `trace` once more. Raises GradscopeError where that would not be the run
-    that the trace holds: it can't be repeated, its files are gone or have changed."""
-    check_again(trace)
-    start, program = trace.program["command"], trace.program
+def command_of(trace: Trace, run: Run | None = None) -> Command:
+    """How to start the program of `trace`, one of `run`, once more. Raises GradscopeError where that would not be the
+    run that the trace holds: it can't be repeated, its files are gone or have changed."""
+    check_again(trace, run)
+    program = starter(trace, run).program
+    start = program["command"]
     cwd, argv = str(program.get("cwd") or ""), tuple(str(arg) for arg in program["argv"])
     if not os.path.isdir(cwd):
         raise GradscopeError(f"the program can't be run again: its folder {cwd} is gone")
@@ -76,6 +85,7 @@ def command_of(trace: Trace) -> Command:
         bool(start.get("sample", True)),
         bool(start.get("prove")),
         int(start.get("ranks", 1)),
+        program is not trace.program,
     )
 
 

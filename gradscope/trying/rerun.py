@@ -37,7 +37,7 @@ Edited = Mapping[str, tuple[Stored, str]]  # path → the file, its new text
 
 @dataclass(frozen=True)
 class Rerun:
-    """A run with edits. `run` is all of it where it was of several ranks, `trace` that of the first; `stopped` is
+    """A run with edits. `run` is all of it where it was of several processes, `trace` that of the first; `stopped` is
     "steps" or "time" where it was ended by us, `unread` the edited files that the program did not load, or not by
     importing them."""
 
@@ -67,7 +67,7 @@ def run_again(
     order = folder / "order.json"
     told = {
         "argv": command.argv, "module": command.module, "cwd": command.cwd, "sample": command.sample,
-        "prove": command.prove, "ranks": command.ranks, "steps": steps,
+        "prove": command.prove, "ranks": command.ranks, "spawns": command.spawns, "steps": steps,
         "texts": {path: (text, old.encoding) for path, (old, text) in edited.items()},
     }  # fmt: skip
     order.write_text(json.dumps(told), encoding="utf-8")
@@ -79,9 +79,9 @@ def run_again(
     read = (folder / READ).read_text(encoding="utf-8").splitlines() if (folder / READ).exists() else []
     stopped = "time" if not in_time else "steps" if (folder / STOPPED).exists() else ""
     unread = tuple(path for path in edited if path not in read)
-    if command.ranks > 1:
+    if command.ranks > 1 or command.spawns:
         run = Run(folder)
-        return Rerun(run.members[0].trace, stopped, unread, run)
+        return Rerun(run.first.trace, stopped, unread, run)
     return Rerun(Trace(folder / TRACE), stopped, unread)
 
 

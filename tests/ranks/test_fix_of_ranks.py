@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
 from two_ranks import Start, execute, gradscope
+from warm import python
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SUMMED = """
 rank = begin()
@@ -81,3 +86,13 @@ def test_the_gradient_of_a_split_layers_input_is_summed(ranks: Start, tmp_path: 
     (script,) = tmp_path.glob("*.py")
     again = ranks(script.read_text().partition("dist.destroy_process_group()")[2], how="plain")
     assert len(set(again.out.splitlines())) == 1
+
+
+@pytest.mark.nightly  # each rank imports torch anew, four times
+def test_a_program_that_spawns_its_ranks_is_run_again_with_the_fix_in_all_of_them(tmp_path: Path) -> None:
+    name = "ddp_around_the_wrapper.py"
+    shutil.copy(ROOT / "examples" / name, tmp_path)
+    assert "gradscope fix" in execute(tmp_path, [*gradscope(), "run", name]).err
+    applied = execute(tmp_path, [*gradscope(), "fix", "--apply"])
+    assert applied.status == 0 and "gone  error[GS802]" in applied.out, applied.out + applied.err
+    assert execute(tmp_path, [*python(), name]).out == "the ranks hold the same model\n"

@@ -18,7 +18,8 @@ from gradscope.analysis.parting import parted
 from gradscope.analysis.words import counted, listed, located, parameter_subjects
 from gradscope.analysis.wrappers import Round, rounds, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Split, Wrapped
-from gradscope.model import Finding, listed_ranks
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Site, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.source import FUNCTIONS, called_name, names_in
 from gradscope.store import Member, Run, Trace
@@ -96,10 +97,33 @@ def _around(trace: Trace, of: Wrapped, found: list[Round], *, sure: bool) -> Fin
             *(("the parameters differ between the ranks afterwards",) if sure else ()),
         ),
         fix=f"call the wrapper in place of {located(trace, call, 'its `.module`')}",
+        edits=_by_the_wrapper(trace, of, call),
         count=sum(r.times for r in found),
         severity="" if sure else "warning",
         subjects=parameter_subjects(list(of.parameters)),
     )
+
+
+def _by_the_wrapper(trace: Trace, of: Wrapped, site: Site) -> Edits:
+    """`model(x)` for `model.module(x)`, and for `net(x)` where the wrapper is `model = DistributedDataParallel(net)` of
+    the same function."""
+    here = Source(trace, site.path)
+    call, wrapping = here.file.at(site), trace.source_file(of.site.user.path).at(of.site.user)
+    if not isinstance(call, ast.Call):
+        return ()
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "module":
+        return here.replace(call.func, here.file.text(call.func.value))
+    made = here.file.parent.get(id(wrapping))
+    if (
+        isinstance(wrapping, ast.Call)
+        and wrapping.args
+        and isinstance(made, ast.Assign)
+        and here.file.function_of(made) is here.file.function_of(call)
+        and isinstance(made.targets[0], ast.Name)
+        and ast.unparse(wrapping.args[0]) == ast.unparse(call.func)
+    ):
+        return here.replace(call.func, made.targets[0].id)
+    return ()
 
 
 def _same_order(trace: Trace, sampler: Sampler) -> Finding:

@@ -13,7 +13,9 @@ from torch import nn
 
 import gradscope
 from gradscope import session
+from gradscope.analysis.loop import timeline
 from gradscope.check import check
+from gradscope.events import Scheduled, Step
 from gradscope.hooks.measures import numbers
 from gradscope.hooks.recorder.replay import Replay
 from gradscope.hooks.sampling import sampling
@@ -275,3 +277,28 @@ def test_the_line_that_copied_or_loaded_a_model_is_shown(loaded: bool, sample: b
     (made,) = [place for place in told.locations if place.role == "related"]
     line = scope.trace.lines(__file__)[made.line - 1]
     assert ("torch.load(" if loaded else "copy.deepcopy(model)") in line
+
+
+def test_a_schedule_between_expected_steps_stays_between_them(
+    replays: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that ends an expectation after a single step of it."""
+    monkeypatch.setattr(sampling, "REPLAY_BUDGET", 1e-9)  # expects all that it can
+    with gradscope.watch() as scope:
+        model = small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.999)
+        for epoch in range(60):
+            for _ in range(10 if epoch < 3 else 3 + epoch % 7):
+                optimizer.zero_grad()
+                model(torch.ones(4, 8)).pow(2).mean().backward()
+                optimizer.step()
+            schedule.step()
+    assert len(replays) > 10 and not scope.faults
+    made = [
+        type(event)
+        for repeat, events in timeline(scope.trace)
+        for event in repeat * [event for event in events if isinstance(event, Scheduled | Step)]
+    ]
+    assert made.count(Scheduled) == 60
+    assert all(Step in pair for pair in itertools.pairwise(made))

@@ -109,6 +109,7 @@ class Replay(Expecting):
         self.ledger = ledger
         self.skipped = skipped  # the recorder's: tells the trace of steps that were only counted
         self.active = False
+        self.leaving = False  # what has ended it is not noted yet: nothing can be expected from here on
         self.uneven: Counter[int] = Counter()  # how often the writes to its gradient differed
 
     def begin(self, cycle: Cycle, times: int) -> None:
@@ -232,7 +233,11 @@ class Replay(Expecting):
         for event in events[begun:]:
             state.segment.events.append(event)
             state.segment.volatile.append({})
-        self.skipped(self.cycle, segments, perf_counter() - self.since)
+        self.leaving = True
+        try:
+            self.skipped(self.cycle, segments, perf_counter() - self.since)
+        finally:
+            self.leaving = False
 
     def _count(self, records: dict[int, LeafRecord]) -> None:
         """The passes and steps that each parameter and optimizer had meanwhile."""

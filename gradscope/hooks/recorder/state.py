@@ -111,10 +111,10 @@ class State:
     def emit(self, kind: str, site: int, data: dict[str, Any], **first_only: Any) -> dict[str, Any]:
         """Notes an event. `first_only` data is stored with the first of identical events; it is returned, and may be
         added to until the segment is stored."""
-        segment = self.segment
-        event = (kind, site, len(segment.ops) - 1, freeze(data))
+        event = (kind, site, len(self.segment.ops) - 1, freeze(data))
         if self.expected.active and self.expected.met(event):
             return first_only
+        segment = self.segment  # that it was unexpected may have begun another one
         segment.events.append(event)
         segment.volatile.append(first_only)
         return first_only

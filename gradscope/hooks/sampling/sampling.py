@@ -164,7 +164,7 @@ class Sampling(Hook):
         self.ended = now, spent = perf_counter(), self.recorder.cost()
         if not same:
             self.seen.clear()
-        if count == 1:
+        if count == 1 and not self.recorder.replay.leaving:
             events = tuple(self.recorder.history.recent[-1].events)
             self.seen.append(Seen(events, now - began, spent - own))
             if now > self.recorder.hurry_until:

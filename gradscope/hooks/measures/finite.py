@@ -271,6 +271,22 @@ def too_short(node: Any) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
+def all_ignored(node: Any) -> dict[str, Any] | None:
+    """Of a cross entropy that is the mean over no label: how many there are, all of them the one that is ignored."""
+    if not private.name_of(node).startswith(("NllLossBackward", "NllLoss2DBackward")):
+        return None
+    kept = saved(node)
+    labels, counted = kept.get("target"), kept.get("total_weight")
+    if labels is None or counted is None or not labels.numel() or bool(counted != 0):
+        return None
+    ignored = (int(node._saved_ignore_index) + 2**63) % 2**64 - 2**63  # torch shows a negative one unsigned
+    return (
+        {"of": "labels", "elements": labels.numel(), "ignored": ignored}
+        if bool((labels == ignored).all())
+        else None
+    )
+
+
 def inputs_of(node: Any) -> list[dict[str, Any]]:
     """The ranges of the inputs that a node saved; of its result where it saved no more (a root); of a decomposition
     which of its values are equal."""

@@ -101,9 +101,10 @@ class NonFinite(Hook):
             self._remember(roots[0])
         if len(roots) == 1 and not single_finite(roots[0], self.forward.suspect):
             self.loss = float(roots[0].detach())
+            nodes = nodes_below(roots, MAX_NODES)
             if looked:
-                self._note_mild(nodes_below(roots, MAX_NODES))
-            self.origin = self._forward_origin(roots[0])
+                self._note_mild(nodes)
+            self.origin = self._of_no_label(nodes) or self._forward_origin(roots[0])
         affordable = self.spent < SHARE * (began - self.since)
         if self.loss is None and (
             self.forward.suspect or (self.forward.risky is not None and (looked or affordable))
@@ -111,6 +112,15 @@ class NonFinite(Hook):
             self._watch(roots)
         if not looked:
             self.spent += perf_counter() - began
+
+    def _of_no_label(self, nodes: list[Any]) -> Origin | None:
+        """The cross entropy that is a mean over no label. nodes: of the pass, the newest first."""
+        last = private.sequence_of(nodes[0]) if nodes else 0
+        for node in nodes:
+            if (labels := numbers.all_ignored(node)) is not None:
+                origin = self._of_node(node, last - private.sequence_of(node), "forward")
+                return replace(origin, name="cross_entropy", made="nan", inputs=[labels])
+        return None
 
     def _forward_origin(self, root: Any) -> Origin | None:
         recorder = self.recorder
@@ -273,7 +283,8 @@ class NonFinite(Hook):
             return  # what a gradient scaler is there for: it leaves out the step, and has asked the device itself
         broken = [r for r in recorder.ledger.filled if _broken(r)]
         if not broken and self.loss is not None and origin is not None and not self.loss_told:
-            self.loss_told = origin.name not in AVERAGING
+            ignored = any("ignored" in data for data in origin.inputs)
+            self.loss_told = ignored or origin.name not in AVERAGING
             if self.loss_told:
                 self._emit(Pending(origin, self.loss, site, []))
         if broken:

@@ -14,8 +14,8 @@ In half precision a step can make it from finite gradients: an optimizer that di
 GS705 reports training that diverges until plain arithmetic overflows.
 
 Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
-skips, cross entropy of labels that are all ignored. A warning where the loss is not finite while
-every gradient is.
+skips. A warning where the loss is not finite while every gradient is; a note where that is a cross
+entropy whose labels are all ignored: its step is lost, and the mean of the losses that is shown.
 """
 
 import ast
@@ -91,6 +91,9 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
             yield _of_step(trace, event)
             continue
         origin = user(trace.site(event.origin))
+        if (labels := next((data for data in event.inputs if "ignored" in data), None)) is not None:
+            yield _of_no_label(trace, event, labels, origin)
+            continue
         if origin is None and event.where != "unknown" and not op_name(str(event.name)):
             continue
         reader = origin if event.where == "forward" else None
@@ -243,6 +246,37 @@ def _effect(trace: Trace, event: NonFinite) -> str:
     ids = event.parameters
     whose = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
     return f"{whose} not finite from here on"
+
+
+def _of_no_label(trace: Trace, event: NonFinite, labels: dict[str, Any], origin: Site | None) -> Finding:
+    """A batch of which the loss ignores every label."""
+    place, ignored = origin or event.site.user, labels["ignored"]
+    count = plural(labels["elements"], "label")
+    return Finding(
+        message=f"a batch has no label that counts: the loss is the mean of none, which is {_number(event)}",
+        cause=place,
+        cause_label=f"is given {count}, each of them the {ignored} that it ignores",
+        effect=event.site.user if event.site.user != place else None,
+        effect_label=_effect(trace, event) if event.parameters else "gives gradients of zero",
+        severity="" if event.parameters else "note",
+        seen=(
+            f"of {count}, {labels['elements']} were {ignored} (`ignore_index`)",
+            f"the loss was {event.loss}"
+            + (
+                ""
+                if event.parameters
+                else ": the step learned nothing, and means of losses are NaN from here on"
+            ),
+        ),
+        why="a mean over no label is 0 / 0; what counts nothing has a gradient of zero"
+        if not event.parameters
+        else "",
+        fix=f"leave such a batch out before its pass (`if (labels != {ignored}).any():`), or see why its labels are"
+        " gone: an input that fills the whole length, a batch of padding",
+        count=event.count,
+        subjects=subjects_of(event),
+        since=since_segment(trace, event.segment),
+    )
 
 
 def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site) -> Finding:

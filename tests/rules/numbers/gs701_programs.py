@@ -839,3 +839,34 @@ def bad_bound_that_half_precision_rounds_to_one() -> None:
         opt.zero_grad()
         gone.float().exp().mean().backward()  # effect: GS701
         opt.step()
+
+
+def bad_every_label_of_a_batch_is_ignored() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(12):
+        x = torch.randn(6, 8)
+        labels = torch.full((6,), -100) if step == 9 else x[:, :4].argmax(1)
+        loss = nn.functional.cross_entropy(model(x), labels)  # cause: GS701
+        opt.zero_grad()
+        (loss / 2).backward()  # effect: GS701
+        opt.step()
+
+
+def good_some_labels_of_a_batch_are_ignored() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        x = torch.randn(6, 8)
+        labels = torch.cat([torch.full((5,), -100), x[5:, :4].argmax(1)])
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), labels).backward()
+        opt.step()

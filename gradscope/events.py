@@ -1292,6 +1292,21 @@ class LoadOverwritten(Kind):
     load = Field(_id)  # site of the `load_state_dict`
 
 
+class NothingLoaded(Kind):
+    """None of the keys of a state was one of the module's that it was loaded into, and the module was called later. The
+    event's site is the load."""
+
+    __slots__ = ()
+    of = "nothing_loaded"
+    given = Field(_count)  # keys of the state
+    own = Field(_count)  # of the module
+    keys = Field(_texts)  # some of the state's
+    names = Field(_texts)  # some of the module's
+    strip = Field(_text)  # all of the module's are in the state behind this prefix
+    add = Field(_text)  # all of the state's are the module's behind this prefix
+    within = Field(_text)  # all of the module's are in the state that this key of it holds
+
+
 class LoadedSum(Kind):
     """States that were loaded were a sum of the module's own parameters before and of other models. The event's site is
     the load."""

@@ -13,7 +13,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction, aside, version_of
-from gradscope.hooks.recorder.parts import named_parts, own
+from gradscope.hooks.recorder.parts import named_tensors
 from gradscope.hooks.recorder.values import measurable
 
 MAX_TENSORS = 500  # compared of one state
@@ -82,15 +82,15 @@ class States(Hook):
                     self._compare(module, state_dict, sys._getframe(1))
                 except BaseException as error:
                     self.recorder.fault("comparing a state", error)
-            self._tell(module, None)
+            self._tell(module, state_dict)
             result = real(module, state_dict, *args, **kwargs)
-            self._tell(module, sys._getframe(1))
+            self._tell(module, state_dict, result, sys._getframe(1))
             return result
 
         return load_state_dict
 
-    def _tell(self, module: Any, frame: Any) -> None:
-        """Tells those who listen of a load: before it, or after it with its caller's frame."""
+    def _tell(self, module: Any, state: Any, result: Any = None, frame: Any = None) -> None:
+        """Tells those who listen of a load: before it, or after it with what it gave and its caller's frame."""
         recorder = self.recorder
         if not recorder.mine():
             return
@@ -100,8 +100,11 @@ class States(Hook):
                     for follow in recorder.signals.before_load:
                         follow(module)
                 else:
+                    site = recorder.sites.current(frame)
                     for follow_loaded in recorder.signals.after_load:
-                        follow_loaded(module, recorder.sites.current(frame))
+                        follow_loaded(module, site)
+                    for follow_keys in recorder.signals.keys_loaded:
+                        follow_keys(module, state, result, site)
         except BaseException as error:
             recorder.fault("looking at what is loaded", error)
 
@@ -147,7 +150,7 @@ class States(Hook):
         """Tells of a state whose tensors are those of the module itself."""
         with DisableTorchFunction():
             same, compared, parameters = [], 0, []
-            for name, t in _tensors(module):
+            for name, t in named_tensors(module):
                 given = state.get(name)
                 if not isinstance(given, torch.Tensor) or not measurable(given) or not measurable(t):
                     continue
@@ -182,12 +185,3 @@ def _states(obj: Any, depth: int = 2) -> list[Any]:
         return []
     parts = obj.values() if type(obj) is dict else obj
     return [state for part in islice(parts, MAX_PARTS) for state in _states(part, depth - 1)]
-
-
-def _tensors(module: Any) -> list[tuple[str, Any]]:
-    """Its parameters and buffers, by their names in a state."""
-    found = []
-    for path, part in named_parts(module):
-        for table in ("_parameters", "_buffers"):
-            found += [(f"{path}.{name}" if path else name, t) for name, t in own(part, table)]
-    return found

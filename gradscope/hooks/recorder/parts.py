@@ -46,6 +46,15 @@ def parts(module: Any) -> Iterator[nn.Module]:
     return (part for _, part in named_parts(module))
 
 
+def named_tensors(module: Any) -> list[tuple[str, Any]]:
+    """Its parameters and buffers, by their names in a state."""
+    found = []
+    for path, part in named_parts(module):
+        for table in ("_parameters", "_buffers"):
+            found += [(f"{path}.{name}" if path else name, t) for name, t in own(part, table)]
+    return found
+
+
 def parameters(module: Any) -> list[Any]:
     """Those of the module and of what is below it, each once."""
     found = {id(p): p for part in parts(module) for _, p in own(part, "_parameters")}

@@ -60,6 +60,9 @@ class Signals:
         self.before_load: Signal[Any] = Signal()  # of a state into a module
         self.state_made: Signal[Any] = Signal()  # module whose `state_dict()` was asked for
         self.after_load: Signal[Any, int] = Signal()  # module, site
+        self.keys_loaded: Signal[Any, Any, Any, int] = (
+            Signal()
+        )  # module, the state it was given, what `load_state_dict` has returned, site
         self.data_set: Signal[Any, Any, int] = Signal()  # `t.data = …`: tensor, its new data, site
         # -- ops
         self.op: Signal[Row, list[Any], list[Any]] = Signal()  # row, inputs, outputs

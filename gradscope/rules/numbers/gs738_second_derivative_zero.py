@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import renamed
 from gradscope.fixes.source import Source
@@ -82,18 +81,17 @@ class _Zero:
 
 @rule("GS738", name="second-derivative-zero", severity="warning")
 def second_derivative_zero(trace: Trace) -> Iterator[Finding]:
-    known = paths(trace)
     found: dict[tuple[str, int], _Zero] = {}
-    for key, second in known.used_calls({"grad"}):
-        graph = known.graph(key[0])
-        if not is_grad(second) or not _is_zero(graph, second):
-            continue
-        sites = [layer_site(trace, op) or op.site.user for op in _straight(graph, second)]
-        if sites:
-            place = _place(graph, second)
-            zero = found.setdefault(sites[0].location(), _Zero(second, place))
-            zero.activations.update((site.location(), site) for site in sites)
-            zero.lines.add(place.line)
+    for graph in trace.graphs if FLAT & trace.node_names else ():
+        for second in graph.called({"grad"}):
+            if not is_grad(second) or not _is_zero(graph, second):
+                continue
+            sites = [layer_site(trace, op) or op.site.user for op in _straight(graph, second)]
+            if sites:
+                place = _place(graph, second)
+                zero = found.setdefault(sites[0].location(), _Zero(second, place))
+                zero.activations.update((site.location(), site) for site in sites)
+                zero.lines.add(place.line)
     for zero in found.values():
         yield _finding(trace, zero)
 

@@ -148,3 +148,20 @@ def good_hessian_vector_product() -> None:
         (grad,) = torch.autograd.grad(loss, weight, create_graph=True)
         (curve,) = torch.autograd.grad((grad * torch.randn_like(weight)).sum(), weight)
         print(f"{curve.norm().item():.3f}")
+
+
+def bad_looked_at_after_the_training() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    parabola = nn.Sequential(nn.Linear(1, 16), nn.ReLU(), nn.Linear(16, 1))  # cause: GS738
+    opt = torch.optim.Adam(parabola.parameters())
+    for _ in range(10):
+        x = torch.rand(32, 1)
+        opt.zero_grad()
+        (parabola(x) - x**2).pow(2).mean().backward()
+        opt.step()
+    x = torch.rand(5, 1, requires_grad=True)
+    du = torch.autograd.grad(parabola(x).sum(), x, create_graph=True)[0]
+    print(torch.autograd.grad(du.sum(), x, create_graph=True)[0].shape)  # effect: GS738

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -217,9 +217,10 @@ class Ledger:
         self.others[site] = others
         return accumulated, stale, others
 
-    def resume(self, known: bool) -> None:
+    def resume(self, known: bool, filled: Set[int]) -> None:
         """After steps that were not followed. known: each gradient is where it would be, had
-        they been; otherwise its state is "unknown" until it is cleared or used."""
+        they been; otherwise its state is "unknown" until it is cleared or used, but for those of the parameters
+        `filled`, which are fresh."""
         for record in list(self.records.values()):
             alone = self._alone()
             t = record.ref() if alone else None
@@ -227,6 +228,8 @@ class Ledger:
             if known and alone:
                 if record.after is not None and grad is not None:
                     record.after = (id(grad), version_of(grad))
+            elif alone and grad is not None and record.id in filled:
+                record.state, record.after = "fresh", (id(grad), version_of(grad))
             else:
                 record.state = "none" if grad is None and alone else "unknown"
                 record.after = None

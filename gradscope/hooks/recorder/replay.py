@@ -229,7 +229,7 @@ class Replay(Expecting):
         begun = max((i + 1 for i in closed if i < self.at), default=0)
         self._count({record.id: record for record in self.ledger.all})
         with aside():
-            self.ledger.resume(known=not self.at)
+            self.ledger.resume(not self.at, self._filled_since_cleared())
         for event in events[begun:]:
             state.segment.events.append(event)
             state.segment.volatile.append({})
@@ -238,6 +238,24 @@ class Replay(Expecting):
             self.skipped(self.cycle, segments, perf_counter() - self.since)
         finally:
             self.leaving = False
+
+    def _filled_since_cleared(self) -> set[int]:
+        """Parameters whose gradients the events of this turn, as far as it went, have cleared and then filled, and
+        that no step of it has used since: theirs are known."""
+        cleared: set[int] = set()
+        filled: set[int] = set()
+        for expected in self.expected[: self.at]:
+            data = dict(expected.event[3][1])
+            if expected.kind == "zero_grad":
+                cleared.update(data["parameters"][1])
+                filled.difference_update(data["parameters"][1])
+            elif expected.kind == "backward":
+                filled.update(cleared.intersection(data["accumulated"][1]))
+            elif expected.kind == "step":
+                used = set(_concerned(expected.event))
+                cleared -= used
+                filled -= used
+        return filled
 
     def _count(self, records: dict[int, LeafRecord]) -> None:
         """The passes and steps that each parameter and optimizer had meanwhile."""

@@ -93,44 +93,44 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
     turns = gradients(trace).turns
     if len({turn.step.optimizer for turn in turns}) < 2:
         return
-    known, found = paths(trace), dict[tuple[int, tuple[str, int], tuple[str, int]], _Mixed]()
+    known, found = paths(trace), dict[tuple[tuple[str, int], ...], _Mixed]()
     for turn in turns:
         pair = _pair(trace, turn)
         if pair is None or not _alone(turns, *pair[1:]):
             continue
         own, other, to = pair
         lines = own.event.site.user.location(), other.event.site.user.location()
-        key = (turn.step.optimizer, *lines)  # their stacks differ where sampling slept
-        if key in found or _kept_apart(known, own, trace.optimizers[to].parameters):
+        # Their stacks differ where sampling slept; several networks that are stepped in one loop are one mistake.
+        key = (turn.step.site.user.location(), *lines)
+        if key in found or _kept_apart(known, trace, own, trace.optimizers[to].parameters):
             mixed = found.setdefault(key, _Mixed(turn, own, other, to))
-            mixed.count += turn.times
+            mixed.count += turn.times if turn.step.optimizer == mixed.first.step.optimizer else 0
     for mixed in found.values():
-        number = mixed.first.step.optimizer
-        if mixed.count > 1 and mixed.count * 2 >= sum(t.times for t in turns if t.step.optimizer == number):
+        seldom = min(
+            sum(turn.times for turn in turns if turn.step.optimizer == number)
+            for number in (mixed.first.step.optimizer, mixed.to)
+        )
+        if mixed.count > 1 and mixed.count * 2 >= seldom:
             yield _finding(trace, mixed)
 
 
 def _pair(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
-    """The two passes that a step used: its own, which fills only what it holds, and one that fills all of that and
-    what another optimizer holds; and that optimizer."""
+    """The two passes that a step used: its own, which fills what it holds (of an ensemble that one loss trains also the
+    others), and one that fills all of that and what another optimizer holds; and that optimizer."""
     if len(turn.fills) != 2 or turn.step.placed or turn.step.in_state("stale"):
         return None
     held = set(trace.optimizers[turn.step.optimizer].parameters)
-    own = [fill for fill in turn.fills if fill.parameters <= held]
-    other = [fill for fill in turn.fills if not fill.parameters <= held]
-    if (
-        len(own) != 1
-        or len(other) != 1
-        or not own[0].parameters <= other[0].parameters & turn.fills[other[0]]
-    ):
+    own, other = sorted(turn.fills, key=lambda fill: len(fill.parameters))
+    mine = own.parameters & held
+    rest = other.parameters - own.parameters - held
+    if not mine or not rest or not mine <= turn.fills[other] or not own.parameters <= other.parameters:
         return None
-    rest = other[0].parameters - held
     to = [
         n
         for n, o in trace.optimizers.items()
-        if o.steps and rest <= set(o.parameters) and not held & set(o.parameters)
+        if o.steps and rest <= set(o.parameters) and not (held | own.parameters) & set(o.parameters)
     ]
-    return (own[0], other[0], to[0]) if len(to) == 1 else None
+    return (own, other, to[0]) if len(to) == 1 else None
 
 
 def _alone(turns: list[Turn], other: Fill, to: int) -> bool:
@@ -138,13 +138,16 @@ def _alone(turns: list[Turn], other: Fill, to: int) -> bool:
     return any(turn.step.optimizer == to and list(turn.fills) == [other] for turn in turns)
 
 
-def _kept_apart(known: Paths, own: Fill, parameters: list[int]) -> bool:
-    """Whether the own loss was computed from what the other network gave, with its gradient cut off."""
-    event, others = own.event, set(parameters)
-    if event.graph < 0:
+def _kept_apart(known: Paths, trace: Trace, own: Fill, parameters: list[int]) -> bool:
+    """Whether the own loss, in a pass of that line which was looked at, was computed from what the other network gave,
+    with its gradient cut off."""
+    line = own.event.site.user.location()
+    looked = (fill.event for fill in gradients(trace).fills if fill.event.graph >= 0)
+    event = next((event for event in looked if event.site.user.location() == line), None)
+    if event is None:
         return False
     flow = known.flow((event.graph, root) for root in event.roots)
-    return bool(known.parameters_in(flow.order) & others)
+    return bool(known.parameters_in(flow.order) & set(parameters))
 
 
 def _finding(trace: Trace, mixed: _Mixed) -> Finding:

@@ -184,3 +184,56 @@ def good_one_loop_that_clears_all() -> None:
             optimizer.step()
             maker.zero_grad()
             judge.zero_grad()
+
+
+def bad_ensemble_whose_actor_is_updated_now_and_then() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critics = nn.Linear(3, 2), [nn.Linear(5, 1) for _ in range(3)]
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    critic_opts = [torch.optim.Adam(critic.parameters(), lr=0.01) for critic in critics]
+    for step in range(40):
+        state, done = torch.randn(8, 3), torch.randn(8, 2)
+        with torch.no_grad():
+            ahead = critics[0](torch.cat([state, actor(state)], 1))
+        values = torch.cat([critic(torch.cat([state, done], 1)) for critic in critics], 1)
+        for opt in critic_opts:
+            opt.zero_grad()
+        (values - 0.9 * ahead).pow(2).mean().backward()  # effect: GS232
+        if step % 5 == 4:
+            action = actor(state)
+            actor_opt.zero_grad()
+            scores = torch.cat([critic(torch.cat([state, action], 1)) for critic in critics], 1)
+            (-scores.mean()).backward()  # cause: GS232
+        for opt in critic_opts:
+            opt.step()
+        if step % 5 == 4:
+            actor_opt.step()
+
+
+def good_ensemble_that_is_stepped_before_its_actor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critics = nn.Linear(3, 2), [nn.Linear(5, 1) for _ in range(3)]
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    critic_opts = [torch.optim.Adam(critic.parameters(), lr=0.01) for critic in critics]
+    for step in range(40):
+        state, done = torch.randn(8, 3), torch.randn(8, 2)
+        with torch.no_grad():
+            ahead = critics[0](torch.cat([state, actor(state)], 1))
+        values = torch.cat([critic(torch.cat([state, done], 1)) for critic in critics], 1)
+        for opt in critic_opts:
+            opt.zero_grad()
+        (values - 0.9 * ahead).pow(2).mean().backward()
+        for opt in critic_opts:
+            opt.step()
+        if step % 5 == 4:
+            action = actor(state)
+            actor_opt.zero_grad()
+            scores = torch.cat([critic(torch.cat([state, action], 1)) for critic in critics], 1)
+            (-scores.mean()).backward()
+            actor_opt.step()

@@ -844,6 +844,19 @@ class ZeroOnes(Kind):
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
 
 
+class AddedMask(Kind):
+    """A mask of zeros and ones was added to a value with a graph."""
+
+    __slots__ = ()
+    of = "added_mask"
+    place = Field(_count)  # which of both addends
+    shape = Field(_ids)
+    elements = Field(_count)
+    zeros = Field(_count)
+    begins = Field(_key)  # 0 or 1 where each row of it begins with that, else -1
+    whole = Field(_flag)  # a row may have nothing else than the other number
+
+
 class Hinge(Kind):
     """A ReLU, or a `clamp` with the bound 0, that never cut anything off."""
 

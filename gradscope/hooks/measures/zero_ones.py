@@ -1,8 +1,10 @@
-"""Looks at what a value with a graph is multiplied by, at the first calls from a line: whether it is a mask of zeros
-and ones, and whether that is of sequences that end, each row ones up to a place and zeros behind it."""
+"""Looks at what a value with a graph is multiplied by, or what is added to it, at the first calls from a line: whether
+that is a mask of zeros and ones, and whether it is of sequences that end, each row ones up to a place, then zeros."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,9 +22,22 @@ class ZeroOnes(Hook):
     def install(self) -> None:
         self.looks: dict[int, int] = {}  # site → calls still to be looked at
         self.told: set[int] = set()
-        self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
+        functions = self.recorder.functions
+        functions.follow(["mul", "__mul__", "__rmul__"], partial(self._look_at, "zero_ones", _look))
+        functions.follow(
+            ["add", "add_", "__add__", "__radd__", "__iadd__"], partial(self._look_at, "added_mask", _added)
+        )
 
-    def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+    def _look_at(
+        self,
+        kind: str,
+        look: Callable[[Any], dict[str, Any] | None],
+        name: str,
+        args: Any,
+        kwargs: Any,
+        result: Any,
+        frame: Any,
+    ) -> None:
         if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) and measurable(t) for t in args):
             return
         place = 0 if args[1].requires_grad else 1
@@ -38,13 +53,13 @@ class ZeroOnes(Hook):
         self.looks[site] = left - 1
 
         def tell(mask: torch.Tensor) -> None:
-            found = _look(mask)
+            found = look(mask)
             if found is None:
                 self.looks[site] = 0  # other numbers
             elif found and site not in self.told:
                 self.looks[site] = 0
                 self.told.add(site)
-                self.recorder.emit("zero_ones", site, {"place": place, "shape": list(mask.shape), **found})
+                self.recorder.emit(kind, site, {"place": place, "shape": list(mask.shape), **found})
 
         self.recorder.arrivals.when_here((mask,), tell)
 
@@ -57,6 +72,18 @@ def _look(mask: Any) -> dict[str, Any] | None:
     if not 0 < zeros < mask.numel():
         return {}
     return {"elements": mask.numel(), "zeros": zeros, "sequences": _ends(mask.squeeze())}
+
+
+def _added(mask: Any) -> dict[str, Any] | None:
+    """The same of one that is added: also what all rows begin with, where it is the same, and whether one row has
+    nothing else than the other number."""
+    found = _look(mask)
+    if not found:
+        return found
+    first = mask[..., 0]
+    begins = int(first.flatten()[0]) if bool((first == first.flatten()[0]).all()) else -1
+    whole = begins < 0 or bool((mask != begins).all(-1).any())
+    return {"elements": found["elements"], "zeros": found["zeros"], "begins": begins, "whole": whole}
 
 
 def _ends(rows: Any) -> bool:

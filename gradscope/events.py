@@ -1431,6 +1431,19 @@ class PaddedAttention(Kind):
     calls = Field(_count)  # that were looked at
 
 
+class InvertedMask(Kind):
+    """In all calls of attention that were looked at its mask let nothing take part but padding."""
+
+    __slots__ = ()
+    of = "inverted_mask"
+    boolean = Field(_flag)
+    index = Field(_count)  # the token that is padding
+    padded = Field(_count)  # places of it that took part in the batches that were looked at
+    places = Field(_count)  # of these batches
+    tokens = Field(_id)  # site of the embedding that was given them
+    calls = Field(_count)  # that were looked at
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

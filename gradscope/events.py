@@ -845,11 +845,11 @@ class ZeroOnes(Kind):
 
 
 class AddedMask(Kind):
-    """A mask of zeros and ones was added to a value with a graph."""
+    """A mask of zeros and ones was added to a value with a graph, or given to attention, which adds it."""
 
     __slots__ = ()
     of = "added_mask"
-    place = Field(_count)  # which of both addends
+    place = Field(_count)  # which of both addends; of attention 0 for `attn_mask`, 1 for `key_padding_mask`
     shape = Field(_ids)
     elements = Field(_count)
     zeros = Field(_count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from gradscope.analysis.text import site_of
@@ -119,6 +120,34 @@ def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool) -> Turn
         first = next((s for s in taker.body if any(node in same for node in ast.walk(s))), None)
         return Turned(text, site, new, here.before(first, new))
     return _turned(here, site, text, mask, boolean)
+
+
+# What attention, and layers that hold some, call the masks they are given.
+ATTENTION_MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask", "memory_mask")
+PADDING_MASKS = (
+    "key_padding_mask", "src_key_padding_mask", "tgt_key_padding_mask", "memory_key_padding_mask",
+)  # fmt: skip
+
+
+def argument(here: Source, site: Site, names: Collection[str]) -> ast.expr | None:
+    """What the call at `site` is given under one of these names, if it is under one alone."""
+    call = here.file.at(site)
+    given = [k.value for k in call.keywords if k.arg in names] if isinstance(call, ast.Call) else []
+    return given[0] if len(given) == 1 else None
+
+
+def turned_argument(trace: Trace, site: Site, names: Collection[str], *, boolean: bool) -> Turned:
+    """The same of a mask that is given under one of these names: what else reads it has it as it is. boolean: what
+    arrives is, else the text has to tell."""
+    here = Source(trace, site.path)
+    mask = argument(here, site, names)
+    if mask is None:
+        return Turned("mask", site, "~mask", ())
+    text = here.file.text(mask)
+    values = [mask, *here.file.assigned.get(text, ())]
+    if boolean or any(isinstance(value, ast.Compare) for value in values):
+        return _turned(here, site, text, mask, True)
+    return Turned(text, site, f"~{here.part(mask, Binds.SIGN)}", ())
 
 
 def _turned(here: Source, site: Site, text: str, mask: ast.expr, boolean: bool) -> Turned:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 CALLS = 3  # looked at, per line: a mask may let all in at first
@@ -28,6 +29,17 @@ class ZeroOnes(Hook):
             ["add", "add_", "__add__", "__radd__", "__iadd__"], partial(self._look_at, "added_mask", _added)
         )
 
+        functions.follow(["scaled_dot_product_attention", "multi_head_attention_forward"], self._attention)
+
+    def _attention(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """A mask of numbers is added to the scores by the call itself."""
+        own = name == "scaled_dot_product_attention"
+        given = by_name(("query", "key", "value", "attn_mask"), args, kwargs) if own else kwargs or {}
+        for of in ("attn_mask", "key_padding_mask"):
+            mask = given.get(of)
+            if isinstance(mask, torch.Tensor) and mask.is_floating_point() and not mask.requires_grad:
+                self._ask("added_mask", _added, mask, 0 if of == "attn_mask" else 1, frame)
+
     def _look_at(
         self,
         kind: str,
@@ -44,6 +56,11 @@ class ZeroOnes(Hook):
         mask = args[place]
         if mask.requires_grad or not args[1 - place].requires_grad or mask.dim() == 0 or mask.is_complex():
             return
+        self._ask(kind, look, mask, place, frame)
+
+    def _ask(
+        self, kind: str, look: Callable[[Any], dict[str, Any] | None], mask: Any, place: int, frame: Any
+    ) -> None:
         if not can_be_asked(mask, MAX_ELEMENTS) or mask.numel() == 1:
             return
         site = self.recorder.sites.current(frame)

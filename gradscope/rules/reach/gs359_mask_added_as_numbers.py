@@ -18,10 +18,11 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS, PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import ADDITIONS, ATTENTION, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.words import code, located
 from gradscope.events import AddedMask
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.masks import ATTENTION_MASKS, PADDING_MASKS, argument
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -88,9 +89,11 @@ def mask_added_as_numbers(trace: Trace) -> Iterator[Finding]:
 
 
 def _added(trace: Trace, event: AddedMask) -> _Added | None:
-    """The addition, where a softmax takes what comes of it and weighs something."""
-    for op in trace.called_at(event.site.id, ADDITIONS):
+    """The addition, where a softmax takes what comes of it and weighs something; attention does both itself."""
+    for op in trace.called_at(event.site.id, ADDITIONS | ATTENTION):
         graph = trace.graph(op.graph)
+        if op.name in ATTENTION:
+            return _Added(graph, op, op)
         for softmax in _next(graph, op, _TO_THE_SOFTMAX, {"softmax"}):
             if any(_next(graph, softmax, _FROM_THE_SOFTMAX, _WEIGHING)):
                 return _Added(graph, op, softmax)
@@ -113,9 +116,10 @@ def _next(graph: Graph, op: Op, passing: set[str], wanted: set[str]) -> Iterator
 
 def _finding(trace: Trace, event: AddedMask, found: _Added) -> Finding:
     site, softmax = found.op.site.user, found.softmax.site.user
-    boolean = found.graph.values[found.op.inputs[event.place]].dtype == "bool"
+    inside = found.op.name in ATTENTION
+    boolean = not inside and found.graph.values[found.op.inputs[event.place]].dtype == "bool"
     ones = event.elements - event.zeros
-    text, edits = _filled(trace, event, found, boolean)
+    text, edits = _as_boolean(trace, event, found) if inside else _filled(trace, event, found, boolean)
     return Finding(
         message=f"{code(trace, site, 'this')} adds a mask of {'True and False' if boolean else 'ones and zeros'} to the"
         " scores of attention as numbers: it masks nothing",
@@ -130,6 +134,24 @@ def _finding(trace: Trace, event: AddedMask, found: _Added) -> Finding:
         fix=text,
         edits=edits,
         subjects=frozenset({("masked", *site.location())}),
+    )
+
+
+def _as_boolean(trace: Trace, event: AddedMask, found: _Added) -> tuple[str, Edits]:
+    """`mask == 1` in place of the numbers, which the call of attention takes for a mask."""
+    site = found.op.site.user
+    here = Source(trace, site.path)
+    given = argument(here, site, PADDING_MASKS if event.place else ATTENTION_MASKS)
+    text = here.part(given, Binds.BIT_OR) if given is not None else "mask"
+    # True is what takes part there, and what is left out in every other
+    takes_part = found.op.name == "scaled_dot_product_attention"
+    if event.begins < 0:
+        means = "takes part" if takes_part else "is left out"
+        return f"give {located(trace, site)} a boolean mask: `{text} == …`, True for what {means}", ()
+    new = f"{text} == {event.begins if takes_part else 1 - event.begins}"
+    return (
+        f"give it a boolean mask: `{new}` ({located(trace, site)})",
+        here.replace(given, new) if given is not None else (),
     )
 
 

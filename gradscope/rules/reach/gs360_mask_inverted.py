@@ -12,24 +12,16 @@ every call that was looked at none but those places took part.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import InvertedMask
-from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Site
+from gradscope.fixes.masks import PADDING_MASKS, turned_argument
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 2  # calls
-_NAMES = (
-    "attn_mask",
-    "key_padding_mask",
-    "src_key_padding_mask",
-    "tgt_key_padding_mask",
-    "memory_key_padding_mask",
-)
 
 
 def bad() -> None:
@@ -84,7 +76,7 @@ def mask_inverted(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, event: InvertedMask) -> Finding:
     place, tokens = event.site.user, trace.site(event.tokens)
-    mask, edits = _opposite(trace, event, place)
+    turned = turned_argument(trace, place, ("attn_mask", *PADDING_MASKS), boolean=event.boolean)
     return Finding(
         message=f"the mask of {code(trace, place, 'the attention')} is the wrong way round: it leaves every token out"
         " and lets the padding take part",
@@ -95,20 +87,7 @@ def _finding(trace: Trace, event: InvertedMask) -> Finding:
             f"in {plural(event.calls, 'call')}, of {event.places:,} tokens {event.padded:,} took part, all of them the"
             f" {event.index} that fills rows up",
         ),
-        fix=f"give it the opposite: `{mask}` ({located(trace, place)})",
-        edits=edits,
+        fix=f"give it the opposite: `{turned.new}` ({located(trace, place)})",
+        edits=turned.edits,
         subjects=frozenset({("masked", *place.location())}),
     )
-
-
-def _opposite(trace: Trace, event: InvertedMask, place: Site) -> tuple[str, Edits]:
-    here = Source(trace, place.path)
-    call = here.file.at(place)
-    given = [k.value for k in call.keywords if k.arg in _NAMES] if isinstance(call, ast.Call) else []
-    if len(given) != 1:
-        return "~mask", ()
-    text = f"~{here.part(given[0])}"
-    # A layer has made a float of it: there the text tells that it is boolean.
-    values = [given[0], *here.file.assigned.get(here.file.text(given[0]), ())]
-    boolean = event.boolean or any(isinstance(value, ast.Compare) for value in values)
-    return text, here.replace(given[0], text) if boolean else ()

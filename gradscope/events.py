@@ -469,6 +469,13 @@ class ModuleCall(Kind):
         return int(self.data.get("called", self.module))
 
 
+class InnerCall(ModuleCall):
+    """A call of a module within that of another one, which it is no part of, with a result that requires grad."""
+
+    __slots__ = ()
+    of = "inner_call"
+
+
 class CallTime(Kind):
     """How long the calls of one line took."""
 

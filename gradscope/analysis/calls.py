@@ -9,7 +9,7 @@ from functools import cached_property
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.events import ModuleCall
+from gradscope.events import InnerCall, ModuleCall
 from gradscope.model import Op, Parameter, Region, Site
 from gradscope.store import Trace
 
@@ -47,6 +47,7 @@ class Calls:
         self.paths: Paths = paths(trace)
         self._asked: dict[tuple[int, tuple[int, ...]], frozenset[Key]] = {}
         self.all = self._same([self._call(event) for event in trace.of(ModuleCall) if event.graph >= 0])
+        self.inner = [self._call(event) for event in trace.of(InnerCall) if event.graph >= 0]
 
     def _call(self, event: ModuleCall) -> Call:
         outputs = self.outputs(event)

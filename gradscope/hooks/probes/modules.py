@@ -116,6 +116,7 @@ class Modules(Hook):
             finally:
                 recorder.paused -= 1
                 recorder.own_time += perf_counter() - began
+            foreign = not root and holder is not None and holder.root != record.root
             stats = hook._stats(self, record, site) if root else None
             started, own_time = perf_counter(), recorder.own_time
             try:
@@ -141,6 +142,8 @@ class Modules(Hook):
                 finally:
                     recorder.paused -= 1
                 recorder.own_time += perf_counter() - began
+            elif foreign:
+                hook._end_inner(record, site, args, kwargs, result)
             return result
 
         return __call__
@@ -231,6 +234,32 @@ class Modules(Hook):
             },
             **first,
         )  # fmt: skip
+
+    def _end_inner(self, record: ModuleRecord, site: int, args: Any, kwargs: Any, result: Any) -> None:
+        """Of a call within that of a module which it is no part of: a loss that is given networks, say."""
+        recorder = self.recorder
+        began = perf_counter()
+        recorder.paused += 1
+        try:
+            with private.aside():
+                tensors: list[Any] = []
+                find_tensors([result], tensors)
+                given: list[Any] = []
+                find_tensors([args, kwargs], given)
+                if any(t.requires_grad for t in tensors):
+                    recorder.emit(
+                        "inner_call", site,
+                        {
+                            "module": record.root, "called": record.id, "grad": True, "builds_graph": True,
+                            "outputs": [recorder.value(t, site).index for t in tensors],
+                            "inputs": [recorder.value(t, site).index for t in given],
+                        },
+                    )  # fmt: skip
+        except BaseException as error:
+            recorder.fault("recording a module call", error)
+        finally:
+            recorder.paused -= 1
+        recorder.own_time += perf_counter() - began
 
     def _drifted(self, stats: list[tuple[int, str, Any, torch.Tensor]]) -> list[dict[str, Any]]:
         """Those statistics that have changed; from a GPU they come before the segment is stored, or never."""

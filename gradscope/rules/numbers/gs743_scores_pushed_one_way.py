@@ -31,7 +31,7 @@ from gradscope.analysis.words import code, located
 from gradscope.events import Backward
 from gradscope.fixes.calls import renamed
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Op
+from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import method_name
 from gradscope.store import Trace
@@ -102,7 +102,8 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     taught: dict[int, list[tuple[Turn, list[Score]]]] = {}  # the critic → each step of its own
     helped: dict[int, list[Score]] = {}  # the critic → scores by which others are trained
-    outputs = {key: call for call in known.all for key in known.outputs(call.event)}
+    networks = [call for call in (*known.all, *known.inner) if known.parameters(call.event)]
+    outputs = {key: call for call in networks for key in known.outputs(call.event)}
     turns = gradients(trace).turns
     users: dict[Fill, set[int | None]] = {}  # a pass that two steps use has been left behind by one of them
     for turn in turns:
@@ -285,15 +286,40 @@ def _turned(trace: Trace, wrong: Score) -> tuple[str, tuple[Edit, ...]]:
     )
 
 
+def _callers(wrong: Score, others: list[Score]) -> tuple[Site, Site] | None:
+    """Where a function was called that gives this score and the critic's own its label alike, each."""
+    for other in others:
+        if other.at.site.user.location() == wrong.at.site.user.location():
+            pairs = zip(wrong.at.site.stack, other.at.site.stack, strict=False)
+            return next(((a, b) for a, b in pairs if a.location() != b.location()), None)
+    return None
+
+
+def _told_apart(trace: Trace, one: Site, other: Site) -> tuple[str, tuple[Edit, ...]]:
+    """The other label for one of two calls of a function; the edit where a single True or False asks for it."""
+    here = Source(trace, one.path)
+    call = here.file.at(one)
+    given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
+    flags = [node for node in given if isinstance(node, ast.Constant) and isinstance(node.value, bool)]
+    text = (
+        f"ask for the other label in {located(trace, one)}, or in {located(trace, other)}: they get the same"
+    )
+    if len(flags) != 1:
+        return text, ()
+    return f"{text} (`{not flags[0].value}` in the first)", here.replace(flags[0], str(not flags[0].value))
+
+
 def _helping(trace: Trace, known: Calls, wrong: Score, turns: list[tuple[Turn, list[Score]]]) -> Finding:
     name = known.name(wrong.call.event)
     way = "falls" if wrong.sign < 0 else "rises"
-    fix, edits = _turned(trace, wrong)
+    both = _callers(wrong, [score for _, scores in turns for score in scores if score.makers])
+    fix, edits = _told_apart(trace, *both) if both is not None else _turned(trace, wrong)
     return Finding(
         message=f"the generator pushes the score of its samples as {name} does: both"
         f" {'lower' if wrong.sign > 0 else 'raise'} it",
-        cause=wrong.at.site.user,
+        cause=both[0] if both is not None else wrong.at.site.user,
         cause_label=f"the generator's loss {way} with the score of its samples",
+        related=((both[1], f"the loss of {name} too, with the same function"),) if both is not None else (),
         effect=wrong.event.site.user,
         effect_label="trains what made the samples, and not what scores them",
         seen=(

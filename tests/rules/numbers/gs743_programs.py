@@ -238,3 +238,67 @@ def good_both_turned_round() -> None:
         opt_g.zero_grad()
         critic(generator(torch.randn(16, 2))).mean().backward(one)
         opt_g.step()
+
+
+def bad_label_of_a_loss_that_is_given_both_networks() -> None:
+    import torch
+    from torch import nn
+
+    class Adversarial(nn.Module):
+        def against(self, score: torch.Tensor, real: bool) -> torch.Tensor:
+            label = torch.zeros_like(score) if real else torch.ones_like(score)
+            return nn.functional.binary_cross_entropy_with_logits(score, label)
+
+        def forward(
+            self, maker: nn.Module, judge: nn.Module, real: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            fake = maker(torch.randn(16, 2))
+            of_maker = self.against(judge(fake), False)  # cause: GS743
+            of_judge = self.against(judge(real), True) + self.against(judge(fake.detach()), False)
+            return of_maker, of_judge / 2
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_m = torch.optim.Adam(maker.parameters(), lr=0.01)
+    opt_j = torch.optim.Adam(judge.parameters(), lr=0.01)
+    loss = Adversarial()
+    for _ in range(4):
+        of_maker, of_judge = loss(maker, judge, torch.randn(16, 4) + 2)
+        opt_m.zero_grad()
+        of_maker.backward()  # effect: GS743
+        opt_m.step()
+        opt_j.zero_grad()
+        of_judge.backward()
+        opt_j.step()
+
+
+def good_labels_of_a_loss_that_is_given_both_networks() -> None:
+    import torch
+    from torch import nn
+
+    class Adversarial(nn.Module):
+        def against(self, score: torch.Tensor, real: bool) -> torch.Tensor:
+            label = torch.ones_like(score) if real else torch.zeros_like(score)
+            return nn.functional.binary_cross_entropy_with_logits(score, label)
+
+        def forward(
+            self, maker: nn.Module, judge: nn.Module, real: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            fake = maker(torch.randn(16, 2))
+            of_maker = self.against(judge(fake), True)
+            of_judge = self.against(judge(real), True) + self.against(judge(fake.detach()), False)
+            return of_maker, of_judge / 2
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_m = torch.optim.Adam(maker.parameters(), lr=0.01)
+    opt_j = torch.optim.Adam(judge.parameters(), lr=0.01)
+    loss = Adversarial()
+    for _ in range(4):
+        of_maker, of_judge = loss(maker, judge, torch.randn(16, 4) + 2)
+        opt_m.zero_grad()
+        of_maker.backward()
+        opt_m.step()
+        opt_j.zero_grad()
+        of_judge.backward()
+        opt_j.step()

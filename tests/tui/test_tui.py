@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -613,3 +614,36 @@ def test_equal_calls_of_a_module_are_one_row_of_its_facts(tmp_path: Path) -> Non
     (graph,) = [size for size in pages.graphs() if size.nodes]
     facts = Walk(trace, pages, graph.id, graph.ops).facts(("module", graph.id, 0))
     assert [fact.text for fact in facts if fact.label == "runs"] == ["`relu` at line 5 ×12"]
+
+
+def test_why_is_asked_again_from_other_screens(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for keys, name in (
+            ("4w", "first.weight"),
+            ("4jw", "first.bias"),
+            ("1w", "first.weight"),
+            ("4jjw", "second"),
+        ):
+            for key in keys:
+                await pilot.press(key)
+                await settled(pilot)
+            assert f"`{name}" in screen(app)
+
+    drive(trace, steps, size=(120, 40))
+
+
+def test_findings_that_go_while_a_dialog_stands_over_them_are_shown_until_it_is_gone(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("i")
+        assert app.checked is not None
+        app.checked = replace(app.checked, findings=())
+        app.edition += 1
+        app._show()
+        app.screen_stack[0].query_one("#findings-list").refresh()
+        await pilot.pause()
+        assert "✗ error" in screen(app)
+        await pilot.press("n")
+        await settled(pilot)
+        assert "GS301" not in screen(app)
+
+    drive(trace, steps)

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from gradscope.analysis.gradients import how_received
 from gradscope.analysis.memo import once
 from gradscope.analysis.names import parameter_name, place, shape_words
-from gradscope.answers import Answer
+from gradscope.answers import Answer, Step
 from gradscope.escape import one_line
 from gradscope.model import Parameter
 from gradscope.render.answer import answer_rows
@@ -185,6 +185,7 @@ class WhyPage(Page):
     def _start(self) -> None:
         self.query_one(NameField).value = self._asked
         self._answer, self._failed = None, False
+        self.query_one("#way", Table).show(_WAY, 0, lambda row: ())  # it may be drawn before it is hidden
         self._show([Text("looking …", "dim")])
         begin(self, self._explained, self._asked, exclusive=True, group="why")
 
@@ -200,19 +201,13 @@ class WhyPage(Page):
         self._answer = answer
         self.query_one(Rows).show(lambda width: answer_rows(trace, answer, width))
         table = self.query_one("#way", Table)
-        table.show(_WAY, len(answer.steps), self._row)
+        table.show(_WAY, len(answer.steps), lambda row: _way_row(answer.steps[row]))
         table.styles.height = min(len(answer.steps), 6) + 1
         self._turn(asking=False)
 
     def _show(self, rows: list[Text]) -> None:
         self.query_one(Rows).show(lambda width: rows)
         self._turn(asking=False)
-
-    def _row(self, at: int) -> list[Text]:
-        assert self._answer is not None
-        step = self._answer.steps[at]
-        sign = "bold yellow" if step.main else ""
-        return [Text(one_line(place(step.site.user)), sign), inline(one_line(step.label))]
 
     # -- keys ----------------------------------------------------------------------------------
 
@@ -266,6 +261,11 @@ class WhyPage(Page):
 
     def focus_body(self) -> None:
         self.query_one("#names" if self._asking else "#answer").focus()
+
+
+def _way_row(step: Step) -> list[Text]:
+    sign = "bold yellow" if step.main else ""
+    return [Text(one_line(place(step.site.user)), sign), inline(one_line(step.label))]
 
 
 @once

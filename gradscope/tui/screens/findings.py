@@ -56,6 +56,7 @@ class FindingsPage(Page):
 
     def __init__(self) -> None:
         super().__init__()
+        self._findings: Sequence[Finding] = ()  # that the table shows: under a dialog others may have come
         self._shown: Finding | None = None
 
     def body(self) -> ComposeResult:
@@ -63,13 +64,10 @@ class FindingsPage(Page):
             yield Table(id="findings-list")
             yield Rows(id="finding")
 
-    @property
-    def _findings(self) -> Sequence[Finding]:
-        checked = self.inspector.checked
-        return checked.findings if checked is not None else ()
-
     def fill(self) -> None:
         table = self.query_one(Table)
+        checked = self.inspector.checked
+        self._findings = checked.findings if checked is not None else ()
         empty = "checking …" if self.inspector.checked is None else ""
         if self.inspector.given_up:
             empty = "the rules were cancelled: press r to run them"

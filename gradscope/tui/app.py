@@ -162,6 +162,15 @@ class Inspector(Shell):
         """Whether an exception has ended the UI."""
         return bool(self.return_code)
 
+    @property
+    def _leaving(self) -> bool:
+        """Whether the UI is about to end: what a screen that comes now is made of will never be there."""
+        return self.return_code is not None
+
+    async def run_action(self, *args: Any, **more: Any) -> bool:
+        """A key that was typed behind the one that leaves does nothing."""
+        return not self._leaving and await super().run_action(*args, **more)
+
     # -- the trace -------------------------------------------------------------------
 
     def on_mount(self) -> None:
@@ -415,6 +424,8 @@ class Inspector(Shell):
             await self._turn_to(name)
 
     async def _turn_to(self, name: str) -> None:
+        if self._leaving:
+            return
         if name != self.current_mode:
             self._page_before = self.current_mode
         await self.switch_mode(name)
@@ -425,7 +436,7 @@ class Inspector(Shell):
     async def open_page(self, kind: type[Page], *what: Any) -> None:
         """Shows a screen at one thing: `page.show_at(*what)`."""
         await self._turn_to(kind.NAME)
-        if isinstance(self.screen, Page):
+        if isinstance(self.screen, kind):  # another key may have turned on meanwhile
             self.screen.show_at(*what)
 
     async def open_source(self, path: str, line: int) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from tui_driver import DETACHED, drive, record, screen, settled, told
 from warm import python
@@ -645,5 +647,19 @@ def test_findings_that_go_while_a_dialog_stands_over_them_are_shown_until_it_is_
         await pilot.press("n")
         await settled(pilot)
         assert "GS301" not in screen(app)
+
+    drive(trace, steps)
+
+
+@pytest.mark.parametrize("keys", ["q?", "qw", "q2", ["enter", "w"]], ids=" ".join)
+def test_keys_typed_faster_than_the_screens_come(keys: Sequence[str], trace: Path) -> None:
+    """All stand in the queue before the first has had its effect."""
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for key in keys:
+            name = {"?": "question_mark"}.get(key, key)
+            app.post_message(Key(name, key if len(key) == 1 else None))
+        await pilot.pause(0.2)
+        assert app.return_code == (0 if "q" in keys else None)
 
     drive(trace, steps)

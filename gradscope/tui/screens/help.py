@@ -41,10 +41,7 @@ class Help(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Rows()
-
-    def on_mount(self) -> None:
-        self.query_one(Rows).show(self._rows)
+            yield Rows(layout=self._rows)
 
     def _rows(self, width: int) -> Iterable[Text]:
         yield Text(self._about, "bold")

@@ -24,9 +24,9 @@ class Rows(VerticalScroll, can_focus=True):
         Binding("k", "scroll_up", "Up", show=False),
     ]
 
-    def __init__(self, id: str | None = None):
+    def __init__(self, id: str | None = None, layout: Layout = lambda width: ()):
         super().__init__(id=id)
-        self._layout: Layout = lambda width: ()
+        self._layout = layout
         self._width = 0
 
     def compose(self) -> ComposeResult:

@@ -109,10 +109,12 @@ def examine(
 
 
 def without_stacks(finding: Finding) -> Finding:
-    """A finding for another process: its sites without the stacks around them, which may be deep."""
+    """A finding for another process: its sites without the stacks around them, which may be deep, and of what it is
+    about the parameters."""
     cause, effect = (site and replace(site, parent=None) for site in (finding.cause, finding.effect))
     related = tuple((replace(site, parent=None), label) for site, label in finding.related)
-    return replace(finding, cause=cause, effect=effect, related=related, subjects=frozenset())
+    about = frozenset(subject for subject in finding.subjects if subject[0] == "parameter")
+    return replace(finding, cause=cause, effect=effect, related=related, subjects=about)
 
 
 def fails(findings: Iterable[Finding], fail_on: str) -> bool:

@@ -115,6 +115,19 @@ def _below_root(trace: Trace, module: int | None, name: str) -> str:
 
 
 @once
+def names_apart(trace: Trace) -> dict[int, str]:
+    """What tables call parameters, no two alike, by number: "b.weight #2" for the second that goes by `b.weight`,
+    "parameter 7" for one without a name."""
+    alike: dict[str, list[int]] = {}
+    for parameter in trace.parameters:
+        alike.setdefault(parameter_name(trace, parameter), []).append(parameter.id)
+    found = {id: f"parameter {id}" for id in alike.pop("", ())}
+    for name, ids in alike.items():
+        found |= {id: f"{name} #{turn}" if len(ids) > 1 else name for turn, id in enumerate(ids, 1)}
+    return found
+
+
+@once
 def element_names(trace: Trace) -> dict[int, str]:
     """What tensors on their own are in the list or dict that they were made in: "meta[0]", "heads['a']"; by parameter,
     of those that were made in one."""

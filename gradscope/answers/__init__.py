@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from gradscope.analysis.cuts import between
 from gradscope.analysis.handed_over import handed_over
-from gradscope.analysis.names import full_name, names_of, parameter_name, short_path
+from gradscope.analysis.names import full_name, names_apart, names_of, parameter_name, short_path
 from gradscope.analysis.reach import paths
+from gradscope.analysis.words import counted
 from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.answers._answer import Answer, Step
 from gradscope.answers._module import explain_buffer, explain_module
@@ -30,6 +31,7 @@ __all__ = ["Answer", "Step", "cuts_between", "of_parameter", "of_parameters", "p
 
 _INDEX = re.compile(r"""\[(['"]?)([^]['"]+)\1\]""")  # a shell may have taken the quotes
 _PLACE = re.compile(r"^(.+?)(?::|, line )(\d+)$")
+_NUMBERED = re.compile(r"^(.+?) ?#\d+$")
 
 
 @paused()
@@ -44,6 +46,8 @@ def why(trace: Trace, name: str) -> Answer:
     if len(_full_names(trace, parameters)) == 1:
         return _first_without(flow, parameters)
     if not parameters:
+        if match := _NUMBERED.match(name):
+            return _by_number(flow, match[1], name)
         value = _variable(flow, name)
         if value is not None:
             leaf = flow.parameter(value) if flow.values[value].requires_grad else None
@@ -134,13 +138,30 @@ def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:
     """The answer for the first of these that got no gradient, or the first: all go by one name (each run of
     a loop makes a `model`), or are a module's."""
     silent = [p for p in parameters if not p.passes]
-    answer = explain_parameter(flow, (silent or parameters)[0])
+    chosen = (silent or parameters)[0]
+    answer = explain_parameter(flow, chosen)
     if len(parameters) > 1 and len(_full_names(flow.trace, parameters)) == 1:
         which = "the first of them without a gradient" if silent else "the first of them"
-        answer = replace(
-            answer, seen=[*answer.seen, f"{len(parameters)} parameters go by this name; this is {which}"]
-        )
+        other = names_apart(flow.trace)[next(p.id for p in parameters if p is not chosen)]
+        answer = _among(answer, len(parameters), f"{which}, `{other}` asks of another one")
     return answer
+
+
+def _by_number(flow: Flow, name: str, asked: str) -> Answer:
+    """The answer for `model.weight #2`, as tables call the second of several that go by one name."""
+    apart = names_apart(flow.trace)
+    parameters = _parameters(flow.trace, name, exact=True)
+    for parameter in parameters:
+        if apart[parameter.id].replace(" ", "") == asked.replace(" ", ""):
+            turn = asked.rpartition("#")[2]
+            return _among(explain_parameter(flow, parameter), len(parameters), f"number {turn} of them")
+    raise GradscopeError(
+        f"no parameter is called `{asked}`: {counted(len(parameters), 'parameter')} of the name `{name}`"
+    )
+
+
+def _among(answer: Answer, count: int, which: str) -> Answer:
+    return replace(answer, seen=[*answer.seen, f"{count} parameters go by this name; this is {which}"])
 
 
 def _full_names(trace: Trace, parameters: list[Parameter]) -> list[str]:

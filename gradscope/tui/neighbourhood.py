@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from gradscope.analysis.names import op_name, parameter_name, shape_words
+from gradscope.analysis.names import names_apart, op_name, shape_words
 from gradscope.escape import one_line
 from gradscope.model import Op, Value
 from gradscope.tui.walk import Walk
@@ -102,7 +102,7 @@ def _read(walk: Walk, value: Value) -> tuple[str, Text]:
     """Sign and words of an input that no op of this graph made."""
     shape = (f" {shape_words(value.shape)}", "dim")
     if value.parameter is not None:
-        name = parameter_name(walk.trace, walk.trace.parameter(value.parameter))
+        name = names_apart(walk.trace)[value.parameter]
         return "◇", Text.assemble((one_line(name), "" if value.requires_grad else "dim"), shape)
     return "○", Text.assemble((one_line(walk.value(value).strip("`")), "dim"), shape)
 

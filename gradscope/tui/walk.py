@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.names import names_of, op_name, parameter_name, place, shape_words, short_path
+from gradscope.analysis.gradients import how_received
+from gradscope.analysis.names import (
+    names_apart,
+    names_of,
+    op_name,
+    place,
+    relative,
+    shape_words,
+    short_path,
+    shown_path,
+)
 from gradscope.analysis.words import counted
-from gradscope.model import Node, Op, Parameter, Site, Value
+from gradscope.model import Node, Op, Parameter, Site, Value, place_of
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
 
@@ -45,14 +55,14 @@ class Walk:
             op = self.pages.op(graph, index)
             return op_name(op.name) if op is not None else f"op {index}"
         if kind == "parameter":
-            return parameter_name(self.trace, self.trace.parameter(index))
+            return names_apart(self.trace)[index]
         module = self.trace.modules[index]
         return module.path or module.name or module.cls
 
     def value(self, value: Value) -> str:
         """A value's name, else where it came from."""
         if value.parameter is not None:
-            return f"`{parameter_name(self.trace, self.trace.parameter(value.parameter))}`"
+            return f"`{names_apart(self.trace)[value.parameter]}`"
         if self._named:
             name = names_of(self.trace).name(self.trace.graph(self.graph), value.index)
             if name is not None:
@@ -69,6 +79,28 @@ class Walk:
         user = site.user
         main = (self.trace.program["argv"] or [""])[0]
         return f"line {user.line}" if short_path(main) == short_path(user.path) else place(user)
+
+    def asked(self, thing: Thing) -> str:
+        """What `why` is asked to explain a thing: of a module a parameter in it, one without a gradient where there is
+        one; "" where nothing that is asked of would be this thing."""
+        kind, graph, index = thing
+        if kind == "parameter":
+            return names_apart(self.trace)[index]
+        if kind == "op":
+            op = self.pages.op(graph, index)
+            return asked_place(self.trace, *op.site.user.location()) if op is not None else ""
+        held = [p for p in self.trace.parameters if index in self._holders(p)]
+        silent = [p for p in held if p.requires_grad and not how_received(self.trace, p)]
+        if held:
+            return names_apart(self.trace)[(silent or held)[0].id]
+        return max(shown_path(self.trace, self.trace.modules[index]), key=len, default="")
+
+    def _holders(self, parameter: Parameter) -> Iterator[int]:
+        """The modules that a parameter is in, from the innermost on."""
+        at = parameter.module
+        while at is not None and at in self.trace.modules:
+            yield at
+            at = self.trace.modules[at].parent
 
     # -- neighbours ------------------------------------------------------------------------
 
@@ -176,7 +208,7 @@ class Walk:
             yield Fact("→ grad to", f"{target.name}{name}", to)
 
     def _parameter(self, p: Parameter) -> Iterator[Fact]:
-        yield Fact("parameter", f"`{parameter_name(self.trace, p)}`", style="bold")
+        yield Fact("parameter", f"`{names_apart(self.trace)[p.id]}`", style="bold")
         shape = shape_words(p.shape)
         yield Fact("is", f"{shape} {p.dtype} on {p.device}")
         if p.site is not None:
@@ -228,6 +260,11 @@ class Walk:
         for text, ops in list(calls.items())[:_READERS]:
             times = f" ×{len(ops)}" if len(ops) > 1 else ""
             yield Fact("runs", f"{text}{times}", ("op", self.graph, ops[0]))
+
+
+def asked_place(trace: Trace, path: str, line: int) -> str:
+    """A place as `why` takes it, below the folder that the program ran in."""
+    return place_of(relative(path, trace.program.get("cwd") or ""), line)
 
 
 def _kind(value: Value) -> str:

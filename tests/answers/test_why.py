@@ -454,7 +454,16 @@ def test_of_several_by_one_name_it_says_which_one_it_is() -> None:
         for _ in range(3):
             model = nn.Linear(2, 1)
             model(torch.ones(1, 2)).sum().backward()
-    assert "3 parameters go by this name; this is the first of them" in str(why(scope.trace, "model.weight"))
+    first = str(why(scope.trace, "model.weight"))
+    assert (
+        "3 parameters go by this name; this is the first of them, `model.weight #2` asks of another" in first
+    )
+    answers = [why(scope.trace, f"model.weight #{turn}") for turn in (1, 2, 3)]
+    assert all(f"this is number {turn} of them" in str(answer) for turn, answer in enumerate(answers, 1))
+    assert len({answer.parameter.id for answer in answers}) == 3
+    assert why(scope.trace, "model.weight#3").parameter == answers[2].parameter
+    with pytest.raises(GradscopeError, match=r"3 parameters of the name `model\.weight`"):
+        why(scope.trace, "model.weight #4")
     with gradscope.watch() as scope:
         model = nn.Linear(2, 1)
         model(torch.ones(1, 2)).sum().backward()

@@ -663,3 +663,62 @@ def test_keys_typed_faster_than_the_screens_come(keys: Sequence[str], trace: Pat
         assert app.return_code == (0 if "q" in keys else None)
 
     drive(trace, steps)
+
+
+ALIKE = """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = [torch.nn.Linear(2, 2) for _ in range(3)]
+        self.cut = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(4)))
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x + self.cut(x).detach()
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(2):
+    optimizer.zero_grad()
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_parameters_of_one_name_are_told_apart_and_each_asked_of(tmp_path: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        await settled(pilot)
+        names = [f"b.weight #{turn}" for turn in (1, 2, 3)]
+        assert all(name in screen(app) for name in names)
+        await pilot.press("slash", *"weight #2", "enter", "enter")
+        await settled(pilot)
+        assert "3 parameters go by this name; this is number 2 of them" in screen(app)
+
+    drive(record(tmp_path, ALIKE), steps, size=(110, 36))
+
+
+def test_the_code_of_a_finding_stands_beside_each_of_its_parameters(tmp_path: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("6")
+        await settled(pilot)
+        rows = [line.split() for line in screen(app).splitlines() if "never got a gradient" in line]
+        assert len(rows) == 8 and {row[-1] for row in rows} == {"GS301"}
+
+    drive(record(tmp_path, ALIKE), steps, size=(110, 36))
+
+
+def test_w_on_a_row_of_graph_asks_of_what_the_row_is(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for sought, asked in (
+            ("first", "first.weight"),
+            ("second", "second.weight"),
+            ("square", "train.py:18"),
+        ):
+            await pilot.press("2")
+            await settled(pilot)
+            await pilot.press("slash", *sought, "enter", "w")
+            await settled(pilot)
+            assert app.screen.query_one("#why-name").value == asked
+
+    drive(trace, steps)

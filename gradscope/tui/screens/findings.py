@@ -22,6 +22,7 @@ from gradscope.render.text import field_rows, finding_rows, summary
 from gradscope.tui import editor, marks
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.ask import Confirm
+from gradscope.tui.walk import asked_place
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
@@ -164,7 +165,7 @@ class FindingsPage(Page):
         names = [name for p in trace.parameters if (name := parameter_name(trace, p)) and f"`{name}`" in text]
         if names:
             return min(names, key=lambda name: text.index(f"`{name}`"))
-        return f"{place[0]}:{place[1]}" if place is not None else ""
+        return asked_place(trace, *place) if place is not None else ""
 
     async def action_open_source(self) -> None:
         """Shows the place on the Source screen."""

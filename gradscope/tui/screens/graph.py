@@ -18,7 +18,7 @@ from gradscope.store import GraphSize
 from gradscope.tui.neighbourhood import around
 from gradscope.tui.screens._page import Page
 from gradscope.tui.screens._tree import OUTSIDE, ModuleTree
-from gradscope.tui.walk import Fact, Thing, Walk
+from gradscope.tui.walk import Fact, Thing, Walk, asked_place
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
@@ -265,12 +265,17 @@ class GraphPage(Page):
             await self.inspector.open_source(*found)
 
     def asked_about(self) -> str:
-        if self._here is None or self._walk is None:
+        """What the row of the detail leads to, else the thing that one is at."""
+        trace, walk = self.inspector.trace, self._walk
+        if self._here is None or walk is None or trace is None:
             return ""
-        if self._here[0] == "parameter":
-            return self._walk.title(self._here)
+        table = self.query_one("#detail", Table)
+        row = self._facts[table.cursor] if table.has_focus and table.cursor < len(self._facts) else None
+        if row is not None and row.to is None and row.site is not None:
+            return asked_place(trace, *row.site.location())
+        asked = walk.asked(row.to if row is not None and row.to is not None else self._here)
         found = self.target()
-        return f"{found[0]}:{found[1]}" if found is not None else ""
+        return asked or (asked_place(trace, *found) if found is not None else "")
 
     def copied(self) -> str:
         return "\n".join(f"{fact.label:>9}  {fact.text}" for fact in self._facts)

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from gradscope.analysis.gradients import how_received
-from gradscope.analysis.names import parameter_name, shape_words
+from gradscope.analysis.names import names_apart, shape_words
 from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.model import Parameter
@@ -71,7 +71,7 @@ class ParametersPage(Page):
     def fill(self) -> None:
         trace = self.inspector.trace
         assert trace is not None
-        self._names = {p.id: parameter_name(trace, p) or f"parameter {p.id}" for p in trace.parameters}
+        self._names = names_apart(trace)
         self._cells.clear()
         self._arrange()
         if self.focused is None:

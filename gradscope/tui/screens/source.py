@@ -19,6 +19,7 @@ from gradscope.store import LineWork
 from gradscope.tui import jobs, marks
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.shell import begin
+from gradscope.tui.walk import asked_place
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
@@ -213,8 +214,8 @@ class SourcePage(Page):
         return (self._path, self.query_one(Table).cursor + 1) if self._path is not None else None
 
     def asked_about(self) -> str:
-        found = self.target()
-        return f"{found[0]}:{found[1]}" if found is not None else ""
+        found, trace = self.target(), self.inspector.trace
+        return asked_place(trace, *found) if found is not None and trace is not None else ""
 
     def copied(self) -> str:
         at = self.query_one(Table).cursor

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from gradscope.analysis.gradients import how_received
 from gradscope.analysis.memo import once
-from gradscope.analysis.names import parameter_name, place, shape_words
+from gradscope.analysis.names import names_apart, parameter_name, place, shape_words
 from gradscope.answers import Answer, Step
 from gradscope.escape import one_line
 from gradscope.model import Parameter
@@ -94,7 +94,7 @@ class WhyPage(Page):
     def fill(self) -> None:
         trace = self.inspector.trace
         assert trace is not None
-        self._parameters = {parameter_name(trace, p): p for p in trace.parameters if p.name}
+        self._parameters = {names_apart(trace)[p.id]: p for p in trace.parameters if p.name}
         self._variables = [name for name in _assigned(trace) if name not in self._parameters]
         if self._asking:
             self._list()
@@ -139,15 +139,17 @@ class WhyPage(Page):
             if state.startswith("never")
             else Text(state or shape_words(p.shape), "dim")
         )
-        return [Text(one_line(name)), is_, Text(self._code_of(name), "bold")]
+        return [Text(one_line(name)), is_, Text(self._code_of(p), "bold")]
 
-    def _code_of(self, name: str) -> str:
-        """The finding that speaks of a parameter."""
-        findings = self.inspector.checked.findings if self.inspector.checked is not None else ()
-        for finding in findings:
-            if f"`{name}`" in " ".join((finding.message, *finding.seen)):
-                return finding.code
-        return ""
+    def _code_of(self, p: Parameter) -> str:
+        """The finding that is about a parameter, or speaks of it."""
+        trace, checked = self.inspector.trace, self.inspector.checked
+        findings = checked.findings if checked is not None else ()
+        about = next((f for f in findings if ("parameter", p.id) in f.subjects), None)
+        if about is None and trace is not None:
+            name = f"`{parameter_name(trace, p)}`"
+            about = next((f for f in findings if name in " ".join((f.message, *f.seen))), None)
+        return about.code if about is not None else ""
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.id == "why-name" and event.input.has_focus and self._ready:

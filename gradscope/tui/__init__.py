@@ -18,6 +18,8 @@ from gradscope.store import Trace
 if TYPE_CHECKING:
     from gradscope.tui.app import Inspector
 
+_KILLED = 128 + 9  # the exit code of a shell
+
 
 def view(path: Path, command: list[str] | None = None, folder: Path | None = None) -> int:
     """Shows the trace at `path` until the user leaves. command: a program that writes it, run
@@ -30,9 +32,14 @@ def view(path: Path, command: list[str] | None = None, folder: Path | None = Non
     app = inspector(path, command, folder)
     code = app.show_all()
     child = app.child
-    if child is None or not child.running or child.process_id is None:
+    if child is None or child.process_id is None:
         return code
     output = os.path.relpath(child.output)
+    if not child.running:
+        # One that is killed at once makes no report.
+        held = ["its traceback"] * app.raised + ["the report"] * (child.exit_code != _KILLED)
+        _tell(f"the program ended with exit code {child.exit_code}. {_held(held)} in {output}")
+        return code
     if app.failed:
         _tell(f"a fault of the terminal UI has ended it. The program runs on: the rest of {output} follows")
         return child.go_on(_print)
@@ -52,6 +59,12 @@ def need_screen() -> None:
         raise GradscopeError(
             "the terminal UI cannot draw on a terminal of TERM=dumb: `gradscope check` prints the same findings"
         )
+
+
+def _held(more: list[str]) -> str:
+    """What is in the file of the program's output: it, and more."""
+    *first, last = ["What it printed", *more]
+    return f"{', '.join(first)} and {last} are" if first else f"{last} is"
 
 
 def _tell(text: str) -> None:

@@ -132,6 +132,7 @@ class Inspector(Shell):
         self.given_up = False  # the rules were cancelled
         self._page_before = self.DEFAULT_MODE
         self.interrupted = False  # by the user: leave when it has ended
+        self.raised = False  # an exception has ended the program, as far as the trace was read
         self._check_after = 0.0
 
     def show_all(self) -> int:
@@ -141,6 +142,7 @@ class Inspector(Shell):
         finally:
             self.helper.close()
             if self.trace is not None:
+                self.raised = bool(self.trace.program.get("exception"))
                 self.trace.close()
             if self.child is not None and not self.child.running:
                 tidy(self.path)

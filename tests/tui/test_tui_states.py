@@ -274,7 +274,9 @@ def test_run_view_watches_a_program_and_keeps_its_exit_code(
     window.wait(lambda shown: "GS301" in shown)
     window.press("q")
     shown = window.wait(lambda shown: "ended with 7" in shown)
-    assert "the trace is in .gradscope/train-" in shown
+    said = "".join(shown.split())
+    assert "exitcode7.Whatitprintedandthereportarein.gradscope/train-" in said
+    assert "thetraceisin.gradscope/train-" in said
     assert not list((tmp_path / ".gradscope").glob("*-wal"))
     assert gradscope("check", cwd=tmp_path).returncode == 1
 
@@ -413,7 +415,20 @@ def test_ctrl_c_is_handed_on_and_what_ignores_it_can_be_killed(
     window.press("q")
     window.wait(lambda shown: "was interrupted and has not ended yet" in shown)
     window.press("k")
-    window.wait(lambda shown: "ended with 137" in shown)
+    shown = window.wait(lambda shown: "ended with 137" in shown)
+    assert "exit code 137. What it printed is in" in " ".join(shown.split())
+
+
+@pytest.mark.nightly
+def test_leaving_a_run_that_failed_says_where_its_traceback_is(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "train.py").write_text("import torch\ntorch.ones(2, requires_grad=True).backward()\n")
+    window = terminal("run --view train.py", size=(120, 24))
+    window.wait(lambda shown: "exit code 1" in shown)
+    window.press("q")
+    shown = " ".join(window.wait(lambda shown: "ended with 1" in shown).split())
+    assert "exit code 1. What it printed, its traceback and the report are in .gradscope/train-" in shown
 
 
 def test_a_fault_of_the_ui_leaves_the_program_alone(

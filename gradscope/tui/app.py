@@ -259,7 +259,7 @@ class Inspector(Shell):
         self._check()
 
     def _look(self) -> None:
-        if self.works:
+        if self.works or self.running:
             self.refresh_state()
         self._look_for_members()
         if self.trace is None:
@@ -391,6 +391,8 @@ class Inspector(Shell):
         if long:
             waiting = f", {len(self.works) - 1} waiting" if len(self.works) > 1 else ""
             return one_line(f"{long[0].words}{waiting}, esc cancels")
+        if self.child is not None and self.child.waits_for_input:
+            return "press 7 and enter to type, waits for input"  # the bar keeps the end
         if self.trace is None:
             return "waiting for the first step" if self.child is not None else ""
         program = Path(" ".join(self.trace.program["argv"][:1])).name or self.path.name

@@ -22,6 +22,7 @@ _MOST = (
 )  # bytes that are passed on at a time: a program that prints without end leaves time for keys
 _BEHIND = 16 * _MOST  # bytes that a UI may be behind before it leaves some out
 END_OF_INPUT = "\x04"  # Ctrl-D
+_READ = ("0", "63")  # the system call, on x86-64 and on others
 
 
 class Child:
@@ -48,6 +49,17 @@ class Child:
     @property
     def process_id(self) -> int | None:
         return self._process.pid if self._process is not None else None
+
+    @property
+    def waits_for_input(self) -> bool:
+        """Whether its main thread stands in a read of its stdin, where the system tells that (Linux)."""
+        if self._keys is None or self._process is None:
+            return False
+        try:
+            number, file, *_ = Path(f"/proc/{self._process.pid}/syscall").read_text().split()
+        except (OSError, ValueError):  # it runs, or has ended
+            return False
+        return number in _READ and int(file, 16) == 0
 
     def start(self) -> None:
         """Raises OSError."""

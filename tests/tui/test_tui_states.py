@@ -370,6 +370,9 @@ def test_what_a_program_reads_is_typed_on_the_output_screen(
 ) -> None:
     (tmp_path / "asks.py").write_text(ASKS)
     window = terminal("run --view asks.py", size=(100, 24))
+    window.wait(lambda shown: "1 Findings" in shown)
+    if Path("/proc/self/syscall").exists():
+        window.wait(lambda shown: "waits for input" in shown)
     window.press("7")
     steps = (
         ("nothing printed yet", "anything", "name?"),
@@ -409,6 +412,10 @@ def test_ctrl_c_is_handed_on_and_what_ignores_it_can_be_killed(
     window = terminal("run --view stubborn.py")
     window.press("7")
     window.wait(lambda shown: "up 0" in shown)
+    window.press("x")
+    window.wait(lambda shown: "as Ctrl-C does?" in shown)
+    window.press("Enter")
+    assert "told" not in window.wait(lambda shown: "as Ctrl-C does?" not in shown), "the safe answer"
     for key, sign in (("x", "as Ctrl-C does?"), ("y", "up 1"), ("q", "still runs"), ("i", "up 2")):
         window.press(key)
         window.wait(lambda shown, sign=sign: sign in shown)

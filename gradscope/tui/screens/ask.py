@@ -24,11 +24,11 @@ class Dialog(ModalScreen[T]):
 
 
 class Confirm(Dialog[bool]):
-    """Asks; `y` or enter is yes, `n` or escape is no."""
+    """Asks; `y` is yes. Enter, which may have been meant for the screen below, is no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,enter", "answer(True)", "Yes"),
-        Binding("n,escape,q", "answer(False)", "No"),
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n,enter,escape,q", "answer(False)", "No"),
     ]
 
     def __init__(self, question: str, more: Text | None = None):

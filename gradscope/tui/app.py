@@ -132,7 +132,7 @@ class Inspector(Shell):
         self.given_up = False  # the rules were cancelled
         self._page_before = self.DEFAULT_MODE
         self.interrupted = False  # by the user: leave when it has ended
-        self.raised = False  # an exception has ended the program, as far as the trace was read
+        self.raised = False  # an exception has ended the program
         self._check_after = 0.0
 
     def show_all(self) -> int:
@@ -142,9 +142,12 @@ class Inspector(Shell):
         finally:
             self.helper.close()
             if self.trace is not None:
-                self.raised = bool(self.trace.program.get("exception"))
                 self.trace.close()
             if self.child is not None and not self.child.running:
+                with suppress(GradscopeError):
+                    trace = Trace(self.path)
+                    self.raised = bool(trace.program.get("exception"))
+                    trace.close()
                 tidy(self.path)
         return code or self.return_code or 0
 
@@ -362,14 +365,12 @@ class Inspector(Shell):
             self.fault = f"the program can't be started: {error.strerror}"
             return
         self._printed(f"\n[exit code {code}]\n")
-        if self.interrupted:
+        if self.interrupted or isinstance(self.screen, Leaving):  # nothing is left to be asked
             self.exit(code)
             return
         self._check_after = 0.0  # nothing is slowed down any more
         self._look_for_members()
         self._open()
-        if isinstance(self.screen, Leaving):  # nothing is left to be asked
-            self.screen.dismiss("")
         self.notify(f"the program ended with exit code {code}", markup=False)
 
     def _printed(self, text: str) -> None:

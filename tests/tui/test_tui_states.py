@@ -353,6 +353,21 @@ def test_leaving_a_run_may_let_the_program_run_on(
     assert f"{steps:,} steps" in gradscope("check", cwd=tmp_path).stdout
 
 
+@pytest.mark.nightly
+def test_who_asked_to_leave_has_left_when_the_program_ends(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS)
+    window = terminal("run --view train.py", size=(120, 24))
+    window.press("7")
+    window.wait(lambda shown: "step 20" in shown)
+    window.press("q")
+    window.wait(lambda shown: "still runs" in shown)
+    (tmp_path / "enough").touch()
+    shown = window.wait(lambda shown: "ended with 0" in shown)
+    assert "exit code 0. What it printed and the report are in" in " ".join(shown.split())
+
+
 ASKS = """\
 import getpass, sys, torch
 torch.ones(3, requires_grad=True).sum().backward()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import lru_cache
+from itertools import accumulate
 from typing import ClassVar
 
+from rich.cells import chop_cells
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -31,6 +35,10 @@ class OutputPage(Page):
         ),
     ]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[tuple[int, int]] = []  # (line, which of its rows) of each row that is shown
+
     def body(self) -> ComposeResult:
         yield Table(head=False, empty="nothing printed yet", id="output")
 
@@ -47,16 +55,28 @@ class OutputPage(Page):
         if not self._ready:
             return
         table = self.query_one(Table)
-        lines = self._lines
         at_end = table.cursor >= table.count - 1
-        table.show([Column("", 10, wide=True)], len(lines), lambda row: [_line(lines[row])])
+        line = self._rows[table.cursor][0] if table.cursor < len(self._rows) else 0
+        width = max(self.size.width - table.styles.scrollbar_size_vertical, 20)
+        lines = self._lines
+        rows = [(n, part) for n, text in enumerate(lines) for part in range(_height(text, width))]
+        self._rows = rows
+        table.show([Column("", 10, wide=True)], len(rows), lambda row: [_part(lines, *rows[row], width)])
         if at_end:
-            table.cursor = len(lines) - 1
+            table.cursor = len(rows) - 1
+        elif table.cursor >= len(rows) or rows[table.cursor][0] != line:  # laid out for another width
+            table.cursor = self._row_of(line)
+
+    def on_resize(self) -> None:
+        self.follow()
+
+    def _row_of(self, line: int) -> int:
+        return bisect_left(self._rows, (line, 0))
 
     @property
     def _lines(self) -> list[str]:
         lines = self.inspector.output
-        return lines if lines[-1] else lines[:-1]
+        return lines[:] if lines[-1] else lines[:-1]
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
         self.action_type()
@@ -90,16 +110,31 @@ class OutputPage(Page):
 
     def search(self, text: str, *, forward: bool, again: bool) -> bool:
         table, lines = self.query_one(Table), self._lines
-        row = search_rows(text, len(lines), table.cursor, lambda at: lines[at], forward=forward, again=again)
-        if row is not None:
-            table.cursor = row
-        return row is not None
+        here = self._rows[table.cursor][0] if self._rows else 0
+        line = search_rows(text, len(lines), here, lines.__getitem__, forward=forward, again=again)
+        if line is not None:
+            table.cursor = self._row_of(line)
+        return line is not None
 
     def focus_body(self) -> None:
         self.query_one(Table).focus()
 
     def copied(self) -> str:
         return "\n".join(self.inspector.output)
+
+
+@lru_cache(maxsize=20_000)
+def _height(text: str, width: int) -> int:
+    """How many rows a line takes."""
+    return max(len(chop_cells(_line(text).plain, width)), 1) if len(text) * 2 > width else 1
+
+
+def _part(lines: list[str], line: int, part: int, width: int) -> Text:
+    """One row of a line that is wider than the screen."""
+    text = _line(lines[line])
+    parts = chop_cells(text.plain, width)
+    ends = list(accumulate(map(len, parts)))
+    return text.divide(ends[:-1])[part] if len(parts) > 1 else text
 
 
 def _line(text: str) -> Text:

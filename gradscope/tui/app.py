@@ -331,10 +331,20 @@ class Inspector(Shell):
             self.works.remove(work)
             self.refresh_state()
 
+    @property
+    def _long_works(self) -> list[Work]:
+        """Those that the bar tells of."""
+        return [work for work in self.works if time.monotonic() - work.began > _SOON]
+
+    @property
+    def _may_cancel(self) -> bool:
+        """Whether escape cancels: not beside what one types for the program, whose line it closes."""
+        return bool(self._long_works) and not isinstance(self.screen, OutputPage)
+
     def action_cancel(self) -> None:
         """Ends the work that has gone on for longest."""
-        if self.works:
-            work = self.works[0]
+        if self._long_works:
+            work = self._long_works[0]
             work.cancelled = True
             work.task.cancel()
             self.tell(f"cancelled: {work.what}")
@@ -388,12 +398,13 @@ class Inspector(Shell):
     @property
     def state(self) -> str:
         """The run in a few words."""
-        long = [work for work in self.works if time.monotonic() - work.began > _SOON]
+        long = self._long_works
         if long:
             waiting = f", {len(self.works) - 1} waiting" if len(self.works) > 1 else ""
-            return one_line(f"{long[0].words}{waiting}, esc cancels")
+            key = ", esc cancels" if self._may_cancel else ""
+            return one_line(f"{long[0].words}{waiting}{key}")
         if self.child is not None and self.child.waits_for_input:
-            return "press 7 and enter to type, waits for input"  # the bar keeps the end
+            return "press 7 and enter to type, asks for input"  # the bar keeps the end
         if self.trace is None:
             return "waiting for the first step" if self.child is not None else ""
         program = Path(" ".join(self.trace.program["argv"][:1])).name or self.path.name
@@ -420,7 +431,7 @@ class Inspector(Shell):
         if action == "next_rank":
             return len(self.members) > 1
         if action == "cancel":
-            return bool(self.works)
+            return self._may_cancel
         return action != "page" or parameters != (OutputPage.NAME,) or self.child is not None
 
     async def action_page(self, name: str) -> None:

@@ -21,7 +21,7 @@ from textual.pilot import Pilot
 from tui_driver import DETACHED, drive, record, screen, settled
 
 from gradscope.tui import inspector
-from gradscope.tui.app import Inspector
+from gradscope.tui.app import Inspector, Work
 
 SCREENS = Path(__file__).parent / "screens"
 STATES = {
@@ -387,7 +387,7 @@ def test_what_a_program_reads_is_typed_on_the_output_screen(
     window = terminal("run --view asks.py", size=(100, 24))
     window.wait(lambda shown: "1 Findings" in shown)
     if Path("/proc/self/syscall").exists():
-        window.wait(lambda shown: "waits for input" in shown)
+        window.wait(lambda shown: "asks for input" in shown)
     window.press("7")
     steps = (
         ("nothing printed yet", "anything", "name?"),
@@ -406,6 +406,46 @@ def test_what_a_program_reads_is_typed_on_the_output_screen(
     assert "then 'more\\n'" in (tmp_path / ".gradscope").glob("*.out").__next__().read_text()
     window.press("q")
     window.wait(lambda shown: "ended with 3" in shown)
+
+
+PRINTS = r"""
+import sys
+print("a" * 70 + "END", "日本" * 30, "\x1b[31mred" + "." * 60, "last", sep="\n")
+sys.stdin.readline()
+"""
+
+
+def test_long_lines_of_the_output_are_wrapped(tmp_path: Path) -> None:
+    async def session() -> None:
+        app = inspector(tmp_path / "none.gradscope", [sys.executable, "-c", PRINTS])
+        async with app.run_test(size=(50, 24)) as pilot:
+            while "last" not in app.output:
+                await pilot.pause(0.1)
+            await pilot.press("7")
+            await settled_but_for_the_program(pilot)
+            rows = screen(app).splitlines()[1:9]
+            assert rows[1].endswith("END") and "".join(rows[:2]) == "a" * 70 + "END"
+            assert "".join("".join(rows[2:5]).split()) == "日本" * 30
+            assert rows[5].startswith("red...") and rows[7] == "last"
+            table = app.screen.query_one("#output")
+            assert table.cursor == 7
+            await pilot.press("slash", *"red", "enter")
+            assert table.cursor == 5
+            await pilot.resize_terminal(100, 24)
+            await settled_but_for_the_program(pilot)
+            assert screen(app).splitlines()[1 + table.cursor].startswith("red"), "the same line"
+            app.works.append(Work("checking", 0.0, asyncio.current_task()))
+            await pilot.press("escape")
+            assert not app.works.pop().cancelled, "escape closes what one types here"
+            assert app.child is not None
+            app.child.kill()
+
+    asyncio.run(session())
+
+
+async def settled_but_for_the_program(pilot: Pilot[Any]) -> None:
+    for _ in range(10):
+        await pilot.pause(0.02)
 
 
 STUBBORN = """\

@@ -102,6 +102,14 @@ def test_what_tells_long_names_apart_is_seen_on_a_narrow_terminal(tmp_path: Path
             line.split()[0] for line in screen(app).splitlines() if "first." in line or "second." in line
         ]
         assert len(set(names)) == 4 and all(name.endswith((".weight", ".bias")) for name in names)
+        assert all(name.startswith("encoder") for name in names) and "over the run" not in screen(app)
+        await pilot.press("f", *"second.bias", "enter")
+        assert "only rows with `second.bias`: 1 of 4 parameters" in screen(app)
+        await pilot.press(*["s"] * 7)
+        assert "▲" not in screen(app) and "▼" not in screen(app), "no order of a column that is left out"
+        await pilot.resize_terminal(100, 24)
+        await settled(pilot)
+        assert "encoder.experts_of_the_second.bias" in screen(app) and "over the run" in screen(app)
 
     drive(record(tmp_path, NESTED), steps, size=(80, 24))
 
@@ -114,7 +122,9 @@ def test_escape_leaves_the_filter_as_it_was(trace: Path) -> None:
         await pilot.press("escape")
         await settled(pilot)
         shown = screen(app)
-        assert "only rows with `bias`" in shown and "first.bias" in shown and "first.weight" not in shown
+        assert (
+            "only rows with `bias`: 2 of 4" in shown and "first.bias" in shown and "first.weight" not in shown
+        )
 
     drive(trace, steps, size=(110, 36))
 

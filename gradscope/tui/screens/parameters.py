@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -25,8 +26,9 @@ from gradscope.tui.widgets.table import Column, Table
 
 _SPARK = 16
 _TITLES = (
-    Column("parameter", 18, wide=True, tail=True), Column("shape", 11), Column("grad?", 6), Column("optimizer", 10),
-    Column("gradient", 9, right=True), Column("norm", 8, right=True), Column("over the run", _SPARK),
+    Column("parameter", 18, wide=True, tail=True, both_ends=True), Column("shape", 11), Column("grad?", 6),
+    Column("optimizer", 10),
+    Column("gradient", 9, right=True), Column("norm", 8, right=True), Column("over the run", _SPARK, spare=True),
 )  # fmt: skip
 _FILTER = "only rows with:"
 Key = Callable[[Parameter], Any]
@@ -91,6 +93,7 @@ class ParametersPage(Page):
             replace(c, title=c.title + ("▼" if self._back else "▲") * (n == self._sorted))
             for n, c in enumerate(_TITLES)
         ]
+        titles[0] = replace(titles[0], wish=max((cell_len(self._names[p.id]) for p in rows), default=0))
         table.show(
             titles, len(rows), self._row, empty="no parameter" + " has that in its row" * bool(self._filter)
         )
@@ -102,11 +105,10 @@ class ParametersPage(Page):
     def _how(self, trace: Trace) -> str:
         trained = [p for p in trace.parameters if p.requires_grad]
         without = sum(not how_received(trace, p) for p in trained)
-        words = [f"{counted(len(trace.parameters), 'parameter')}, {len(trained):,} trainable"]
+        shown = f"only rows with `{self._filter}`: {len(self._rows):,} of " if self._filter else ""
+        words = [f"{shown}{counted(len(trace.parameters), 'parameter')}, {len(trained):,} trainable"]
         if without:
             words.append(f"{without:,} of them never got a gradient")
-        if self._filter:
-            words.append(f"only rows with `{self._filter}`: {len(self._rows):,}")
         return one_line(", ".join(words))
 
     @property
@@ -166,7 +168,7 @@ class ParametersPage(Page):
 
     def action_sort(self, by: int) -> None:
         """Sorts by the next column; after the last as the model has them."""
-        self._sorted = (self._sorted + 1 + by) % (len(_TITLES) + 1) - 1
+        self._sorted = (self._sorted + 1 + by) % (len(self.query_one(Table).widths()) + 1) - 1
         self._back = False
         self._arrange()
 

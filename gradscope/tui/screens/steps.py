@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from typing import ClassVar
@@ -29,6 +30,7 @@ _COLUMNS = (
     Column("events", 12, wide=True),
 )  # fmt: skip
 Shape = dict[tuple[int, str], int]  # (site, op) → how often
+_LEAD = 19 + 6  # cells beside an event's text: what it is, and how often
 _MOST = 200  # events, or differing ops, that are told
 
 
@@ -104,8 +106,11 @@ class StepsPage(Page):
         yield Text(f"{row.title}, from {max(row.segment.started, 0.0):.2f} s on", "bold")
         told = Counter((event.kind, self._said(event)) for event in row.events)
         for (kind, text), times in list(told.items())[:_MOST]:
-            again = (f"  ×{times:,}", "magenta") if times > 1 else ""
-            yield Text.assemble((f"{DID[kind]:>17}  ", "bold"), one_line(text), again)
+            lines = textwrap.wrap(one_line(text), max(width - _LEAD, 20))
+            for number, line in enumerate(lines):
+                lead = "" if number else DID[kind]
+                again = (f"  ×{times:,}", "magenta") if times > 1 and number == len(lines) - 1 else ""
+                yield Text.assemble((f"{lead:>17}  ", "bold"), line, again)
         if len(told) > _MOST:
             yield Text(f"and {len(told) - _MOST:,} more", "dim")
         if not told:

@@ -24,13 +24,17 @@ _SHIFT = 8  # cells that the wide column moves sideways at a time
 
 @dataclass(frozen=True)
 class Column:
-    """`width` in cells; a `wide` column takes what is left, at least `width`."""
+    """`width` in cells; a `wide` column takes what is left, at least `width`. Where that is less than its `wish`,
+    columns at the end that are `spare` are left out."""
 
     title: str
     width: int
     wide: bool = False
     right: bool = False
     tail: bool = False  # where it is too narrow, the end is what counts
+    both_ends: bool = False  # the beginning counts, too
+    wish: int = 0
+    spare: bool = False
 
 
 class Table(ScrollView, can_focus=True):
@@ -172,7 +176,7 @@ class Table(ScrollView, can_focus=True):
 
     def _column_at(self, x: int) -> int | None:
         at = 0
-        for index, width in enumerate(self._widths()):
+        for index, width in enumerate(self.widths()):
             at += width + 1
             if x < at:
                 return index
@@ -180,11 +184,16 @@ class Table(ScrollView, can_focus=True):
 
     # -- drawing ---------------------------------------------------------------------
 
-    def _widths(self) -> list[int]:
+    def widths(self) -> list[int]:
+        """Of the columns that are shown."""
         room = self.scrollable_content_region.width
-        fixed = sum(c.width for c in self._columns if not c.wide) + len(self._columns) - 1
-        wide = sum(c.wide for c in self._columns) or 1
-        return [max((room - fixed) // wide, c.width) if c.wide else c.width for c in self._columns]
+        columns = list(self._columns)
+        while True:
+            fixed = sum(c.width for c in columns if not c.wide) + len(columns) - 1
+            left = (room - fixed) // (sum(c.wide for c in columns) or 1)
+            if not columns or not columns[-1].spare or all(left >= c.wish for c in columns if c.wide):
+                return [max(left, c.width) if c.wide else c.width for c in columns]
+            del columns[-1]
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
@@ -209,7 +218,7 @@ class Table(ScrollView, can_focus=True):
 
     def _strip(self, cells: list[Text], style: Style, width: int, *, shifted: bool) -> Strip:
         line = Text()
-        for cell, column, room in zip(cells, self._columns, self._widths(), strict=False):
+        for cell, column, room in zip(cells, self._columns, self.widths(), strict=False):
             if column.wide and shifted and self._shift:
                 cell = cell[self._shift :] if len(cell) > self._shift else Text()
             line.append_text(_fitted(cell, room, column))
@@ -227,7 +236,8 @@ def _fitted(cell: Text, room: int, column: Column) -> Text:
     cell = cell.copy()
     cell.end = ""
     if column.tail and cell_len(cell.plain) > room:
-        cell = Text("…") + cell[len(cell) - room + 1 :]
+        first = room // 3 if column.both_ends else 0
+        cell = cell[:first] + Text("…") + cell[len(cell) - room + first + 1 :]
     cell.truncate(room, overflow="ellipsis")
     gap = room - cell_len(cell.plain)
     if column.right:

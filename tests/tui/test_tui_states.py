@@ -76,6 +76,17 @@ def test_other_themes_show_the_same_text(theme: str, trace: Path) -> None:
     drive(trace, steps)
 
 
+def test_lines_of_the_tree_have_the_colour_of_text_in_16_colours(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        app.theme = "ansi-dark"
+        await pilot.press("2")
+        await settled(pilot)
+        drawn = app.screen.query_one("#tree").get_component_rich_style("tree--guides")
+        assert drawn.color is not None and drawn.color.is_default
+
+    drive(trace, steps)
+
+
 def test_resizing_lays_the_frames_out_anew(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         for width, height in ((40, 12), (200, 60), (80, 24)):

@@ -23,6 +23,11 @@ def painters() -> dict[str, str]:
     return {kind: module for module, said in render.outputs().items() for kind in said.get("PICTURES", ())}
 
 
+def suffixes() -> list[str]:
+    """Those of pictures, usual ones first."""
+    return [f".{kind}" for kind in sorted(painters(), key=_rank)]
+
+
 def paint(view: View, kind: str) -> bytes:
     """The content of a file of that kind."""
     painter = importlib.import_module(painters()[kind])
@@ -33,7 +38,7 @@ def check_target(path: Path) -> str:
     """The kind of picture for `path`, before any work is done. Raises GradscopeError."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in painters():
-        *most, last = (f".{known}" for known in sorted(painters(), key=_rank))
+        *most, last = suffixes()
         raise GradscopeError(
             f"can't tell the kind of picture from `{path}`: end it in {', '.join(most)} or {last}"
         )

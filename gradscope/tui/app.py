@@ -476,16 +476,25 @@ class Inspector(Shell):
         """Asks where to, and writes a picture or a report."""
         if self.trace is None:
             return
-        name = f"{self.path.stem}.svg"
-        prompt = "write to (.html, .txt, .md, .json or .sarif: the report; .svg, .png or .dot: a picture)"
-        self.push_screen(AskText(prompt, name), self._export)
+        from gradscope.render import renderers
+        from gradscope.render.pictures import suffixes
+
+        reports = sorted(r.suffix for r in renderers().values() if r.suffix)
+        pictures = [suffix for suffix in suffixes() if suffix not in reports]
+        prompt = f"write to a file: the report ({' '.join(reports)}) or a picture ({' '.join(pictures)})"
+        self.push_screen(AskText(prompt, f"{self.path.stem}.svg"), self._export)
 
     def _export(self, target: str | None) -> None:
-        if target:
-            begin(self, self._exported, target, group="export", exclusive=True)
+        if target and Path(target).exists():
+            self.push_screen(Confirm(f"{one_line(target)} is there already: write over it?"),
+                             lambda sure: self._write(target) if sure else None)  # fmt: skip
+        elif target:
+            self._write(target)
+
+    def _write(self, target: str) -> None:
+        begin(self, self._exported, target, group="export", exclusive=True)
 
     async def _exported(self, target: str) -> None:
-        self.notify(f"writing {target} …", markup=False)
         self.tell(await self.job(jobs.export, target, str(Path.cwd()), *self._whole))
 
     async def job(self, job: jobs.Job, *args: str) -> Any:

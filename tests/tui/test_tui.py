@@ -465,6 +465,26 @@ def test_vanished_source_is_told(tmp_path: Path) -> None:
     drive(trace, steps)
 
 
+def test_export_asks_before_it_writes_over_a_file(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.md").write_text("mine")
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for answer, kept in ("enter", True), ("n", True), ("y", False):
+            await pilot.press("g")
+            assert all(f" {suffix}" in screen(app) for suffix in (".pdf", ".mmd", ".sarif"))
+            await pilot.press("ctrl+u", *"out.md", "enter")
+            await settled(pilot)
+            assert "out.md is there already: write over it?" in screen(app)
+            await pilot.press(answer)
+            await settled(pilot)
+            assert ((tmp_path / "out.md").read_text() == "mine") is kept
+
+    drive(trace, steps)
+
+
 @pytest.mark.nightly
 def test_export_writes_what_the_suffix_says(
     trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -752,3 +752,19 @@ def test_w_on_a_row_of_graph_asks_of_what_the_row_is(trace: Path) -> None:
             assert app.screen.query_one("#why-name").value == asked
 
     drive(trace, steps)
+
+
+WITHOUT_MODULES = """\
+import torch
+w = torch.ones(2, requires_grad=True)
+(w.exp() * 2).sum().backward()
+"""
+
+
+def test_a_graph_without_modules_opens_at_its_first_op(tmp_path: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("2")
+        await settled(pilot)
+        assert "◆ exp" in screen(app) and "number 0 of graph" in screen(app)
+
+    drive(record(tmp_path, WITHOUT_MODULES), steps)

@@ -123,12 +123,21 @@ class GraphPage(Page):
         self._walk = Walk(trace, pages, graph.id, graph.ops)
         self._tree.build(trace, pages, self._walk, graph.id)
         if self._here is None or self._here[1] != graph.id:
-            roots = [module for module in trace.modules.values() if module.parent is None]
-            self._here = ("module", graph.id, roots[0].id) if roots else None
+            self._here = self._first(graph)
             self._way = []
         if self._here is not None:
             self._tree.point_at(self._here)
         self._tell()
+
+    def _first(self, graph: GraphSize) -> Thing | None:
+        """What a graph opens at: the model that ran first in it, else its first op."""
+        trace = self.inspector.trace
+        assert trace is not None
+        first = {m.id: self._tree.first_op(m.id) for m in trace.modules.values() if m.parent is None}
+        ran = [(op, module) for module, op in first.items() if op is not None]
+        if ran:
+            return "module", graph.id, min(ran)[1]
+        return ("op", graph.id, 0) if graph.ops else None
 
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Any]) -> None:
         thing = event.node.data

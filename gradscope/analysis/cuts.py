@@ -43,7 +43,7 @@ class Cut:
         """How many passes, or steps since they stopped, went without."""
         if self.known.stop is not None:
             return self.known.stop.after
-        return self.known.alike(self.loss) if self.loss is not None else 1
+        return self.known.alike(self.loss, self.op) if self.loss is not None else 1
 
     @property
     def since(self) -> Since | None:

@@ -127,16 +127,27 @@ class Paths:
         """The value with this key."""
         return self.graph(key[0]).values[key[1]]
 
-    def alike(self, loss: Rooted) -> int:
+    def alike(self, loss: Rooted, through: Op | None = None) -> int:
         """How many passes this one stands for: those from its line that filled the same gradients, also while
-        sampling slept."""
+        sampling slept. through: and those that filled others, of losses that were computed through this call."""
         if not isinstance(loss, Backward):
             return loss.count
+        line = loss.site.user.location()
+        filled = {loss.filled}
+        if through is not None:
+            others = [e for e in self.backwards if e.site.user.location() == line and e.filled != loss.filled]
+            filled |= {event.filled for event in others if self._goes_through(event, through)}
         return sum(
             event.count
             for event in self.trace.of(Backward)
-            if event.site.user.location() == loss.site.user.location() and event.filled == loss.filled
+            if event.site.user.location() == line and event.filled in filled
         )
+
+    def _goes_through(self, event: Backward, call: Op) -> bool:
+        """Whether what a pass began with was computed from what this call, or the same one of another step, gave."""
+        behind = self.flow((event.graph, root) for root in event.roots).order
+        makers = (self.graph(graph).maker(index) for graph, index in behind if graph >= 0)
+        return any(op is not None and op.site.id == call.site.id for op in makers)
 
     def times_through(self, graph: int, nodes: Collection[int]) -> int:
         """How many passes went through one of these nodes: those that were looked at, and what they stand for."""

@@ -95,3 +95,21 @@ def test_what_is_cut_off_counts_the_passes_of_its_own_model(code, how) -> None:
                 opt.step()
     (found,) = [finding for finding in scope.findings if finding.code == code]
     assert "is None after 5 backward passes" in found.seen[0]
+
+
+@pytest.mark.parametrize(("others_too", "count"), [(False, 10), (True, 10)])
+def test_passes_that_lose_it_at_one_place_count_whatever_else_they_fill(others_too: bool, count: int) -> None:
+    """Of experts each step may use others; a pass of the same line that does not go through the cut is none."""
+    gate, other, *experts = (nn.Linear(3, 3) for _ in range(4))
+    opt = torch.optim.SGD([p for m in (gate, other, *experts) for p in m.parameters()], lr=0.01)
+    with gradscope.watch(sample=False) as scope:
+        for step in range(10):
+            x = torch.randn(4, 3)
+            losses = [experts[step % 2](x).pow(2).mean() + gate(x).argmax(-1).mul(0.1).mean()]
+            if others_too:
+                losses.append(other(x).pow(2).mean())
+            opt.zero_grad()
+            for loss in losses:
+                loss.backward()
+            opt.step()
+    assert [f.extent for f in scope.findings if f.code == "GS305"] == [f"×{count}"]

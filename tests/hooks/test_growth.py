@@ -45,3 +45,21 @@ def test_losses_that_a_later_pass_goes_through_are_not_told() -> None:
             losses[-1].backward(retain_graph=True)
         torch.stack(losses).sum().backward()
     assert scope.trace.of(KeepsGraph) == [] and [f for f in scope.findings if f.code == "GS602"] == []
+
+
+def test_a_sum_that_begins_anew_is_told_with_what_it_held_at_the_most() -> None:
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.01)
+    with gradscope.watch(sample=False) as scope:
+        for _ in range(3):
+            total = torch.zeros(())
+            for _ in range(7):
+                optimizer.zero_grad()
+                loss = (w * torch.randn(3)).square().sum()
+                loss.backward()
+                optimizer.step()
+                total = total + loss
+        total = torch.zeros(())
+    (found,) = [finding for finding in scope.findings if finding.code == "GS602"]
+    # Each step adds four nodes: mul, pow, sum, add; all end in the one of the leaf.
+    assert found.seen[0].startswith("it held up to 25 nodes of their graphs")

@@ -57,7 +57,6 @@ class Chain:
     reached: int = 0  # passes in this run that filled gradients and went through it
     state: tuple[int, int] = (0, 0)  # (run, reached) at its longest
     length: int = 1
-    longest: int = 1
     last: tuple[Any, ...] = ()  # weak references to the newest results: of (output, state) one may be gone
     number: int = -1  # of the newest node: `total = total / n` leaves the sum itself to the graph alone
     backwarded: bool = False
@@ -123,7 +122,6 @@ class Growth(Hook):
         chain.serial = serial
         chain.sum = outs[0].dim() <= 1
         chain.length += 1
-        chain.longest = max(chain.longest, chain.length)
         if chain.length in WEIGHED:
             chain.sizes.append((chain.length, *held([outs[0]])))
 
@@ -189,7 +187,7 @@ class Growth(Hook):
         recorder = self.recorder
         with DisableTorchFunction():
             for chain in self.chains.values():
-                if chain.longest < MIN_LENGTH:
+                if chain.length < MIN_LENGTH:
                     continue
                 if last := chain.alive():
                     chain.sizes.append((chain.length, *held(last[:1])))
@@ -198,14 +196,14 @@ class Growth(Hook):
                     continue
                 if not chain.sizes:
                     continue
-                length, nodes, size = chain.sizes[-1]
                 first = chain.sizes[0]
-                if len(chain.sizes) > 1 and max(row[1] for row in chain.sizes) <= first[1]:
+                _, nodes, size = max(chain.sizes, key=lambda row: row[1])
+                if len(chain.sizes) > 1 and nodes <= first[1]:
                     continue  # it carries one step's graph, never more
                 recorder.emit(
                     "keeps_graph", chain.site,
                     {
-                        "site": chain.site, "length": max(length, chain.longest), "nodes": nodes, "bytes": size,
+                        "site": chain.site, "length": chain.length, "nodes": nodes, "bytes": size,
                         "how": "add", "first": list(first), "step": chain.begun if chain.begun > 2 else 1,
                     },
                 )  # fmt: skip

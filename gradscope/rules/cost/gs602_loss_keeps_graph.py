@@ -120,12 +120,14 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
             (*edits, *(edit for other in others for edit in without_its_graph(trace, other))) if edits else ()
         )
     length, nodes, held = event.length, event.nodes, event.bytes
-    seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
+    holds_now = f"after {plural(length, 'step')} it holds" if event.how in HOW else "it held up to"
+    seen = f"{holds_now} {plural(nodes, 'node')} of their graphs"  # a sum may begin anew, as in each epoch
     if held:
         seen += f" and {held:,} bytes saved for backward"
     first = list(event.first)
     if len(first) == 3 and first[0] < length and first[1] < nodes:
-        seen += f"; after {first[0]} it held {first[1]}" + (f" and {first[2]:,} bytes" if first[2] else "")
+        after = f"; after {plural(first[0], 'step')} it held {first[1]}"
+        seen += after + (f" and {first[2]:,} bytes" if first[2] else "")
     how, why = HOW.get(str(event.how), "a running sum or mean"), _LIST if event.how in HOW else ""
     if event.how == "add" and method_name(trace.source_file(made.path).at(made)) == "copy_":
         how, why = "a tensor that each step copies a value into", _COPY

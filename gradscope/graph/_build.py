@@ -376,7 +376,7 @@ class Builder:
             if value.kind in ("parameter", "buffer")
             else "input"
         )
-        if parameter is not None and (parameter.registered or parameter.optimizers):
+        if parameter is not None and (parameter.registered or parameter.declared or parameter.optimizers):
             kind = "parameter"
         label = joined_name(names) if names else self._unnamed(value)
         if kind == "input" and len(members) == 1 and self._from_before(first, label):

@@ -67,6 +67,17 @@ def test_a_value_of_an_earlier_pass_has_its_producer_and_its_parameters(level: s
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_a_parameter_of_no_module_and_no_optimizer_is_a_parameter(level: str) -> None:
+    model, scale, mask = nn.Linear(3, 2), nn.Parameter(torch.ones(2)), torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        (model(torch.randn(4, 3)) * scale * mask).sum().backward()
+        optimizer.step()
+    kinds = {data["label"]: data["kind"] for data in nodes(picture(scope.trace, level).graph)}
+    assert (kinds["scale"], kinds["mask"]) == ("parameter", "input")
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_an_earlier_round_of_the_same_code_is_one_box(level: str) -> None:
     bias = nn.Parameter(torch.zeros(3))
     optimizer = torch.optim.SGD([bias], lr=0.1)

@@ -142,7 +142,7 @@ def root_of(trace: Trace, parameter: Parameter) -> int | None:
 
 def plural(count: int, noun: str) -> str:
     """The number with its noun: 1 step, 3 steps, 2 passes."""
-    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}"
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -15,7 +15,7 @@ from gradscope.graph import LEVELS, view
 from gradscope.places import last_trace
 from gradscope.render import renderer_for, write_text
 from gradscope.render.picture import screens
-from gradscope.render.pictures import check_target, draw
+from gradscope.render.pictures import check_target, draw, size_words, whole
 
 
 @click.command()
@@ -46,15 +46,25 @@ def command(
     path = output if output is not None else Path(f"{source.stem}.svg")
     if path.suffix.lower() == ".html":
         return _page(source, rank, path, step, asked=bool(level or around or depth is not None))
-    check_target(path)
+    kind = check_target(path)
     opened = one_trace(source, rank)
+    extent = None if whole(kind) and level is not None else screens
     with working("drawing the graph", sys.stderr):
-        shown = view(opened, level, check(opened), step=step, around=around, depth=depth, extent=screens)
+        shown = view(
+            opened,
+            level,
+            check(opened),
+            step=step,
+            around=around,
+            depth=depth,
+            extent=extent,
+            whole=whole(kind),
+        )
         draw(shown, path)
     with printing() as stdout:
         for note in shown.notes:
             print(f"note: {note}", file=stdout)
-        print(f"wrote {path} ({shown.level} level, {len(shown.graph)} nodes)", file=stdout)
+        print(f"wrote {path} ({shown.level} level, {size_words(shown, kind)})", file=stdout)
     return 0
 
 

@@ -110,6 +110,7 @@ def view(
     around: str | None = None,
     depth: int | None = None,
     extent: Callable[[View], float] | None = None,
+    whole: bool = False,
 ) -> View:
     """The graph of `trace` at one level ("module", "line", "op"; without one, what suits the program).
 
@@ -117,7 +118,7 @@ def view(
     it the step that matters most. around: only what lies near a name, within `depth` edges of it. depth, without
     `around`: modules or calls nested deeper than this are drawn as the one around them. extent: how many screens high
     or wide a view is; where no depth is asked for, one that is larger than one is drawn less deep, and where no level
-    is, coarser.
+    is, coarser. whole: a level that is asked for is given whatever its size.
     Raises GradscopeError for an unknown level, step or name.
     """
     if level is not None and level not in LEVELS:
@@ -134,8 +135,9 @@ def view(
     closed: tuple[float, View] | None = None  # a model in one box
     smallest: tuple[float, View] | None = None  # of a level that is asked for
     for attempt in attempts(
-        flow, level, depth if around is None else None, around is not None, measured=extent is not None
-    ):
+        flow, level, depth if around is None else None, around is not None, measured=extent is not None,
+        whole=whole,
+    ):  # fmt: skip
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
         if attempt.at_once and (parts := (boxes.lines, *_parts(boxes.keys))) in known_boxes:
@@ -168,7 +170,7 @@ def view(
                     almost = screens, told
         if attempt.coarser:
             shown.notes.append(
-                f"the {attempt.level} level has {count} nodes, too many to read: showing the {attempt.coarser} level"
+                f"the {attempt.level} level has {count} boxes, too many to read: showing the {attempt.coarser} level"
                 + ("" if around else " (`--around NAME --depth K` shows a part)")
             )
     if not len(shown.graph):

@@ -35,10 +35,19 @@ class Attempt:
 
 
 def attempts(
-    flow: Flow, level: str | None, depth: int | None, sliced: bool = False, measured: bool = False
+    flow: Flow,
+    level: str | None,
+    depth: int | None,
+    sliced: bool = False,
+    measured: bool = False,
+    whole: bool = False,
 ) -> Iterator[Attempt]:
     """What is asked for, then what is coarser. depth: no call or module nested deeper has a box of its own.
-    sliced: only a part of the picture will be shown. measured: how large a picture is will be known."""
+    sliced: only a part of the picture will be shown. measured: how large a picture is will be known. whole: the level
+    that is asked for, as large as it is."""
+    if whole and level is not None:
+        yield Attempt(level, _boxes_of(flow, level, depth), None, depth=depth)
+        return
     own = level or ("module" if _in_modules(flow) else "line")
     if depth is None and not sliced:
         if level is None:
@@ -50,12 +59,18 @@ def attempts(
         elif measured and level == "module":
             yield from _shallower(flow, READABLE, at_once=True, least=1)
     if own == "op":
-        yield Attempt("op", partial(op_boxes, flow), coarser="line")
+        yield Attempt("op", _boxes_of(flow, "op", depth), coarser="line")
     if own in ("op", "line"):
-        yield Attempt("line", partial(line_boxes, flow, depth), depth=depth)
+        yield Attempt("line", _boxes_of(flow, "line", depth), depth=depth)
         yield Attempt("line", partial(line_boxes, flow, depth, rolled=True), coarser="module", depth=depth)
-    yield Attempt("module", partial(module_boxes, flow, depth), depth=depth)
+    yield Attempt("module", _boxes_of(flow, "module", depth), depth=depth)
     yield from _shallower(flow, READABLE)
+
+
+def _boxes_of(flow: Flow, level: str, depth: int | None) -> partial[Boxes]:
+    if level == "op":
+        return partial(op_boxes, flow)
+    return partial(line_boxes if level == "line" else module_boxes, flow, depth)
 
 
 def _fitting(flow: Flow, level: str, most: int = FITTING) -> Iterator[Attempt]:

@@ -22,7 +22,7 @@ from gradscope.model import GradscopeError
 if TYPE_CHECKING:
     from gradscope.check import Report
 
-_SAID = re.compile(r"^(FORMAT|SUFFIX|PICTURES) = (.+)$", re.MULTILINE)
+_SAID = re.compile(r"^(FORMAT|SUFFIX|PICTURES|WHOLE) = (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Renderer:
 
 @cache
 def outputs() -> dict[str, dict[str, Any]]:
-    """Module → what a file or folder here says that it makes: FORMAT, SUFFIX, PICTURES. Loads none: most want one."""
+    """Module → what a file or folder here says of itself: FORMAT, SUFFIX, PICTURES, WHOLE. Loads none: most want one."""
     found = {}
     for info in pkgutil.iter_modules(__path__):
         path = (

@@ -8,6 +8,7 @@ from gradscope.graph import View
 from gradscope.render._plain import plain_graph
 
 PICTURES = ("json",)
+WHOLE = True
 
 
 def paint(view: View, kind: str) -> bytes:

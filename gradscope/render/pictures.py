@@ -1,6 +1,7 @@
 """The kinds of pictures: one file each, found by being in this folder.
 
-A painter is a file with `PICTURES` (suffixes, without the dot) and `paint(view, kind) -> bytes`.
+A painter is a file with `PICTURES` (suffixes, without the dot) and `paint(view, kind) -> bytes`; with `WHOLE`, programs
+read what it writes: no level is too large for them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from gradscope import render
-from gradscope.graph import View
+from gradscope.analysis.words import plural
+from gradscope.graph import View, size
 from gradscope.model import GradscopeError
 
 
@@ -26,6 +28,16 @@ def painters() -> dict[str, str]:
 def suffixes() -> list[str]:
     """Those of pictures, usual ones first."""
     return [f".{kind}" for kind in sorted(painters(), key=_rank)]
+
+
+def whole(kind: str) -> bool:
+    """Whether files of that kind are for programs, which have no trouble with many nodes."""
+    return bool(render.outputs()[painters()[kind]].get("WHOLE"))
+
+
+def size_words(view: View, kind: str) -> str:
+    """ "12 boxes" of a picture, "40 nodes" of a file for programs."""
+    return plural(len(view.graph), "node") if whole(kind) else plural(size(view.graph), "box")
 
 
 def paint(view: View, kind: str) -> bytes:

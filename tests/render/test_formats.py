@@ -19,6 +19,7 @@ import gradscope
 import gradscope.render.pictures
 from gradscope.api import picture
 from gradscope.commands import main
+from gradscope.graph import READABLE
 from gradscope.model import GradscopeError
 from gradscope.render._plain import plain_graph
 from gradscope.render.mermaid import mermaid
@@ -52,6 +53,31 @@ def test_json_is_read_back_equal(scope: Any, level: str, tmp_path: Path) -> None
     assert {data["kind"] for _, data in read.nodes.items()} == {
         d["kind"] for _, d in shown.graph.nodes.items()
     }
+
+
+@pytest.mark.parametrize("suffix", ["json", "graphml"])
+def test_what_programs_read_has_the_level_that_is_asked_for(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = nn.Linear(3, 3)
+    with gradscope.watch() as scope:
+        x = torch.randn(2, 3)
+        for k in range(100):  # no two rounds alike
+            x = model(x)[:, :3].reshape(-1, 3).repeat(1 if k % 7 else 2, 1) + float(k)
+            x = torch.sin(x) if k % 3 else x
+        x.sum().backward()
+    trace, path = scope.save(tmp_path / "t.gradscope"), tmp_path / f"g.{suffix}"
+    assert main(["graph", str(trace), "--level", "op", "-o", str(path)]) == 0
+    nodes = len(
+        nx.read_graphml(path)
+        if suffix == "graphml"
+        else nx.node_link_graph(json.loads(path.read_text()), edges="edges")
+    )
+    assert nodes > READABLE
+    assert f"(op level, {nodes} nodes)" in capsys.readouterr().out
+    assert main(["graph", str(trace), "--level", "op", "-o", str(tmp_path / "g.dot")]) == 0
+    boxes = (tmp_path / "g.dot").read_text().count("fillcolor=")
+    assert f"(line level, {boxes} boxes)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("level", LEVELS)

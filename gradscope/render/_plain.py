@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gradscope.render._region import region_words
 
 def plain_graph(view: View, lists: bool = True) -> Any:
     """A networkx.MultiDiGraph with the same nodes and arrows under short names. What is not known is left out;
-    without `lists` they are one text."""
+    without `lists` they are text, as JSON writes them."""
     import networkx as nx
 
     short = {id: f"n{number}" for number, id in enumerate(view.graph)}
@@ -51,7 +52,7 @@ def _known(data: dict[str, Any], lists: bool) -> dict[str, Any]:
         elif isinstance(value, (list, tuple)):
             listed = [plain(part) if isinstance(part, str) else part for part in value]
             if listed or key == "shape":
-                found[key] = listed if lists else ", ".join(map(str, listed))
+                found[key] = listed if lists else json.dumps(listed, ensure_ascii=False)
         elif value is not None:
             found[key] = value
     return found

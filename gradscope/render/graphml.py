@@ -1,4 +1,5 @@
-"""The graph as GraphML, for yEd, Gephi, igraph and networkx (`nx.read_graphml(…, force_multigraph=True)`)."""
+"""The graph as GraphML, for yEd, Gephi, igraph and networkx (`nx.read_graphml(…, force_multigraph=True)`). It knows no
+lists: they are text, as JSON writes them."""
 
 from __future__ import annotations
 

@@ -90,8 +90,21 @@ def select(trace: Trace, step: int | None = None, findings: Sequence[Finding] = 
         at = {end.op.graph for end in lost(trace).values()}
         for found in reversed(steps):
             if at.intersection(found.graphs):
-                return _first_like(trace, steps, found, found.last)
+                return _because(
+                    steps,
+                    _first_like(trace, steps, found, found.last),
+                    found,
+                    "the last in which a gradient is lost",
+                )
     return latest
+
+
+def _because(steps: list[_Step], chosen: Selection, step: _Step, why: str) -> Selection:
+    """A step that was chosen for the reader: why it is not the last of the run."""
+    if step is steps[-1]:
+        return chosen
+    notes = [*chosen.notes, f"step {step.last} of {steps[-1].last} is drawn, {why}"]
+    return replace(chosen, notes=notes)
 
 
 def _shows_what_is_lost(trace: Trace, steps: list[_Step], chosen: Selection) -> bool:
@@ -126,7 +139,7 @@ def _with_worst(
             step = own or (losing or fitting)[-1]
             if step is after:
                 return Selection(after.graphs, [], "after the last step", times=after.times)
-            return _first_like(trace, steps, step, step.last)
+            return _because(steps, _first_like(trace, steps, step, step.last), step, f"for {finding.code}")
     return None
 
 
@@ -163,7 +176,9 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
             return Selection(after.graphs, [], "after the last step", times=after.times)
         for found in reversed(steps):
             if found.graphs:
-                return _first_like(trace, steps, found, found.last)
+                return _because(
+                    steps, _first_like(trace, steps, found, found.last), found, "the last that was looked at"
+                )
     times: Counter[int] = Counter()
     for segment in trace.segments:
         if segment.graph is not None:
@@ -177,7 +192,7 @@ def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> S
     same, first = _like(trace, steps, wanted)
     origins = _own_origins(trace, same, first, wanted)
     shown = first if origins is None else wanted
-    return Selection(shown.graphs, [], f"step {step}", origins or {}, shown.times)
+    return Selection(shown.graphs, [], f"step {step} of {steps[-1].last}", origins or {}, shown.times)
 
 
 def _like(trace: Trace, steps: list[_Step], wanted: _Step) -> tuple[list[int], _Step]:
@@ -241,7 +256,7 @@ def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:
     alike = [other for other in near if by.get(other.segments[-1].events) == own]
     for other in alike or near:
         note = f"step {step} was not captured in full: showing step {other.last}"
-        return Selection(other.graphs, [note], f"step {other.last}")
+        return Selection(other.graphs, [note], f"step {other.last} of {total}")
     raise GradscopeError(f"no graph of step {step} was captured, nor of any other step")
 
 

@@ -39,7 +39,7 @@ class Renderer:
 
 @cache
 def outputs() -> dict[str, dict[str, Any]]:
-    """Module → what a file or folder here says of itself: FORMAT, SUFFIX, PICTURES, WHOLE. Loads none: most want one."""
+    """Module → what a file or folder here says of itself (FORMAT, SUFFIX, PICTURES, WHOLE). Loads none."""
     found = {}
     for info in pkgutil.iter_modules(__path__):
         path = (

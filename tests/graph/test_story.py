@@ -238,6 +238,20 @@ def test_the_step_of_the_worst_finding_is_shown() -> None:
     shown = picture(scope.trace)
     assert any("GS201" in data["effects"] for data in nodes(shown.graph) if data["kind"] == "backward")
     assert {d["label"] for d in nodes(shown.graph) if d["kind"] == "parameter"} == {"one.weight", "one.bias"}
+    assert "step 3 of 6" in shown.view.title and "step 3 of 6 is drawn, for GS201" in shown.notes
+
+
+def test_a_step_that_is_not_the_last_is_drawn_with_its_reason() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(40):
+            optimizer.zero_grad()
+            model(torch.randn(3, 2)).sum().backward()
+            optimizer.step()
+    (note,) = picture(scope.trace, findings=()).notes
+    assert note.endswith("of 40 is drawn, the last that was looked at")
+    assert picture(scope.trace, step=2).notes == []
 
 
 def test_the_step_that_suffers_is_shown_with_what_an_earlier_one_did_to_it() -> None:

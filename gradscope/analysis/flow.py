@@ -47,7 +47,10 @@ class Flow:
     def name(self, value: int) -> str | None:
         """What the user calls a value: where it was made, else where another graph takes it over."""
         names = names_of(self.trace)
-        name = names.name(self.graph_of[value], self.values[value].index)
+        graph, shown = self.graph_of[value], self.values[value]
+        name = (names.made_as(graph, shown) if shown.kind == "input" else None) or names.name(
+            graph, shown.index
+        )
         if name is None:
             later = (names.name(self.trace.graph(id), at) for id, at in self.taken_over.get(value, ()))
             name = next((name for name in later if name is not None), None)

@@ -247,24 +247,27 @@ class Names:
         if value.parameter is not None and self._parameters.get(value.parameter):
             return self._parameters[value.parameter]
         if value.op is None or value.op >= len(graph.ops):
-            return self._input_names(graph).get(value.index) or self._earlier(graph, value)
+            return self._input_names(graph).get(value.index) or self.made_as(graph, value)
         op = graph.ops[value.op]
         for before, after in zip(op.writes, op.written, strict=False):
             if after == value.index and before != after:
                 return self._written(graph, op, before)
         return self._assigned(graph, op, value)
 
-    def _earlier(self, graph: Graph, value: Value) -> str | None:
-        """The name a value had where it was made, in another graph."""
-        if value.origin is None or value.origin[0] == graph.id:
+    def made_as(self, graph: Graph, value: Value) -> str | None:
+        """The name that a value had where it was made, in another graph: what it is called here may be the argument
+        of a function."""
+        source, made = graph, value
+        passed: set[int] = set()
+        while made.op is None and made.origin is not None and source.id not in passed:
+            passed.add(source.id)
+            try:
+                source = self._graph(made.origin[0])
+                made = source.values[made.origin[1]]
+            except (IndexError, GradscopeError):
+                return None
+        if source is graph or made.op is None or made.op >= len(source.ops):
             return None
-        try:
-            source = self._graph(value.origin[0])
-            made = source.values[value.origin[1]]
-        except (IndexError, GradscopeError):
-            return None
-        if made.op is None or made.op >= len(source.ops):
-            return None  # not followed further: one look back names what a program names
         return self._assigned(source, source.ops[made.op], made)
 
     def _written(self, graph: Graph, op: Op, before: int) -> str | None:

@@ -78,6 +78,27 @@ def test_a_parameter_of_no_module_and_no_optimizer_is_a_parameter(level: str) ->
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_data_has_the_name_that_it_was_given_in_every_step(level: str) -> None:
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def error(prediction: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return (prediction - target).pow(2).mean()
+
+    with gradscope.watch(sample=False) as scope:
+        x = torch.randn(4, 3)
+        labels = x.sum(1, keepdim=True)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss = error(model(x), labels)
+            (loss if step % 2 else loss * 2).backward()
+            optimizer.step()
+    for step in (1, 2, 3, 4):
+        shown = nodes(picture(scope.trace, level, step=step).graph)
+        assert {d["label"] for d in shown if d["kind"] == "input"} <= {"x", "labels"}, step
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_an_earlier_round_of_the_same_code_is_one_box(level: str) -> None:
     bias = nn.Parameter(torch.zeros(3))
     optimizer = torch.optim.SGD([bias], lr=0.1)

@@ -694,7 +694,7 @@ class Builder:
             text = self.names.text(site.user) or "backward()"
             id = self.node(
                 backward_id(key), "backward", text, site=site, detail=place(site.user), names={place(site.user)},
-                severed=key in failed, **told_of(self.pointed.passes.get(key)),
+                severed=key in failed, count=self._passes_from(key), **told_of(self.pointed.passes.get(key)),
             )  # fmt: skip
             sources = dict.fromkeys(s for v in values if (s := self.source(v)) is not None)
             for source in sources:
@@ -702,6 +702,15 @@ class Builder:
                 self.edge(
                     source, id, "flow", trainable=shown.requires_grad, shape=shown.shape, dtype=shown.dtype
                 )
+
+    def _passes_from(self, line: tuple[str, int]) -> int:
+        """How many passes the line made in what is shown."""
+        own = [event for event in self.flow.backwards if event.site.user.location() == line]
+        found: dict[int, int] = {}
+        # Of one graph there may be the events of several steps.
+        for (graph, _), count in Counter((event.graph, event.segment) for event in own).items():
+            found[graph] = max(found.get(graph, 0), count)
+        return sum(count * self.counts.of_graph(graph) for graph, count in found.items())
 
 
 def _closing(back: set[tuple[str, str]], ways: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:

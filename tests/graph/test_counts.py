@@ -262,3 +262,27 @@ def test_a_line_that_calls_a_method_which_calls_several_modules_ran_once() -> No
         counts[data["label"]] += data["count"]
     assert counts["y = self._forward(x)"] == 1
     assert counts["x = self._round(layer, x)"] == 3
+
+
+@pytest.mark.parametrize("level", ["op", "line", "module"])
+def test_a_pass_is_counted_as_often_as_it_ran_in_the_step(level: str) -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            optimizer.zero_grad()
+            fast = weight
+            for _ in range(4):
+                (grad,) = torch.autograd.grad((fast * torch.randn(3)).pow(2).sum(), fast, create_graph=True)
+                fast = fast - 0.1 * grad
+            loss = fast.sum()
+            for _ in range(3):
+                loss.backward(retain_graph=True)
+            optimizer.step()
+    shown = view(scope.trace, level).graph
+    counts = {
+        data["label"].partition("(")[0]: data["count"]
+        for _, data in shown.nodes.items()
+        if data["kind"] == "backward"
+    }
+    assert counts == {"torch.autograd.grad": 4, "loss.backward": 3}

@@ -24,7 +24,7 @@ from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
-from gradscope.analysis.words import owner, parameter_names, parameter_subjects, plural, root_of, source
+from gradscope.analysis.words import owner, parameter_names, parameter_subjects, root_of, source
 from gradscope.analysis.writes import memory_root
 from gradscope.events import DataRead
 from gradscope.fixes.source import Source
@@ -171,7 +171,7 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
         cause=place.site,
         cause_label="the gradient stops here",
         effect=cut.loss.site.user if cut.loss is not None else None,
-        effect_label=f"reaches none of the {plural(len(ids), 'parameter')} behind `.data`",
+        effect_label=f"{'does not reach the parameter' if len(ids) == 1 else f'reaches none of the {len(ids)} parameters'} behind `.data`",
         seen=(cut.known.seen(ids, f"{names}: no gradient in any backward of this run"),),
         fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
         count=place.count,

@@ -29,6 +29,13 @@ def shape_text(shape: tuple[int, ...] | None, dtype: str | None) -> str:
     return text if dtype in (None, "float32") else f"{text} {dtype}"
 
 
+def several(count: int, shape: str) -> str:
+    """`3 of 32×10` for three tensors of a shape; ×3 where none is told: beside one it would read as a part of it."""
+    if count == 1:
+        return shape
+    return f"{count:,} of {shape}" if shape else f"×{count:,}"
+
+
 def below(name: str, module: dict[str, Any]) -> str:
     """A parameter's name inside its module's box: "weight" in `layer1`."""
     before, found, rest = name.partition(f"{module['label']}.")
@@ -62,9 +69,7 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
         name = escape.html(f"{look.sign} " if look.sign else "") + escape.html(
             escape.one_line(shortened(leaf["label"], 44))
         )
-        facts = [escape.html(shape_text(leaf["shape"], leaf["dtype"]))]
-        if leaf["count"] > 1:
-            facts.append(f"×{leaf['count']:,}")
+        facts = [escape.html(several(leaf["count"], shape_text(leaf["shape"], leaf["dtype"])))]
         if leaf["kind"] == "parameter" and not leaf["trainable"]:
             facts.append("frozen")
         if leaf["kind"] == "input" and leaf["trainable"]:

@@ -118,11 +118,9 @@ def _label(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 def _leaf(data: dict[str, Any]) -> str:
     """A leaf among others, in one line."""
     name = f"{style.LOOKS[style.look_of(data)].sign} {labels.crop(one_line(data['label']), 60)}".strip()
-    times = f"×{data['count']:,}" if data["count"] > 1 else ""
+    shape = labels.several(data["count"], labels.shape_text(data["shape"], data["dtype"]))
     codes = [f"{style.EFFECT_SIGN} {code}" for code in data["effects"]]
-    return " ".join(
-        part for part in (name, labels.shape_text(data["shape"], data["dtype"]), times, *codes) if part
-    )
+    return " ".join(part for part in (name, shape, *codes) if part)
 
 
 def _arrows(graph: Graph, ids: dict[str, str]) -> list[str]:

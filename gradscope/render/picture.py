@@ -269,7 +269,7 @@ class _Drawing:
                 continue
             many = kind == "flow" and data["count"] > 1 and not known
             if many and (label or data["count"] != graph.nodes[a]["count"]):
-                label += f" ×{data['count']:,}"
+                label = labels.several(data["count"], label)
             way = (tail, head, kind, bool(data["trainable"]), data["severed"])
             drawn.setdefault(way, []).append((label, data))
         for (tail, head, kind, *_), same in drawn.items():

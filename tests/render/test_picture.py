@@ -56,6 +56,16 @@ def test_nameless_inputs_of_one_op_share_a_box():
     assert sorted(line.count("input</B>") for line in boxes) == [1, 2]  # one that is trained, two shapes
 
 
+def test_several_tensors_of_one_shape_are_no_longer_shape():
+    w = torch.ones(4, 5, requires_grad=True)
+    with gradscope.watch() as scope:
+        x, y = torch.randn(2, 4), torch.randn(3, 4)
+        results = [torch.sin(data @ w) for data in (x, y, x, y, x)]
+        torch.cat(results).sum().backward()
+    text = dot_text(picture(scope.trace, "line").view)
+    assert "3 of 2×5, 2 of 3×5" in text and not re.search(r"[0-9] ×[0-9]", text)
+
+
 def test_every_suffix(scope, tmp_path):
     for kind, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph")):
         path = tmp_path / f"g.{kind}"

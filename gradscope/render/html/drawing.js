@@ -76,7 +76,7 @@ const drawing = (() => {
   function leafRows(box) {
     const said = (node) => {
       const leaf = model.nodes[node];
-      const facts = [leaf.s, leaf.c && `×${leaf.c}`, leaf.frozen && "frozen", leaf.effects && `▽ ${leaf.effects.join(", ")}`];
+      const facts = [leaf.c ? (leaf.s ? `${leaf.c} of ${leaf.s}` : `×${leaf.c}`) : leaf.s, leaf.frozen && "frozen", leaf.effects && `▽ ${leaf.effects.join(", ")}`];
       return [`${SIGNS[leaf.look] || ""} ${short(below(leaf.l, box.data))}  ${facts.filter(Boolean).join(" ")}`,
         `leaf t-${leaf.look}`, 10.5];
     };

@@ -166,12 +166,15 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
     if cut.known.stop is not None:
         never = "it no longer gets" if len(ids) == 1 else "they no longer get"
     shown = name or _text(trace, place.site) or "x"
+    reaches = (
+        "does not reach the parameter" if len(ids) == 1 else f"reaches none of the {len(ids)} parameters"
+    )
     return Finding(
         message=f"`.data` cuts {names} from the loss: {never} a gradient",
         cause=place.site,
         cause_label="the gradient stops here",
         effect=cut.loss.site.user if cut.loss is not None else None,
-        effect_label=f"{'does not reach the parameter' if len(ids) == 1 else f'reaches none of the {len(ids)} parameters'} behind `.data`",
+        effect_label=f"{reaches} behind `.data`",
         seen=(cut.known.seen(ids, f"{names}: no gradient in any backward of this run"),),
         fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
         count=place.count,

@@ -72,6 +72,8 @@ def _fixed(match: re.Match[str]) -> str:
         known = _WIDTHS["bold" in attributes]
         width = sum(known.get(sign) or _other(sign) for sign in plain)
     length = width * float(size[1]) / 1000
+    if "xml:space" not in attributes:  # else the width of a sign and the space behind it is that of the sign
+        attributes = f' xml:space="preserve"{attributes}'
     return f'<text{attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs">{shown}</text>'
 
 

@@ -133,6 +133,9 @@ def test_no_text_is_left_to_the_width_of_whatever_font_stands_in(cut: str) -> No
         if e.tag.endswith("text") and len(e.text or "") > 1 and "textLength" not in e.attrib
     ]
     assert not loose
+    spaces = "{http://www.w3.org/XML/1998/namespace}space"
+    made_wide = [e for e in ET.fromstring(cut).iter() if "textLength" in e.attrib]
+    assert all(e.attrib.get(spaces) == "preserve" for e in made_wide)  # those of `● ` are two
 
 
 def test_a_long_name_keeps_its_ends() -> None:

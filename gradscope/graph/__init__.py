@@ -8,6 +8,7 @@ Node attributes, all present on every node:
 | attribute | type | meaning |
 |---|---|---|
 | kind | str | parameter, buffer, input, constant, op, grad_fn, cut, line, module, backward, place (a finding's line) |
+| form | str | of what ops are drawn as: op, line, module, input or constant, also where its kind is cut; else empty |
 | label, detail | str | what it is called; where it is, or its class |
 | shape, dtype | tuple or None, str or None | of the leaf, or of the last output |
 | site | Site or None | the call |

@@ -111,11 +111,12 @@ class Builder:
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
         stops = worst is not None and stopped(flow, self.marks, ops)
-        kind, label, detail = self._describe(key, ops, stops)
+        form, label, detail = self._describe(key, ops)
         names = {name for v in outputs if (name := flow.name(v)) is not None}
         return node_data(
-            kind=kind, label=label, detail=detail, site=site, region=first.region,
-            module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
+            kind="cut" if stops and key[0] != "data" else form, form=form, label=label, detail=detail, site=site,
+            region=first.region, module=self._module(first.module),
+            shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
             writes=writes, count=self._times(key, ops),
             earlier=flow.earlier.issuperset(ops),
@@ -124,33 +125,33 @@ class Builder:
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
 
-    def _describe(self, key: Key, ops: list[int], cut: bool) -> tuple[str, str, str]:
-        """(kind, label, second line) of a box. cut: no gradient comes through it."""
+    def _describe(self, key: Key, ops: list[int]) -> tuple[str, str, str]:
+        """(form, label, second line) of a box."""
         flow = self.flow
         op = flow.ops[ops[0]]
         site = op.site.user
         if key[0] == "op":
-            return ("cut" if cut else self._made(ops[0])), self._op_label(ops[0]), place(site)
+            return self._made(ops[0]), self._op_label(ops[0]), place(site)
         if key[0] == "data":
             return "input", self._data_title(ops), f"{part_title(flow, ops)} · {place(site)}"
         if key in self.boxes.parts:
-            return ("cut" if cut else "op"), part_title(flow, ops), place(site)
+            return "op", part_title(flow, ops), place(site)
         if key[0] == "line":
             site = frame_at(op, *key[1:3])  # type: ignore[arg-type]
             text = code_of(self.names.line(site)) or part_title(flow, ops)
             where = (
                 f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
             )
-            return ("cut" if cut else "line"), text, where
+            return "line", text, where
         if key[0] == "module" and op.module is not None:
             id = key[1]
             module = flow.trace.modules[id]  # type: ignore[index]
-            return ("cut" if cut else "module"), self.boxes.titles[id], module.cls  # type: ignore[index]
+            return "module", self.boxes.titles[id], module.cls  # type: ignore[index]
         if self.boxes.lines and op.module is None and len(self.whole_lines.get(site.location(), ())) == 1:
             at = {flow.ops[i].site.user.location() for i in ops}
             if len(at) == 1 and (text := code_of(self.names.line(site))):  # all that the line does
-                return ("cut" if cut else "line"), text, place(site)
-        return ("cut" if cut else "op"), part_title(flow, ops), place(site)
+                return "line", text, place(site)
+        return "op", part_title(flow, ops), place(site)
 
     def _data_title(self, ops: list[int]) -> str:
         """`data`, or what the program calls the results that others read."""
@@ -504,7 +505,12 @@ class Builder:
                 maker = flow.maker[value]
                 if source is None or (source == target_id and self._inside(target, maker, op)):
                     continue
-                way = source, target_id, flow.values[value].shape, self._trains(value)
+                way = (
+                    source,
+                    target_id,
+                    flow.values[value].shape,
+                    self._trains(value) and not self._is_off(op),
+                )
                 graph, taken = flow.ops[op].graph, inputs.count(value)
                 read = found.setdefault(way, {}).setdefault(value, {})
                 read[graph] = max(read.get(graph, 0), taken)
@@ -519,6 +525,11 @@ class Builder:
                 label=flow.name(first) or "", loop=(source, target_id) in loops,
                 severed=self._severed_way(list(values), source),
             )  # fmt: skip
+
+    def _is_off(self, op: int) -> bool:
+        """Whether gradients are off where an op runs: what it is given hands no graph on."""
+        inside = self.flow.ops[op].region is not None
+        return inside and op in self.marks and self.marks[op].reason in ("no_grad", "inference_mode")
 
     def _read(self, source: str, target: str, values: Mapping[int, Mapping[int, int]]) -> int:
         """How many values go from one box to another. values: each with the graphs that read it, and how many of its

@@ -12,7 +12,7 @@ def node_data(**known: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
         "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
-        "count": 1, "cut": None, "severs": (), "severed": False, "names": set(), "numel": 0,
+        "count": 1, "cut": None, "form": "", "severs": (), "severed": False, "names": set(), "numel": 0,
         "causes": [], "effects": [], "earlier": False,
     }  # fmt: skip
     return {**base, **known}

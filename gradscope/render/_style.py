@@ -110,7 +110,7 @@ def look_of(data: dict[str, Any]) -> str:
     if kind == "cut" and data["severs"]:
         return "severing"
     if kind == "cut" and data["cut"] in ("no_grad", "inference_mode") and data["region"] is not None:
-        return "op"  # the region around it says so already
+        return str(data["form"])  # the region around it says so already
     if kind == "backward" and data["severed"]:
         return "refused"
     if kind in ("op", "line", "module") and data["writes"]:

@@ -12,6 +12,7 @@ from gradscope.graph import READABLE, size
 from gradscope.graph._fold import fold
 from gradscope.graph._owners import joined_name
 from gradscope.model import GradscopeError
+from gradscope.render._style import look_of
 
 
 class Net(nn.Module):
@@ -208,6 +209,30 @@ def test_regions_and_frozen_parts_of_a_step():
     assert not parameters["trunk.weight"]["trainable"] and parameters["head.weight"]["trainable"]
     regions = {d["region"] for _, d in picture(scope.trace, "op").graph.nodes.items()} - {None}
     assert [scope.trace.regions[r].kind for r in regions] == ["no_grad"]
+
+
+@pytest.mark.parametrize(("level", "form"), [("op", "op"), ("line", "line"), ("module", "module")])
+def test_what_runs_without_gradients_keeps_its_form_and_is_given_no_graph(level, form):
+    teacher, student = nn.Linear(4, 4), nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            x = torch.randn(2, 4)
+            optimizer.zero_grad()
+            with torch.no_grad():
+                target = teacher(x)
+            (student(x) - target).pow(2).mean().backward()
+            optimizer.step()
+    graph = picture(scope.trace, level).graph
+    (inside,) = [id for id, d in graph.nodes.items() if d["region"] is not None]
+    assert look_of(graph.nodes[inside]) == form
+    for weight, trained in (("teacher.weight", False), ("student.weight", True)):
+        arrows = [
+            d
+            for tail, _, d in graph.edges(data=True)
+            if graph.nodes[tail]["label"] == weight and d["kind"] == "flow"
+        ]
+        assert [d["trainable"] for d in arrows] == [trained]
 
 
 def test_frozen_is_what_is_frozen_in_the_step_that_is_drawn():

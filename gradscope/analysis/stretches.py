@@ -8,6 +8,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import stretches
+from gradscope.events import ModuleCall
 from gradscope.model import Event, Segment
 from gradscope.store import Trace
 
@@ -63,13 +64,28 @@ class Stretch:
 def told_stretches(trace: Trace) -> list[Stretch]:
     """All of them, in order."""
     found, done, passed = [], 0, False
+    models = _with_parameters(trace)
     for segment, all_events in stretches(trace):
-        events = tuple(event for event in all_events if event.kind in DID)
+        events = tuple(
+            event
+            for event in all_events
+            if event.kind in DID and not (isinstance(event, ModuleCall) and event.module not in models)
+        )
         kinds = {event.kind for event in events}
         passed = passed or bool(kinds & {"backward", "step"})
         count = segment.repeat if segment.is_step else 0
         found.append(Stretch(segment, done + 1, done + count, _purpose(kinds, passed), events))
         done += count
+    return found
+
+
+def _with_parameters(trace: Trace) -> set[int | None]:
+    """The modules that hold parameters, themselves or further inside: a loss is a module too, but no model."""
+    found: set[int | None] = set()
+    for module in {p.module for p in trace.parameters}:
+        while module is not None and module not in found:
+            found.add(module)
+            module = trace.modules[module].parent if module in trace.modules else None
     return found
 
 

@@ -105,9 +105,12 @@ class GraphPage(Page):
             return
         which = graphs[self._graph]
         order = list(graphs).index(which.id) + 1
-        times = f", built {which.count:,} times" if which.count > 1 else ""
+        times = f", looked at {which.count:,} times" if which.count > 1 else ""
+        building = sum(graph.nodes > 0 for graph in graphs.values())
+        others = f", {building:,} with grad nodes" if building < len(graphs) else ""
         self.query_one("#which", Static).update(
-            f"graph {order} of {len(graphs)}: {counted(which.ops, 'op')}, {counted(which.nodes, 'grad node')}{times}"
+            f"graph {order} of {len(graphs)}{others}: {counted(which.ops, 'op')}, "
+            f"{counted(which.nodes, 'grad node')}{times}"
         )
         if self._built != (self.inspector.edition, self._graph):
             self._build(which)

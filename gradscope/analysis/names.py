@@ -87,6 +87,13 @@ def parameter_name(trace: Trace, parameter: Parameter) -> str:
     return _as_needed(trace, parameter.module, parameter.name)
 
 
+def module_title(trace: Trace, module: Module) -> str:
+    """What a module is called: its path, below the variable that holds its root where there are several models; of a
+    root that variable, else its class."""
+    path = _below_root(trace, module.id, module.path) if _several(trace) else module.path
+    return path or module.name or module.cls
+
+
 def buffer_name(trace: Trace, module: int, name: str) -> str:
     """The same for a buffer that a module holds by this name."""
     path = trace.modules[module].path

@@ -13,7 +13,7 @@ Node attributes, all present on every node:
 | shape, dtype | tuple or None, str or None | of the leaf, or of the last output |
 | site | Site or None | the call |
 | region | int or None | id of the grad-mode region it ran in |
-| module | str or None | path of the module it ran in, or that owns it |
+| module | str or None | what the module is called that it ran in, or that owns it |
 | cluster | tuple[int, ...] | ids of the modules drawn around it, outermost first |
 | findings | list[str] | codes of the findings that point at it |
 | causes, effects | list[str] | those whose cause it is, and those that it suffers from |

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from gradscope.analysis.flow import Flow
-from gradscope.analysis.names import buffer_name, names_of, op_name, place
+from gradscope.analysis.names import buffer_name, module_title, names_of, op_name, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
@@ -236,7 +236,7 @@ class Builder:
 
     def _module(self, id: int | None) -> str | None:
         module = self.flow.trace.modules.get(id) if id is not None else None
-        return None if module is None else (module.path or module.name or module.cls)
+        return None if module is None else module_title(self.flow.trace, module)
 
     def _times(self, key: Key, ops: list[int]) -> int:
         """How often a box ran, with the rounds that prepared data which is not drawn."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.gradients import how_received
 from gradscope.analysis.names import (
+    module_title,
     names_apart,
     names_of,
     op_name,
@@ -17,6 +18,7 @@ from gradscope.analysis.names import (
     shown_path,
 )
 from gradscope.analysis.words import counted
+from gradscope.events import ModuleCall
 from gradscope.model import Node, Op, Parameter, Site, Value, place_of
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
@@ -56,8 +58,7 @@ class Walk:
             return op_name(op.name) if op is not None else f"op {index}"
         if kind == "parameter":
             return names_apart(self.trace)[index]
-        module = self.trace.modules[index]
-        return module.path or module.name or module.cls
+        return module_title(self.trace, self.trace.modules[index])
 
     def value(self, value: Value) -> str:
         """A value's name, else where it came from."""
@@ -231,13 +232,21 @@ class Walk:
                 "read by", f"`{op_name(op.name)}` at {self.where(op.site)}", ("op", self.graph, op.index)
             )
 
+    def _called_at(self, id: int) -> Site | None:
+        """Where the program called a module, or one around it, in this graph."""
+        around: set[int | None] = set()
+        at: int | None = id
+        while at is not None and at not in around:
+            around.add(at)
+            at = self.trace.modules[at].parent if at in self.trace.modules else None
+        calls = (event for event in self.trace.of(ModuleCall) if event.graph == self.graph)
+        return next((call.site for call in calls if call.module in around), None)
+
     def _module(self, id: int) -> Iterator[Fact]:
         module = self.trace.modules[id]
-        yield Fact(
-            "module", f"{module.path or module.name or 'the whole model'} ({module.cls})", style="bold"
-        )
-        if module.site is not None:
-            yield self._place(module.site)
+        yield Fact("module", f"{module_title(self.trace, module)} ({module.cls})", style="bold")
+        if (called := self._called_at(id) or module.site) is not None:
+            yield self._place(called)
         if module.parent is not None:
             yield Fact(
                 "inside",

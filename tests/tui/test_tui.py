@@ -768,3 +768,25 @@ def test_a_graph_without_modules_opens_at_its_first_op(tmp_path: Path) -> None:
         assert "◆ exp" in screen(app) and "number 0 of graph" in screen(app)
 
     drive(record(tmp_path, WITHOUT_MODULES), steps)
+
+
+TWO_MODELS = """\
+import torch
+from torch import nn
+one, two = nn.Sequential(nn.Linear(3, 3)), nn.Sequential(nn.Linear(3, 1))
+for _ in range(2):
+    two.zero_grad()
+    (two(one(torch.ones(3))).sum() +
+     two(torch.zeros(3)).sum()).backward()
+"""
+
+
+def test_a_module_has_the_name_of_its_model_and_stands_where_that_is_called(tmp_path: Path) -> None:
+    trace = Trace(record(tmp_path, TWO_MODELS))
+    pages = Pages(trace)
+    graph = next(size for size in pages.graphs() if size.nodes)
+    walk = Walk(trace, pages, graph.id, graph.ops)
+    layers = [module for module in trace.modules.values() if module.cls == "Linear"]
+    facts = [fact for m in layers for fact in walk.facts(("module", graph.id, m.id))]
+    assert {fact.text for fact in facts if fact.label == "module"} == {"one.0 (Linear)", "two.0 (Linear)"}
+    assert [fact.site.line for fact in facts if fact.label == "at" and fact.site is not None] == [6, 6]

@@ -1,4 +1,4 @@
-"""The modules of a trace as a tree, with what ran in them in one graph, in the order it ran."""
+"""The modules of a trace as a tree, with what ran in them in one graph, in the order in which each first ran."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class ModuleTree(Tree[Any]):
             self._open_single(branches[0])
 
     def _grow(self, node: TreeNode[Any], first: int) -> None:
-        """Fills a branch: its parameters, then modules and ops in the order they ran, from the op number
+        """Fills a branch: its parameters, then modules and ops in the order of their first op, from the number
         `first` on for a page; last the modules that did not run."""
         assert node.data is not None
         _, graph, id = node.data

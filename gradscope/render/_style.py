@@ -81,7 +81,7 @@ DARK_TEXT = {
     INK: "#e5e7eb", MUTED: "#a8b1be", RED: "#ff8a8a", AMBER: "#f0b26a", "#8b1a22": "#ffb3b3", "#525b68": "#b3bcc8",
     "#6b4e12": "#f1d48a", REGION: "#9dbbe6", "#ffffff": "#ffffff",
     ON_DARK: ON_DARK, RED_ON_DARK: RED_ON_DARK, FAINT: "#a8b1be", FLOW: "#c3cad4",
-    GRADIENT: "#e0b65c", MEMORY: "#f0a354", GREEN: "#7fd3a3", BLUE: "#8ab8f0",
+    GRADIENT: "#e0b65c", UNUSED: "#b5aa8e", MEMORY: "#f0a354", GREEN: "#7fd3a3", BLUE: "#8ab8f0",
     "#8b94a1": "#b3bcc8", "#334155": "#b7c6dc", "#8792a0": "#b3bcc8", "#8f856f": "#c9bea6", "#8d96a3": "#b3bcc8",
 }  # fmt: skip
 DARK_FILL = {

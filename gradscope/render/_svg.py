@@ -64,7 +64,9 @@ def _fixed(match: re.Match[str]) -> str:
     attributes, shown = match.groups()
     family, size = _FAMILY.search(attributes), _SIZE.search(attributes)
     plain = html.unescape(shown)
-    if family is None or size is None or len(plain) < 2:
+    if (
+        family is None or size is None or len(plain.strip()) < 2
+    ):  # a sign alone: each engine reckons its width anew
         return match[0]
     if family[1] == style.MONO:
         width = _MONO_WIDTH * len(plain)
@@ -72,7 +74,9 @@ def _fixed(match: re.Match[str]) -> str:
         known = _WIDTHS["bold" in attributes]
         width = sum(known.get(sign) or _other(sign) for sign in plain)
     length = width * float(size[1]) / 1000
-    if "xml:space" not in attributes:  # else the width of a sign and the space behind it is that of the sign
+    if (
+        "xml:space" not in attributes
+    ):  # else spaces at the ends are dropped, and the rest is as wide as with them
         attributes = f' xml:space="preserve"{attributes}'
     return f'<text{attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs">{shown}</text>'
 

@@ -366,8 +366,10 @@ class _Drawing:
             extras.append(("→", style.FAINT, "without a graph"))
         if any(k == "flow" and cut for k, _, cut in kinds):
             extras.append(("⇢", style.RED, "where the gradient is lost"))
-        if self.view.level == "op" and any(k == "grad" for k, _, _ in kinds):
+        if self.view.level == "op" and any(k == "grad" and used for k, used, _ in kinds):
             extras.append(("→", style.GRADIENT, "gradient"))
+        if self.view.level == "op" and any(k == "grad" and not used for k, used, _ in kinds):
+            extras.append(("⇢", style.UNUSED, "gradient that no pass computes"))
         if self.view.level == "op" and any(k == "made" for k, _, _ in kinds):
             extras.append(("…", style.GRADIENT, "its grad_fn"))
         if any(k == "alias" for k, _, _ in kinds):

@@ -24,6 +24,7 @@ const page = (() => {
     const frame = svg.getBoundingClientRect();
     zoomAt(factor, frame.left + frame.width / 2, frame.top + frame.height / 2);
   };
+  const LEGIBLE = 0.5;
   /** Puts the origin of the picture to a point of the canvas. */
   function put(scale, left, top) {
     panzoom.zoom(scale, { animate: false, force: true });
@@ -34,11 +35,13 @@ const page = (() => {
     const { x: px, y: py } = panzoom.getPan();
     return [(x + px) * scale, (y + py) * scale];
   };
+  /** Shows all of the picture; where that is not legible its top, at the scale `least`. */
   function fit(least = 0) {
     const { width, height } = canvas.getBoundingClientRect();
     const { x, y, w, h } = drawing.bounds(state.view);
     if (!width || !w) return;
-    const scale = Math.max(least, Math.min(1.25, (width - 24) / w, (height - 24) / h));
+    const whole = Math.min(1.25, (width - 24) / w, (height - 24) / h);
+    const scale = whole >= LEGIBLE ? whole : Math.max(least, whole);
     const left = Math.max(12, (width - w * scale) / 2);
     const top = Math.max(12, (height - h * scale) / 2);
     put(scale, (w * scale > width ? 12 : left) - x * scale, (h * scale > height ? 12 : top) - y * scale);
@@ -51,6 +54,11 @@ const page = (() => {
     const least = Math.min((width - 84) / w, (height - 84) / h);
     if (least >= 0.45 && least < panzoom.getScale()) zoomMiddle(least / panzoom.getScale());
     reveal(least >= 0.45 ? { x, y, w, h } : boxes[0]);
+  }
+  function inSight(box) {
+    const { width, height } = canvas.getBoundingClientRect();
+    const [[left, top], [right, low]] = [screen(box.x, box.y), screen(box.x + box.w, box.y + box.h)];
+    return left >= 0 && top >= 0 && right <= width && low <= height;
   }
   /** Brings a box into sight, moving no more than is needed. */
   function reveal(box) {
@@ -516,7 +524,7 @@ const page = (() => {
     show("picture");
     if (D.notes.length) say(D.notes.join("; "));
     const told = articles.length ? findingNodes(0).map(find).filter(Boolean) : [];
-    if (told.length) revealAll(told);
+    if (told.length && !told.some(inSight)) revealAll(told);
     document.body.dataset.ready = "yes";
   }
   return { get way() { return state.way; }, state, begin, say, light, lit, toggle, choose, chooseNodes, chooseLine, nodesOf, openFinding, openParameter, uncover, named };

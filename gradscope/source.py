@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import keyword
 import token
@@ -38,6 +39,21 @@ def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) 
 def bound_in(scope: ast.AST) -> set[str]:
     """The names that a function binds itself: its arguments and what it assigns to."""
     return names_in(scope, ast.Store) | {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
+
+
+def _bound_by(node: ast.AST) -> list[str]:
+    """The names that a node itself binds, in the scope that it stands in."""
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.Global):
+        return node.names
+    if isinstance(node, ast.ExceptHandler):
+        return [node.name] if node.name else []
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 
 
 def own_name(node: ast.AST) -> str:
@@ -305,6 +321,26 @@ class SourceFile:
         """The function around `site`; the file where there is none."""
         around = (node for node in self.around(site) if isinstance(node, SCOPES))
         return next(around, self.tree or ast.Module([], []))
+
+    def binds(self, site: Site, name: str) -> bool:
+        """Whether a name has a meaning at `site`: one of the functions around it, the file or Python gives it one."""
+        scopes = (node for node in self.around(site) if isinstance(node, (*SCOPES, ast.Module)))
+        known = self._bound.get(id(self.tree), set())
+        return (
+            "*" in known or hasattr(builtins, name) or any(name in self._bound.get(id(s), ()) for s in scopes)
+        )
+
+    @cached_property
+    def _bound(self) -> dict[int, set[str]]:
+        """A function, a class or the file → the names that its own statements bind."""
+        found: dict[int, set[str]] = {}
+        for node in self.nodes:
+            names = _bound_by(node)
+            if names:
+                above = (one for one in self.above(node) if isinstance(one, (*SCOPES, ast.ClassDef)))
+                scope = self.tree if isinstance(node, ast.Global) else next(above, self.tree)
+                found.setdefault(id(scope), set()).update(names)
+        return found
 
     def outermost_loop(self, site: Site) -> ast.stmt | None:
         """The outermost loop around `site`, within its function; its statement where there is none."""

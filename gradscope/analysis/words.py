@@ -11,7 +11,7 @@ from gradscope.analysis import names
 from gradscope.analysis.names import as_it_is, element_names, names_of, place
 from gradscope.events import Step
 from gradscope.model import Event, Parameter, Site
-from gradscope.source import FUNCTIONS
+from gradscope.source import own_name
 from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
@@ -99,32 +99,55 @@ def named(names: Iterable[str]) -> str:
 
 
 def named_at(trace: Trace, name: str, site: Site) -> str:
-    """A dotted name as the function at a place can write it: "self.model.body" for "trainer.model.body", where that is
-    the object's own attribute and the function knows no `trainer`."""
+    """A dotted name as the function at a place can write it: "self.model.body" for "trainer.model.body", and
+    "self.body" for "body", where that is the object's own attribute and the function knows no `trainer` or `body`."""
+    if not name or is_known_at(trace, name, site):
+        return name
+    rest = name.partition(".")[2] or name
+    own = _own_object(trace, site)
+    return f"{own}.{rest}" if own and _has_attribute(trace, site, own, rest) else name
+
+
+def is_known_at(trace: Trace, name: str, site: Site) -> bool:
+    """Whether the function at a place knows what a dotted name begins with, and of an attribute of its own object
+    whether its class has one of that name."""
     file = trace.source_file(site.path)
     root, _, rest = name.partition(".")
+    if file.tree is None or not root.partition("[")[0].isidentifier():
+        return True  # nothing is known of it
+    if rest and root == _own_object(trace, site):
+        return _has_attribute(trace, site, root, rest)
+    return file.binds(site, root.partition("[")[0])
+
+
+def _own_object(trace: Trace, site: Site) -> str:
+    """What the method at a place calls the object that it belongs to: `self`; "" where it is no method."""
+    file = trace.source_file(site.path)
     node = next(file.around(site), None)
-    if node is None:
-        return name
-    method, holder = file.function_of(node), file.class_of(node)
-    if method is None or holder is None or not rest or not method.args.args:
-        return name
-    scopes = [file.tree, *(above for above in file.above(node) if isinstance(above, FUNCTIONS))]
-    bound = (one for one in file.nodes if isinstance(one, (ast.Name, ast.arg)))
-    if root in file.imported or any(
-        root == (one.id if isinstance(one, ast.Name) else one.arg) and file.scope_of(one) in scopes
-        for one in bound
-    ):
-        return name
-    own, attribute = method.args.args[0].arg, rest.partition(".")[0]
-    has_it = any(
+    method = file.function_of(node) if node is not None else None
+    if method is None or not isinstance(file.parent.get(id(method)), ast.ClassDef):
+        return ""
+    return method.args.args[0].arg if method.args.args else ""
+
+
+def _has_attribute(trace: Trace, site: Site, own: str, dotted_name: str) -> bool:
+    """Whether the class around a place, or one of the file that it is made of, reads or writes `own.x`, for "x.y"."""
+    file = trace.source_file(site.path)
+    node = next(file.around(site), None)
+    holder = file.class_of(node) if node is not None else None
+    attribute = dotted_name.partition(".")[0].partition("[")[0]
+    classes = [holder] if holder is not None else []
+    for one in classes:  # grows on the way
+        bases = {own_name(base) for base in one.bases}
+        classes += [c for _, c in file.of(ast.ClassDef) if c.name in bases and c not in classes]
+    return any(
         isinstance(one, ast.Attribute)
         and one.attr == attribute
         and isinstance(one.value, ast.Name)
         and one.value.id == own
+        for holder in classes
         for one in ast.walk(holder)
     )
-    return f"{own}.{rest}" if has_it else name
 
 
 def holds(outer: Site, inner: Site) -> bool:
@@ -187,10 +210,21 @@ def tensor_variable(trace: Trace, site: Site | None) -> str:
     return "" if called else variable(trace, site)
 
 
-def optimizer_name(trace: Trace, number: int | None) -> str:
-    """The user's variable of an optimizer, as in `opt.step()`; "the optimizer" where unknown."""
-    name = _optimizer_variable(trace, number)
+def optimizer_name(trace: Trace, number: int | None, at: Site | None = None) -> str:
+    """The user's variable of an optimizer, as in `opt.step()`, or as the function at a place knows it; "the
+    optimizer" where unknown."""
+    name = (at is not None and _optimizer_at(trace, number, at)) or _optimizer_variable(trace, number)
     return f"`{name}`" if name else "the optimizer"
+
+
+def _optimizer_at(trace: Trace, number: int | None, at: Site) -> str:
+    """What the function at a place calls an optimizer; "" where it knows none of its names."""
+    steps = [(event.optimizer, event.site.user) for event in trace.of(Step)]
+    called = dict.fromkeys(owner(source(trace, site), "step") for own, site in steps if own == number)
+    others = {owner(source(trace, site), "step") for own, site in steps if own != number}
+    names = [_optimizer_variable(trace, number), *(text for text in called if text not in others)]
+    found = (named_at(trace, name, at) for name in names if name)
+    return next((name for name in found if is_known_at(trace, name, at)), "")
 
 
 def _optimizer_variable(trace: Trace, number: int | None) -> str:
@@ -209,9 +243,15 @@ def _optimizer_variable(trace: Trace, number: int | None) -> str:
     return ends.pop() if len(called) == len(ends) == 1 else name
 
 
-def method(trace: Trace, number: int | None, call: str, given: str = "") -> str:
-    """A call on an optimizer as the user would write it: "`opt.zero_grad()`"."""
-    return f"`{_optimizer_variable(trace, number) or 'optimizer'}.{call}({given})`"
+def method(trace: Trace, number: int | None, call: str, given: str = "", at: Site | None = None) -> str:
+    """A call on an optimizer as the user would write it, at a place where that is known: "`opt.zero_grad()`"; else
+    "`zero_grad()` of the optimizer that is made at train.py:12"."""
+    name = _optimizer_variable(trace, number)
+    if at is not None and name and not (name := _optimizer_at(trace, number, at)):
+        known = trace.optimizers.get(number) if number is not None else None
+        made = f" that is made at {where(known.site)}" if known is not None and known.site is not None else ""
+        return f"`{call}({given})` of the optimizer{made}"
+    return f"`{name or 'optimizer'}.{call}({given})`"
 
 
 def where(site: Site | None) -> str:

@@ -6,8 +6,9 @@ import torch
 from observed import observed, optimizer
 from torch import nn
 
-from gradscope.analysis.words import named_at, parameter_name
+from gradscope.analysis.words import is_known_at, method, named_at, parameter_name
 from gradscope.answers import why
+from gradscope.check import examine
 
 
 def made_in_several_ways() -> None:
@@ -66,3 +67,87 @@ def test_a_method_writes_a_module_as_its_own_attribute() -> None:
     site = run.op("self.model(torch.ones(1, 2)).sum()").site.user
     assert named_at(run.trace, "trainer.model.0", site) == "self.model.0"
     assert named_at(run.trace, "other.net.0", site) == "other.net.0"
+
+
+def test_only_what_a_scope_binds_is_known_there() -> None:
+    def program() -> None:
+        class Trainer:
+            def __init__(self, backbone: nn.Module) -> None:
+                self.backbone = backbone
+
+            def fit(self, x: torch.Tensor) -> None:
+                for row in x:
+                    self.backbone(row).sum().backward()
+
+        outer = Trainer(nn.Linear(2, 2))
+        outer.fit(torch.ones(1, 2))
+
+    run = observed(program)
+    site = run.op("self.backbone(row).sum()").site.user
+    assert all(
+        is_known_at(run.trace, name, site) for name in ("x", "row", "outer.fit", "self.backbone", "torch")
+    )
+    assert not any(is_known_at(run.trace, name, site) for name in ("backbone", "fit", "self.head", "other.x"))
+    assert named_at(run.trace, "backbone", site) == "self.backbone"
+
+
+def test_an_optimizer_goes_by_the_name_that_the_place_knows() -> None:
+    def program() -> None:
+        class Training:
+            def __init__(self) -> None:
+                self.body = nn.Linear(2, 1)
+                self.made = self.configured()
+
+            def configured(self) -> torch.optim.Optimizer:
+                d = torch.optim.SGD(self.body.parameters(), lr=0.1)
+                d.zero_grad()
+                return d
+
+            def step(self) -> None:
+                opt_d = self.made
+                self.body(torch.ones(1, 2)).sum().backward()
+                opt_d.step()
+
+            def elsewhere(self) -> torch.Tensor:
+                return torch.ones(3)
+
+        one = Training()
+        for _ in range(2):
+            one.step()
+        one.elsewhere().sum()
+
+    run = observed(program)
+    inside, outside = (
+        run.op(text).site.user for text in ("self.body(torch.ones(1, 2)).sum()", "torch.ones(3)")
+    )
+    assert method(run.trace, 0, "zero_grad", at=inside) == "`opt_d.zero_grad()`"
+    made = "of the optimizer that is made at "
+    assert method(run.trace, 0, "zero_grad", at=outside).startswith(f"`zero_grad()` {made}")
+
+
+def test_a_repair_names_no_schedule_where_it_is_not_known() -> None:
+    def program() -> None:
+        class Training:
+            def __init__(self) -> None:
+                self.body = nn.Linear(2, 1)
+                self.opts = self.configured()
+
+            def configured(self) -> list[torch.optim.Optimizer]:
+                optim_g = torch.optim.SGD(self.body.parameters(), lr=0.1)
+                scheduler_g = torch.optim.lr_scheduler.StepLR(optim_g, 1)
+                scheduler_g.get_last_lr()
+                return [optim_g]
+
+            def learn(self) -> None:
+                (optim_g,) = self.opts
+                optim_g.zero_grad()
+                self.body(torch.ones(1, 2)).sum().backward()
+                optim_g.step()
+
+        training = Training()
+        for _ in range(3):
+            training.learn()
+
+    (found,) = (one for one in examine(observed(program).trace).findings if one.code == "GS210")
+    assert "`scheduler_g.step()`" not in found.fix and "after `optim_g.step()`" in found.fix
+    assert "`step()` of `scheduler_g`, which has to be handed to the function that steps" in found.fix

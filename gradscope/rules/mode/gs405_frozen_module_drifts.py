@@ -19,7 +19,7 @@ from gradscope.analysis.counted import at_least
 from gradscope.analysis.networks import updates_nobody_calls
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.stops import frozen_for_good
-from gradscope.analysis.words import located, numbers, source
+from gradscope.analysis.words import is_known_at, located, named_at, numbers, source
 from gradscope.events import Backward, Drift, Mode
 from gradscope.fixes.calls import beside, in_method, line_after
 from gradscope.fixes.source import Source, is_name
@@ -163,13 +163,18 @@ def _dropouts(trace: Trace, known: Calls, event: Drift) -> list[str]:
 def _back_in_eval(
     trace: Trace, site: Site, switched: Site | None, name: str, trained: bool
 ) -> tuple[str, tuple[Edit, ...]]:
-    bare, elsewhere = name.strip("`"), name.startswith("the ")
+    bare, elsewhere = named_at(trace, name.strip("`"), switched or site), name.startswith("the ")
     only = f"not any(p.requires_grad for p in {bare}.parameters())" if trained else ""
     where_to = _where_to(trace, site, switched)
     if trained:
         where_to += " once it is frozen; before that it was trained, and needs training mode"
     if elsewhere:
         return f"call `eval()` on {name} {where_to}: frozen parameters are not enough", ()
+    if not is_known_at(trace, bare, switched or site):
+        return (
+            f"call `{bare}.eval()` where `{bare}` is known, {where_to}: frozen parameters are not enough",
+            (),
+        )
     condition = f": `if {only}: {bare}.eval()`" if only else ""
     edits = _kept_in_eval(trace, site, switched, bare, only)
     return f"call `{bare}.eval()` {where_to}: frozen parameters are not enough{condition}", edits

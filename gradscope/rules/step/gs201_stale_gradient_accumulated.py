@@ -120,7 +120,7 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
             *([(own, "the first pass of this step: adds its gradient to those")] if own is not None else ()),
         ),
         seen=tuple(measured(trace, events)),
-        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear))} once per step, {when}"
+        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear), at=clear)} once per step, {when}"
         f" {code(trace, clear, '`backward()`')} ({where(clear)})"
         if optimizer is not None
         else f"clear the gradients after {located(trace, cause, 'the update')}: {by_hand(trace, cause)}",
@@ -249,10 +249,10 @@ def _of_another(trace: Trace, leak: Leak) -> Finding:
         effect_label="adds to the gradients that were left",
         related=((leak.step, "uses the sum"),),
         seen=(
-            f"the first step of {optimizer_name(trace, leak.optimizer)} used the gradients of its own pass,"
+            f"the first step of {optimizer_name(trace, leak.optimizer, leak.step)} used the gradients of its own pass,"
             f" {plural(leak.count, 'later one')} those of the other too",
         ),
-        fix=f"call {method(trace, leak.optimizer, 'zero_grad')} before"
+        fix=f"call {method(trace, leak.optimizer, 'zero_grad', at=own)} before"
         f" {code(trace, own, '`backward()`')} ({where(own)}), not only after {step}",
         severity="warning",
         count=leak.count,

@@ -100,7 +100,7 @@ def _fix(trace: Trace, miss: _Miss, cause: Site, effect: Site, clear: str) -> st
     if cause.location() == effect.location():  # one call of a library's does both
         names = parameter_names(trace, sorted(miss.parameters))
         return f"make {names} part of the model whose gradients {clear} clears ({where(cause)})"
-    return f"call {method(trace, miss.events[0].optimizer, 'zero_grad')} too, beside {clear} ({where(cause)})"
+    return f"call {method(trace, miss.events[0].optimizer, 'zero_grad', at=cause)} too, beside {clear} ({where(cause)})"
 
 
 def _cleared_too(trace: Trace, clear: Site, step: Site) -> tuple[Edit, ...]:

@@ -232,7 +232,7 @@ def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
         found,
         effect=made_for.site.user,
         effect_label=f"computes gradients for {name}, which never steps",
-        fix=f"call {method(trace, own, 'step')} here ({where(found.cause)})",
+        fix=f"call {method(trace, own, 'step', at=found.cause)} here ({where(found.cause)})",
         edits=receiver_replaced(trace, found.cause, "step", variable(trace, made), made),
         subjects=found.subjects | meant | {("optimizer", own)},
     )
@@ -262,5 +262,5 @@ def _fix(trace: Trace, number: int, step: Site, late: Backward | None, closure: 
         return f"call `backward()` on the loss before {located(trace, step, 'the step')}"
     return (
         f"move {located(trace, step, 'the step')} after {located(trace, late.site.user, '`backward()`')}, with"
-        f" {method(trace, number, 'zero_grad')} before the forward"
+        f" {method(trace, number, 'zero_grad', at=step)} before the forward"
     )

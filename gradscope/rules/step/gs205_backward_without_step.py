@@ -121,7 +121,7 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
     effect = passing.user if passing is not None else None
     last = norm(trace, trained[0].id)
     bare = _named_only(trace, number, optimizer)
-    step = method(trace, number, "step")
+    step = method(trace, number, "step", at=effect)
     after = (
         f"after {code(trace, effect, '`backward()`')} ({where(effect)})" if effect else "after `backward()`"
     )

@@ -20,7 +20,17 @@ from gradscope.analysis.loop import settled
 from gradscope.analysis.schedules import NeverReached, never_reached, schedule_name, stepped_early
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program
-from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
+from gradscope.analysis.trainers import is_configured
+from gradscope.analysis.words import (
+    code,
+    is_known_at,
+    located,
+    named_at,
+    optimizer_name,
+    plural,
+    variable,
+    where,
+)
 from gradscope.events import Scaler, Scheduled, SchedulerMade, Step
 from gradscope.fixes.calls import moved_behind
 from gradscope.fixes.source import Source
@@ -160,7 +170,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     number = made.optimizer
     steps = trace.optimizers[number].steps
     step = next((e for e in trace.of(Step) if e.optimizer == number), None)
-    name, subject = variable(trace, made.site), schedule_name(trace, made)
+    subject = schedule_name(trace, made)
     rates = [group.get("lr") for group in trace.optimizers[number].groups]
     rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
     after = f"{code(trace, step.site.user, 'the step')} ({where(step.site)})" if step else "the step"
@@ -171,11 +181,22 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
         effect=step.site.user if step else None,
         effect_label="runs with the same learning rate all the time",
         seen=(f"{plural(steps, 'step')} of {optimizer_name(trace, number)}{rate}, no step of the schedule",),
-        fix=f"call `{name or 'scheduler'}.step()` once per epoch (or per batch) after {after}",
+        fix=f"call {_step_of(trace, made, step)} once per epoch (or per batch) after {after}",
         count=1,
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, step.segment) if step else None,
     )
+
+
+def _step_of(trace: Trace, made: SchedulerMade, step: Step | None) -> str:
+    """The call that is missing, as the function that steps the optimizer can write it."""
+    name, at = variable(trace, made.site), step.site.user if step is not None else made.site.user
+    name = named_at(trace, name, at)
+    if not name or is_known_at(trace, name, at):
+        return f"`{name or 'scheduler'}.step()`"
+    if is_configured(made.site):
+        return f"`step()` of {schedule_name(trace, made)}, which `self.lr_schedulers()` gives there,"
+    return f"`step()` of {schedule_name(trace, made)}, which has to be handed to the function that steps,"
 
 
 def _kept_out(trace: Trace, made: SchedulerMade, found: NeverReached) -> Finding:

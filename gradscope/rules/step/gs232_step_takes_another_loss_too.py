@@ -158,7 +158,7 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
     names, taken = _names(trace, ids), code(trace, site, "the step")
     name = optimizer_name(trace, step.optimizer)
     theirs = sorted(mixed.other.parameters - mixed.own.parameters)
-    clear = method(trace, step.optimizer, "zero_grad")
+    clear = method(trace, step.optimizer, "zero_grad", at=own)
     fix, edits = _cleared_before(trace, mixed)
     return Finding(
         message=f"{taken} uses gradients of two losses: its own, and the one that trains {_names(trace, theirs)}",

@@ -210,3 +210,50 @@ def good_teacher_beside_the_module_that_is_put_in_training_mode() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(student(x), teacher(x)).backward()
         opt.step()
+
+
+def bad_frozen_attribute_of_a_trainer() -> None:
+    import torch
+    from torch import nn
+
+    def pretrained() -> nn.Sequential:
+        backbone = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+        with torch.no_grad():
+            backbone(torch.randn(8, 4))  # its first call: that is what it is named after
+        return backbone
+
+    class FineTune:
+        def __init__(self, backbone: nn.Module) -> None:
+            self.backbone = backbone.requires_grad_(False)
+            self.head = nn.Linear(8, 2)
+            self.opt = torch.optim.SGD(self.head.parameters(), lr=0.1)
+
+        def step(self, x: torch.Tensor) -> None:
+            self.opt.zero_grad()
+            features = self.backbone(x)  # cause: GS405
+            self.head(features).pow(2).mean().backward()
+            self.opt.step()
+
+    training = FineTune(pretrained())
+    for _ in range(3):
+        training.step(torch.randn(8, 4) + 1)
+
+
+def good_frozen_attribute_of_a_trainer_in_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    class FineTune:
+        def __init__(self, backbone: nn.Module) -> None:
+            self.backbone = backbone.requires_grad_(False).eval()
+            self.head = nn.Linear(8, 2)
+            self.opt = torch.optim.SGD(self.head.parameters(), lr=0.1)
+
+        def step(self, x: torch.Tensor) -> None:
+            self.opt.zero_grad()
+            self.head(self.backbone(x)).pow(2).mean().backward()
+            self.opt.step()
+
+    training = FineTune(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()))
+    for _ in range(3):
+        training.step(torch.randn(8, 4) + 1)

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gradscope.analysis.memo import once
+from gradscope.analysis.stops import set_at
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.words import where
+from gradscope.events import Flipped
 from gradscope.model import Finding, Site
 from gradscope.source import called_name, own_name
 from gradscope.store import Trace
@@ -82,11 +84,14 @@ def says_unused(argument: str) -> bool:
 def says_unfreeze(trace: Trace) -> str:
     """Of frozen parameters: that a line which did not run asks for their gradients again."""
     ran = {site.location() for site in trace.sites}
+    flips = [event for event in trace.of(Flipped) if event.to]  # while nobody looked
+    ran |= {line.location() for event in flips if (line := set_at(trace, event)) is not None}
+    come = "was not seen to come" if flips else "has not come"
     for path in trace.sources:
         for node in trace.source_file(path).nodes:
             if isinstance(node, ast.stmt) and (path, node.lineno) not in ran and _unfreezes(node):
                 place = where(Site(-1, path, node.lineno, 1, node.lineno, 1, "", "user"))
-                return f"{place} would make parameters require a gradient again; the run has not come to it"
+                return f"{place} would make parameters require a gradient again; the run {come} to it"
     return ""
 
 

@@ -119,6 +119,22 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
     return found
 
 
+@once
+def thawed(trace: Trace) -> dict[int, Event]:
+    """Parameters that were frozen and require a gradient since: → where that was set last, or noticed."""
+    off: set[int] = set()
+    found: dict[int, Event] = {}
+    for _, events in stretches(trace):
+        for event in events:
+            if isinstance(event, Flipped) and event.to:
+                found |= dict.fromkeys(event.leaves, event)
+            elif isinstance(event, RequiresGrad) and event.leaf is not None:
+                if event.to and event.leaf in off:
+                    found[event.leaf] = event
+                (off.discard if event.to else off.add)(event.leaf)
+    return found
+
+
 def frozen_for_good(trace: Trace, line: tuple[str, int]) -> set[int]:
     """Parameters that were trained, then frozen once and for all, before two calls of modules from this line."""
     trained: set[int] = set()
@@ -138,32 +154,36 @@ def frozen_for_good(trace: Trace, line: tuple[str, int]) -> set[int]:
     return {id for id, calls in frozen.items() if calls >= 2} - thawed
 
 
-def froze_at(trace: Trace, event: Event) -> Site | None:
-    """The line that froze. Where nobody looked it is the only one of the program's that can freeze and was
-    not seen to run, in functions that ran, or else (one may have run meanwhile) in all."""
+def set_at(trace: Trace, event: Event) -> Site | None:
+    """The line that froze, or that made what was frozen require a gradient. Where nobody looked it is the only one of
+    the program's that can do so and was not seen to run, in functions that ran, or else (one may have run meanwhile) in
+    all."""
     if isinstance(event, RequiresGrad):
         return event.site.user
+    to = isinstance(event, Flipped) and event.to
     ran = {e.site.user.location() for e in trace.of(RequiresGrad)}
     for nodes in (nodes_that_ran, nodes_of_functions):
         found = [
             site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
             for path, function, node in nodes(trace, ast.Assign, ast.Call)
-            if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
+            if isinstance(node, (ast.Assign, ast.Call)) and _sets(node, to) and (path, node.lineno) not in ran
         ]
         if found:
             return found[0] if len(found) == 1 else None
     return None
 
 
-def _freezes(node: ast.Assign | ast.Call) -> bool:
-    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`, or may be."""
+def _sets(node: ast.Assign | ast.Call, to: bool) -> bool:
+    """Whether this is `x.requires_grad = …` or `x.requires_grad_(…)` with this value, or may be."""
     if isinstance(node, ast.Assign):
         changed, name, given = node.targets[0], "requires_grad", [node.value]
     else:
         changed, name = node.func, "requires_grad_"
         given = [*node.args, *(word.value for word in node.keywords)]
-    off = any(not isinstance(value, ast.Constant) or value.value is False for value in given)
-    return off and isinstance(changed, ast.Attribute) and changed.attr == name
+    fits = any(not isinstance(value, ast.Constant) or value.value is to for value in given) or (
+        to and not given
+    )
+    return fits and isinstance(changed, ast.Attribute) and changed.attr == name
 
 
 class _Series:

@@ -10,7 +10,9 @@ from itertools import pairwise
 
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.text import own_nodes, site_of
-from gradscope.model import Site
+from gradscope.analysis.words import variable
+from gradscope.model import Optimizer, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -64,6 +66,15 @@ def is_configured(site: Site) -> bool:
     """Whether a library made it by calling `configure_optimizers`, as Lightning does, which steps what that returns."""
     calls = pairwise(site.stack)
     return any(a.kind == "library" and b.function.endswith("configure_optimizers") for a, b in calls)
+
+
+def made_inside(trace: Trace, optimizer: Optimizer) -> Site | None:
+    """The program's call of a library that made this optimizer by itself, for itself: `trainer.train()`. None where the
+    program makes it, or has a name for it."""
+    call = runs_it(optimizer.site) if optimizer.site is not None else None
+    if call is None or variable(trace, call):
+        return None
+    return call if called_name(trace.source_file(call.path).at(call)) != optimizer.cls else None
 
 
 def hook_below(trace: Trace, call: Site, site: Site) -> Hook | None:

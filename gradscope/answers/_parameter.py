@@ -8,7 +8,7 @@ from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.lost import End, end_of, lost
 from gradscope.analysis.names import op_name, place
 from gradscope.analysis.reach import paths
-from gradscope.analysis.stops import Stop, froze_at, frozen, stops
+from gradscope.analysis.stops import Stop, frozen, set_at, stops
 from gradscope.analysis.words import parameter_name
 from gradscope.answers._answer import MAX_STEPS, Answer, Step, cut_words, shortened, spoken
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
@@ -159,7 +159,7 @@ def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: An
     off = frozen(flow.trace, stop).get(parameter.id)
     reason = "no loss depends on it" if off is None else "requires_grad was switched off"
     answer.headline = f"`{name}` has no gradient since step {stop.step}: {reason} from there on"
-    froze = froze_at(flow.trace, off) if off is not None else None
+    froze = set_at(flow.trace, off) if off is not None else None
     if froze is not None:
         answer.step(froze, "requires_grad is switched off here", main=True)
     answer.step(stop.site, "steps without it", main=froze is None)

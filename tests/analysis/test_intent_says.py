@@ -6,8 +6,11 @@ import ast
 from pathlib import Path
 
 import pytest
+import torch
 from observed import Observed, written
+from torch import nn
 
+import gradscope
 from gradscope.analysis.intent import (
     milder,
     says_dropped,
@@ -19,6 +22,7 @@ from gradscope.analysis.intent import (
     says_unused,
     skipped_by_name,
 )
+from gradscope.events import Flipped
 from gradscope.model import Finding, Site
 
 
@@ -247,3 +251,18 @@ def test_names_that_the_program_tests_in_order_to_leave_them_out(
         assert f'`"head"` (line {run.line(chr(34) + "head" + chr(34), 1)})' in found
     assert not skipped_by_name(run.trace, ["head.weight", "body.weight"]), "one of them is not left out so"
     assert not skipped_by_name(run.trace, [])
+
+
+def test_a_line_that_ran_while_nobody_looked_is_no_promise() -> None:
+    with gradscope.watch() as scope:
+        body, head = nn.Linear(3, 8), nn.Linear(8, 1)
+        body.requires_grad_(False)
+        opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+        for step in range(120):
+            if step == 70:
+                body.weight.requires_grad = True
+            opt.zero_grad()
+            head(body(torch.randn(8, 3))).pow(2).mean().backward()
+            opt.step()
+    assert any(event.to for event in scope.trace.of(Flipped))
+    assert not says_unfreeze(scope.trace)

@@ -293,6 +293,33 @@ def bad_head_replaced_by_a_callback() -> None:
     Trainer(bert(), arguments(), train_dataset=rows(), callbacks=[Replace()]).train()
 
 
+def bad_unfrozen_by_a_callback() -> None:
+    class Unfreeze(TrainerCallback):
+        def on_step_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            if state.global_step == 4:
+                model.bert.encoder.requires_grad_(True)  # cause: GS206
+
+    model = bert()
+    model.bert.requires_grad_(False)
+    Trainer(model, arguments(), train_dataset=rows(), callbacks=[Unfreeze()]).train()
+
+
+def good_unfrozen_by_a_callback_and_added() -> None:
+    class Unfreeze(TrainerCallback):
+        def on_step_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            if state.global_step == 4:
+                model.bert.encoder.requires_grad_(True)
+                kwargs["optimizer"].add_param_group({"params": list(model.bert.encoder.parameters())})
+
+    model = bert()
+    model.bert.requires_grad_(False)
+    Trainer(model, arguments(), train_dataset=rows(), callbacks=[Unfreeze()]).train()
+
+
 def good_head_replaced_before() -> None:
     model = bert()
     model.classifier = nn.Linear(16, 2)

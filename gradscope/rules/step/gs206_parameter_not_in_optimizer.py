@@ -24,6 +24,8 @@ from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
+from gradscope.analysis.stops import set_at, thawed
+from gradscope.analysis.trainers import made_inside
 from gradscope.analysis.unheld import (
     left_behind,
     left_out,
@@ -46,7 +48,7 @@ from gradscope.analysis.words import (
     user,
     where,
 )
-from gradscope.events import Backward, Mode
+from gradscope.events import Backward, Mode, Step
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
 from gradscope.fixes.leaves import made_in_init
@@ -234,18 +236,24 @@ def _finding(
     made = made_in_forward(left, optimizer)
     if made is not None:
         return _layer_made_in_forward(trace, left, optimizer, made, subject)
+    inside, late = made_inside(trace, optimizer), _required_late(trace, optimizer, left)
+    given = user(optimizer.site)
+    without = "was not given these parameters" if inside is None else "makes an optimizer without them"
     return Finding(
         message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
-        cause=optimizer.site.user if optimizer.site else None,
-        cause_label="was not given these parameters",
+        cause=late or given,
+        cause_label="makes them require a gradient, after the optimizer was made" if late else without,
         effect=backward,
         effect_label="computes gradients for them that nothing uses",
+        related=((given, without),) if late and given else (),
         seen=(
             f"{plural(len(left), 'parameter')} that no step changed, with a gradient in"
             f" {max(p.passes for p in left)} of the run's backward passes",
             *_measured(trace, left),
         ),
-        fix=f"make {name} ({place}) after {subject} {verbs[1]} put in: all that it holds is frozen"
+        fix=_given_late(trace, optimizer, inside, late, subject)
+        if late is not None or inside is not None
+        else f"make {name} ({place}) after {subject} {verbs[1]} put in: all that it holds is frozen"
         if not any(p.steps for p in stepped) or made_too_soon(trace, optimizer, left)
         else f"give {subject} to {name} ({place}), in place of what {optimizer_name(trace, other.id)} holds as well"
         if other is not None
@@ -260,6 +268,35 @@ def _finding(
         or made_of_all(trace, optimizer, backward, left),
         subjects=parameter_subjects(p.id for p in left),
         since=since_pass(trace, (p.id for p in left)),
+    )
+
+
+def _required_late(trace: Trace, optimizer: Optimizer, left: list[Parameter]) -> Site | None:
+    """The line that made all of these require a gradient when the optimizer had made a step already."""
+    first = next((event.segment for event in trace.of(Step) if event.optimizer == optimizer.id), None)
+    events = [thawed(trace).get(p.id) for p in left]
+    lines = {
+        set_at(trace, e) if e is not None and first is not None and e.segment > first else None
+        for e in events
+    }
+    return lines.pop() if len(lines) == 1 else None
+
+
+def _given_late(
+    trace: Trace, optimizer: Optimizer, inside: Site | None, late: Site | None, subject: str
+) -> str:
+    """How an optimizer gets parameters that it was not given when it was made."""
+    place = where(optimizer.site)
+    if inside is not None:
+        here = f" where they are made to train ({where(late)})" if late is not None else ""
+        return (
+            f"add {subject} to the optimizer that {located(trace, inside)} has made, by its `add_param_group`{here}; or"
+            " make an optimizer of all parameters, those too that are frozen at first, and hand it to the trainer"
+        )
+    name = optimizer_name(trace, optimizer.id)
+    return (
+        f"add {subject} to {name} by `add_param_group` where they are made to train ({where(late)}); or give {name}"
+        f" ({place}) all parameters, those too that are frozen at first: it passes over what has no gradient"
     )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from gradscope.analysis.intent import milder, says_unfreeze
 from gradscope.analysis.loop import parameters_of
 from gradscope.analysis.made import made_at
-from gradscope.analysis.stops import Stop, froze_at, frozen, stops
+from gradscope.analysis.stops import Stop, frozen, set_at, stops, thawed
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, RequiresGrad
@@ -72,7 +72,7 @@ def _from_then_on(trace: Trace, stop: Stop, still: dict[int, Event]) -> Finding:
     a phase that trains a part of a model is written."""
     ids, holder = sorted(still), optimizer_name(trace, stop.optimizer)
     names = parameter_names(trace, ids)
-    froze = froze_at(trace, still[ids[0]])
+    froze = set_at(trace, still[ids[0]])
     return Finding(
         message=f"{names}: frozen from here on, while {holder} steps on with"
         f" {'it' if len(ids) == 1 else 'them'}",
@@ -152,7 +152,9 @@ def _finding(
         + f" if they should train; if they should stay as they are, give {holder} only the others",
         severity="" if whole else "note",
         count=1,
-        edits=only_trained(
+        edits=()
+        if not thawed(trace).keys().isdisjoint(optimizer.parameters)  # others that it is to train later
+        else only_trained(
             trace, optimizer.site.user if optimizer.site else None, froze, place if one else None
         ),
         subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number), ("held", number)},

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.stops import froze_at
+from gradscope.analysis.stops import set_at
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward, Flipped, FrozenMoved, RequiresGrad
 from gradscope.fixes.calls import line_after
@@ -61,7 +61,7 @@ def frozen_still_moves(trace: Trace) -> Iterator[Finding]:
     frozen: dict[Site, list[tuple[FrozenMoved, Event | None, Site | None]]] = {}
     for event in trace.of(FrozenMoved):
         off = _switched_off(trace, event)
-        froze = froze_at(trace, off) if off is not None else None
+        froze = set_at(trace, off) if off is not None else None
         frozen.setdefault(event.site.user, []).append((event, off, froze))
     for moved in frozen.values():
         # Of those that were frozen while sampling slept, the line is that of the others.

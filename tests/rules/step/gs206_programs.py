@@ -535,3 +535,39 @@ def bad_bottleneck_in_no_list() -> None:
         loss = nn.functional.cross_entropy(top(neck(below(x)).relu()), y)
         loss.backward()  # effect: GS206
         opt.step()
+
+
+def bad_unfrozen_in_the_middle() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(3, 8), nn.Tanh()), nn.Linear(8, 1)
+    for p in body.parameters():
+        p.requires_grad = False
+    model = nn.Sequential(body, head)
+    opt = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)
+    for step in range(120):
+        if step == 70:
+            for p in body.parameters():
+                p.requires_grad = True  # cause: GS206
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_unfrozen_in_the_middle_and_held_all_the_time() -> None:
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(3, 8), nn.Tanh()), nn.Linear(8, 1)
+    for p in body.parameters():
+        p.requires_grad = False
+    model = nn.Sequential(body, head)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(120):
+        if step == 70:
+            for p in body.parameters():
+                p.requires_grad = True
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

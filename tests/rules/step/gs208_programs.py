@@ -101,3 +101,21 @@ def good_momentum_encoder() -> None:
         opt.zero_grad()
         (pair["query"](x) - pair["key"](x)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_part_that_nothing_unfreezes_while_nobody_looks() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    first, body, head = nn.Linear(3, 4), nn.Linear(4, 8), nn.Linear(8, 1)
+    model = nn.Sequential(first, body, head)
+    for p in [*first.parameters(), *body.parameters()]:
+        p.requires_grad = False  # effect: GS208
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS208
+    for step in range(120):
+        if step == 70:
+            for p in body.parameters():
+                p.requires_grad = True
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

@@ -306,18 +306,20 @@ def bad_unfrozen_by_a_callback() -> None:
     Trainer(model, arguments(), train_dataset=rows(), callbacks=[Unfreeze()]).train()
 
 
-def good_unfrozen_by_a_callback_and_added() -> None:
+def good_unfrozen_by_a_callback_and_held_all_the_time() -> None:
     class Unfreeze(TrainerCallback):
         def on_step_begin(
             self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
         ) -> None:
             if state.global_step == 4:
                 model.bert.encoder.requires_grad_(True)
-                kwargs["optimizer"].add_param_group({"params": list(model.bert.encoder.parameters())})
 
     model = bert()
     model.bert.requires_grad_(False)
-    Trainer(model, arguments(), train_dataset=rows(), callbacks=[Unfreeze()]).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    Trainer(
+        model, arguments(), train_dataset=rows(), optimizers=(optimizer, None), callbacks=[Unfreeze()]
+    ).train()
 
 
 def good_head_replaced_before() -> None:

@@ -48,7 +48,7 @@ from gradscope.analysis.words import (
     user,
     where,
 )
-from gradscope.events import Backward, Mode, Step
+from gradscope.events import Backward, Mode, SchedulerMade, Step
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
 from gradscope.fixes.leaves import made_in_init
@@ -285,19 +285,21 @@ def _required_late(trace: Trace, optimizer: Optimizer, left: list[Parameter]) ->
 def _given_late(
     trace: Trace, optimizer: Optimizer, inside: Site | None, late: Site | None, subject: str
 ) -> str:
-    """How an optimizer gets parameters that it was not given when it was made."""
-    place = where(optimizer.site)
+    """How an optimizer gets parameters that it was not given when it was made. A schedule counts its groups when it is
+    made, and fails where one is added later."""
+    scheduled = any(event.optimizer == optimizer.id for event in trace.of(SchedulerMade))
+    here = f" where they are made to train ({where(late)})" if late is not None else ""
     if inside is not None:
-        here = f" where they are made to train ({where(late)})" if late is not None else ""
-        return (
-            f"add {subject} to the optimizer that {located(trace, inside)} has made, by its `add_param_group`{here}; or"
-            " make an optimizer of all parameters, those too that are frozen at first, and hand it to the trainer"
-        )
+        own = f"make an optimizer of all parameters{', those too that are frozen at first,' if late else ''}"
+        made = located(trace, inside)
+        text = f"{own} and hand it to the trainer, in place of the one that {made} makes without {subject}"
+        return text if scheduled else f"{text}; or add them to that by its `add_param_group`{here}"
     name = optimizer_name(trace, optimizer.id)
-    return (
-        f"add {subject} to {name} by `add_param_group` where they are made to train ({where(late)}); or give {name}"
-        f" ({place}) all parameters, those too that are frozen at first: it passes over what has no gradient"
+    text = (
+        f"give {name} ({where(optimizer.site)}) all parameters, {subject} too, though frozen at first: it passes over"
+        " what has no gradient"
     )
+    return text if scheduled else f"{text}; or add them by its `add_param_group`{here}"
 
 
 def _layer_made_in_forward(

@@ -232,8 +232,7 @@ def _finding(
         ),
         fix=f"copy what {holder} has changed back into {names} after each step, under `torch.no_grad()`"
         if any(p.steps for p in orphans) and all(_handed_on(p) for p in left)
-        else f"complete the model before {located(trace, inside)}, which makes an optimizer of what it has then; or"
-        " give the new parameters to the `add_param_group` of that"
+        else f"complete the model before {located(trace, inside)}, which makes an optimizer of what it has then"
         if (inside := made_inside(trace, optimizer)) is not None
         else f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
         f" {backward_text(trace, effect)}; or give the new parameters to its `add_param_group`",

@@ -693,7 +693,9 @@ class StateLoaded(Kind):
     __slots__ = ()
     of = "state_loaded"
     parameters = Field(_ids)
-    made = Field(_id)  # site of the `state_dict()` that made the state, where it is the very dict
+    made = Field(
+        _id
+    )  # site of the `state_dict()` that made the state, or the tensors that another dict holds
     moved = Field(_flag)  # its tensors were written to since
 
 

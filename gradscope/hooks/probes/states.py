@@ -12,13 +12,14 @@ import torch
 from torch import nn
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import DisableTorchFunction, aside, version_of
+from gradscope.hooks._torch import DisableTorchFunction, TensorRef, aside, version_of
 from gradscope.hooks.recorder.parts import named_tensors
 from gradscope.hooks.recorder.values import measurable
 
 MAX_TENSORS = 500  # compared of one state
 MAX_TOLD = 50
 MAX_PARTS = 50  # of what is saved
+MAX_STATES = 100  # whose tensors are remembered
 
 
 class Kept(NamedTuple):
@@ -35,6 +36,7 @@ class States(Hook):
 
     def install(self) -> None:
         self.kept: dict[int, Kept] = {}  # id of a state that lives
+        self.made: dict[int, tuple[TensorRef, Kept]] = {}  # id of the first tensor of a state → that state
         self.told = 0
         self.depth = 0
         self.places: set[tuple[Any, int]] = set()  # (code, instruction) of calls of `load_state_dict`
@@ -71,6 +73,10 @@ class States(Hook):
             versions = {name: version_of(t) for name, t in plain}
             addresses = {name: t.data_ptr() for name, t in plain}
         kept[number] = Kept(self.recorder.sites.current(frame), self.recorder.steps, versions, addresses)
+        if plain:  # another dict may take the tensors over
+            alive = [item for item in self.made.items() if item[1][0]() is not None]
+            self.made = dict(alive[-MAX_STATES:])
+            self.made[id(plain[0][1])] = TensorRef(plain[0][1]), kept[number]
 
     def _load(self, real: Any) -> Any:
         def load_state_dict(module: Any, state_dict: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -165,7 +171,7 @@ class States(Hook):
                     break
             if not parameters or len(same) != compared:
                 return
-            kept = self.kept.get(id(state))
+            kept = self.kept.get(id(state)) or self._taken_from(same[0][1])
             moved = (
                 sum(kept.versions.get(name, version_of(t)) != version_of(t) for name, t in same)
                 if kept
@@ -175,6 +181,11 @@ class States(Hook):
         site = self.recorder.sites.current(frame)
         data = {"parameters": parameters, "made": kept.site if kept else None, "moved": bool(moved)}
         self.recorder.emit("state_loaded", site, data)
+
+    def _taken_from(self, first: torch.Tensor) -> Kept | None:
+        """The state whose first tensor this is."""
+        ref, kept = self.made.get(id(first), (None, None))
+        return kept if ref is not None and ref() is first else None
 
 
 def _states(obj: Any, depth: int = 2) -> list[Any]:

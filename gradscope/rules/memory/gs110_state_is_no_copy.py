@@ -22,7 +22,7 @@ from gradscope.events import Backward, StateLoaded, StateSaved, Step
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
-from gradscope.source import called_name, method_name
+from gradscope.source import SourceFile, called_name, method_name
 from gradscope.store import Trace
 
 
@@ -127,10 +127,32 @@ def _saved(trace: Trace, events: list[StateSaved]) -> Finding:
 def _copy(trace: Trace, made: Site) -> tuple[str, tuple[Edit, ...]]:
     here = Source(trace, made.path)
     node = here.file.at(made)
+    taken = _taken_along(here.file, node)
+    if taken is not None:
+        text = f"{here.file.operand(taken)}.clone()"
+        return (
+            f"keep copies of the tensors ({where(made)}): `{text}` in place of `{here.file.text(taken)}`",
+            (here.replace(taken, text)),
+        )
     if not isinstance(node, ast.Call):
         return f"keep copies of the tensors: `value.clone()` in {located(trace, made, 'it')}", ()
     text = f"{{name: value.clone() for name, value in {here.file.text(node)}.items()}}"
     return f"keep a copy ({where(made)}): `{text}`", here.replace(node, text)
+
+
+def _taken_along(file: SourceFile, node: ast.AST | None) -> ast.expr | None:
+    """`v` of `{k: v for k, v in model.state_dict().items()}`, of the call of `state_dict()` in it."""
+    items = file.parent.get(id(node))
+    loop = file.parent.get(id(file.parent.get(id(items))))
+    made = file.parent.get(id(loop))
+    if not isinstance(items, ast.Attribute) or items.attr != "items":
+        return None
+    if not isinstance(loop, ast.comprehension) or not isinstance(made, ast.DictComp):
+        return None
+    pair = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+    value = made.value
+    same = len(pair) == 2 and isinstance(value, ast.Name) and ast.unparse(pair[1]) == value.id
+    return value if same else None
 
 
 def _onto_itself(trace: Trace, events: list[StateLoaded]) -> Finding:
@@ -143,13 +165,23 @@ def _onto_itself(trace: Trace, events: list[StateLoaded]) -> Finding:
     other = _meant(trace, event)
     if other:
         return _its_own(trace, event, other, count, names)
+    made = user(trace.site(event.made))
+    fix, edits = (
+        _copy(trace, made)
+        if made is not None and made.location() != event.site.user.location()
+        else (
+            f"make the network that {located(trace, event.site.user, 'this line')} writes to a copy: "
+            "`copy.deepcopy(…)` of the other, once",
+            (),
+        )
+    )
     return Finding(
         message=f"{code(trace, event.site.user, 'this load')} copies a network onto itself: there are not two of them",
         cause=event.site.user,
         cause_label="both sides are the same tensors",
         seen=(f"in {plural(count, 'load')} the state given was the memory of {names} itself",),
-        fix=f"make the network that {located(trace, event.site.user, 'this line')} writes to a copy: "
-        "`copy.deepcopy(…)` of the other, once",
+        fix=fix,
+        edits=edits,
         count=count,
         severity="warning",
         subjects=parameter_subjects(event.parameters),

@@ -179,3 +179,61 @@ def good_states_saved_as_they_are() -> None:
         (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
         opt.step()
         torch.save([kept, copied], io.BytesIO())
+
+
+def bad_average_that_begins_as_the_weights_themselves() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    shadow = {k: v for k, v in model.state_dict().items()}  # noqa: C416  # cause: GS110
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            with torch.no_grad():
+                for k, v in model.state_dict().items():
+                    shadow[k].mul_(0.9).add_(v, alpha=0.1)
+        kept = {k: v.clone() for k, v in model.state_dict().items()}
+        model.load_state_dict(shadow)  # effect: GS110
+        with torch.no_grad():
+            model(torch.ones(8, 3)).pow(2).mean()
+        model.load_state_dict(kept)
+
+
+def good_average_that_begins_as_a_copy() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    shadow = {k: v.clone() for k, v in model.state_dict().items()}
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            with torch.no_grad():
+                for k, v in model.state_dict().items():
+                    shadow[k].mul_(0.9).add_(v, alpha=0.1)
+        kept = {k: v.clone() for k, v in model.state_dict().items()}
+        model.load_state_dict(shadow)
+        with torch.no_grad():
+            model(torch.ones(8, 3)).pow(2).mean()
+        model.load_state_dict(kept)
+
+
+def good_state_that_is_loaded_as_it_was_taken() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    own = {k: v for k, v in model.state_dict().items() if v.numel()}
+    model.load_state_dict(own)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

@@ -67,8 +67,8 @@ def command(
         check_again(report.trace, report.run)
         if trace is None:
             _check_place(report.trace)
-    findings = [finding for finding in chosen if finding.edits]
-    by_hand = [finding for finding in chosen if not finding.edits and finding.severity != "note"]
+    findings = [finding for finding in chosen if finding.edits and _changes_text(report, finding)]
+    by_hand = [finding for finding in chosen if finding not in findings and finding.severity != "note"]
     if not findings:
         return _nothing(chosen)
     if _are_made(report, findings):
@@ -129,6 +129,13 @@ def _nothing(findings: Sequence[Finding]) -> int:
         stdout.write(f"nothing to try: {those} that can be made without understanding the program\n")
         show([], [f for f in findings if f.severity != "note"] or findings, stdout)
     return 1
+
+
+def _changes_text(report: Report, finding: Finding) -> bool:
+    """Whether a finding's edits make another text of what ran."""
+    sources = report.trace.sources
+    texts = patched(sources, [finding]).texts
+    return not texts or any(sources[path] != text for path, text in texts.items())
 
 
 def _are_made(report: Report, findings: Sequence[Finding]) -> bool:

@@ -201,6 +201,8 @@ class Source:
             return ()
         if not self.alone(statement) or not self.alone(to):
             return ()
+        if (self.file.after(to) is statement) if after else (self.file.after(statement) is to):
+            return ()  # it stands there
         whole = (line, column, last, self._line_end(last))
         text = self.file.between(whole).rstrip()
         only = len(self.file.siblings(statement)) == 1

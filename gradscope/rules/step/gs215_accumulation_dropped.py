@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import PurePath
 
 from gradscope.analysis.dropped import missed
 from gradscope.analysis.gradients import gradients
@@ -27,13 +28,15 @@ from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
+from gradscope.analysis.trainers import runs_it
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after, moved, taken_away
+from gradscope.fixes.source import Source, is_name, receiver
 from gradscope.model import Edit, Finding, Optimizer, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, LOOPS
+from gradscope.source import FUNCTIONS, LOOPS, method_name
 from gradscope.store import Trace
 
 
@@ -277,7 +280,11 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     names = parameter_names(trace, sorted(line.parameters))
     after, too = other_clears(trace, line.parameters, clear, step)
     own = _own_clear(trace, step, line.parameters) if after is None and not beside(trace, clear, step) else ""
-    fix, edits = _cleared_once(trace, clear, step, after, too, own)
+    wrapper = _steps_now_and_then(trace, clear, step) if after is None and not too else None
+    if wrapper is not None and (not own or _asked_alike(trace, step)):
+        fix, edits = _cleared_by_wrapper(trace, clear, step, wrapper)
+    else:
+        fix, edits = _cleared_once(trace, clear, step, after, too, own)
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
     if line.kept:
         seen.append("the program keeps what it reads of these gradients")
@@ -325,6 +332,65 @@ def _cleared_once(
             f"take {gone} out: {code(trace, after, 'another line')} ({where(after)}) clears after {stepping}"
         )
     return fix, tuple(edit for edits in removed for edit in edits) if all(removed) else ()
+
+
+def _steps_now_and_then(trace: Trace, clear: Site, step: Site) -> ast.Call | None:
+    """`self.optimizer.step()` beside the call that clears, of an object that makes the step itself: it stands in
+    the same block, so that it runs as often as that, and steps in some of its calls only."""
+    here = Source(trace, clear.path)
+    own = [f for f in step.stack if (f.path, f.function) == (clear.path, clear.function) and f.kind == "user"]
+    call = here.file.at(own[-1]) if own else None
+    statement, cleared = here.file.statement(own[-1]) if own else None, here.file.statement(clear)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if own[-1].id == step.id and not any(e.site.user == step and runs_it(e.site) for e in trace.of(Step)):
+        return None
+    if statement is None or cleared is None or not any(s is cleared for s in here.file.siblings(statement)):
+        return None
+    name = ast.unparse(call.func.value)
+    moves = cleared.lineno < statement.lineno and receiver(trace, clear, "zero_grad") == name
+    return call if is_name(call.func.value) and not moves else None
+
+
+def _cleared_by_wrapper(
+    trace: Trace, clear: Site, step: Site, call: ast.Call
+) -> tuple[str, tuple[Edit, ...]]:
+    """The gradients cleared by the object that steps in some of its calls only, by the same condition."""
+    here = Source(trace, clear.path)
+    node = here.file.at(clear)
+    clearing = f"{_cleared(trace, clear)} ({where(clear)})"
+    stepping = f"`{here.file.text(call)}` ({PurePath(clear.path).name}:{call.lineno})"
+    assert isinstance(call.func, ast.Attribute)
+    name = here.file.text(call.func.value)
+    test = _asked_alike(trace, step)
+    if test and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        text = f"{name}.{here.file.text(node).removeprefix(f'{here.file.text(node.func.value)}.')}"
+        return (
+            f"call `{text}` in place of {clearing}: {stepping} makes a step only where `{test}` holds, and that"
+            " asks the same",
+            here.replace(node.func.value, name),
+        )
+    return (
+        f"clear only where {stepping} makes a step, which it does in some of its calls alone: put {clearing} under what"
+        f" that asks, or let `{name}` clear them where its `zero_grad()` asks the same",
+        (),
+    )
+
+
+def _asked_alike(trace: Trace, step: Site) -> str:
+    """What the method around a step asks before it, where a `zero_grad` of the same class asks it too; "" else."""
+    file = trace.source_file(step.path)
+    statement = file.statement(step)
+    holder = file.class_of(statement) if statement is not None else None
+    above = file.parent.get(id(statement))
+    if holder is None or not isinstance(above, ast.If):
+        return ""
+    test = file.text(above.test)
+    clears = [f for f in holder.body if isinstance(f, ast.FunctionDef) and f.name == "zero_grad"]
+    asks = [
+        node for f in clears for node in f.body if isinstance(node, ast.If) and file.text(node.test) == test
+    ]
+    return test if any(method_name(n) == "zero_grad" for node in asks for n in ast.walk(node)) else ""
 
 
 def _own_clear(trace: Trace, step: Site, parameters: set[int]) -> str:

@@ -618,3 +618,59 @@ def good_a_pass_for_what_its_hooks_gather() -> None:
         assert scorer.weight.grad is not None
         scorer.weight.grad = torch.linalg.solve(spread + 0.1 * torch.eye(2), scorer.weight.grad)
         opt.step()
+
+
+def bad_wrapper_steps_now_and_then() -> None:
+    import torch
+    from torch import nn
+
+    class Accumulated:
+        def __init__(self, opt: torch.optim.Optimizer) -> None:
+            self.opt, self.calls = opt, 0
+
+        def begin(self) -> None:
+            self.calls += 1
+
+        def step(self) -> None:
+            if self.calls % 4 == 0:
+                self.opt.step()
+
+        def zero_grad(self) -> None:
+            if self.calls % 4 == 0:
+                self.opt.zero_grad()
+
+    model = nn.Linear(3, 1)
+    wrapper = Accumulated(torch.optim.SGD(model.parameters(), lr=0.1))
+    for _ in range(12):
+        wrapper.begin()
+        (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()  # effect: GS215
+        wrapper.step()
+        model.zero_grad()  # cause: GS215
+
+
+def good_wrapper_steps_and_clears_now_and_then() -> None:
+    import torch
+    from torch import nn
+
+    class Accumulated:
+        def __init__(self, opt: torch.optim.Optimizer) -> None:
+            self.opt, self.calls = opt, 0
+
+        def begin(self) -> None:
+            self.calls += 1
+
+        def step(self) -> None:
+            if self.calls % 4 == 0:
+                self.opt.step()
+
+        def zero_grad(self) -> None:
+            if self.calls % 4 == 0:
+                self.opt.zero_grad()
+
+    model = nn.Linear(3, 1)
+    wrapper = Accumulated(torch.optim.SGD(model.parameters(), lr=0.1))
+    for _ in range(12):
+        wrapper.begin()
+        (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()
+        wrapper.step()
+        wrapper.zero_grad()

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.non_finite import call_of
-from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS, SUMS
+from gradscope.analysis.ops import (
+    EXPONENTIALS,
+    JOINING,
+    LOGARITHMS,
+    PASSING,
+    QUOTIENTS,
+    ROOTS,
+    STATISTICS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import user
 from gradscope.events import NonFinite
@@ -134,6 +143,17 @@ def divide_too(trace: Trace, event: NonFinite) -> list[Op]:
         if _divisor(op) == divisor and op.site.user.kind == "user"
     }
     return list(found.values()) if len(found) > 1 else []
+
+
+def root_of_divisor(trace: Trace, event: NonFinite) -> Op | None:
+    """The square root, with a graph, that a quotient's divisor is: 0 where what is under it is, and its derivative
+    infinite there."""
+    called = call_of(trace, event)
+    divisor = _divisor(called[1]) if called is not None else None
+    if called is None or divisor is None:
+        return None
+    made = called[0].maker_behind(divisor, PASSING - JOINING)
+    return made if made is not None and made.name == "sqrt" and made.nodes else None
 
 
 def _divisor(op: Op) -> int | None:

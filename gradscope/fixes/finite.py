@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gradscope.analysis.delicate import divide_too, exponents, idle_guard
+from gradscope.analysis.delicate import divide_too, exponents, idle_guard, root_of_divisor
 from gradscope.analysis.names import op_name
 from gradscope.analysis.non_finite import (
     LogOfSum,
@@ -411,6 +411,15 @@ def _quotient(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
         return Repair(
             f"keep the divisor of {whole} away from 0 on both sides, by a small constant with its own sign:"
             " `d + torch.where(d >= 0, 1e-8, -1e-8)`"
+        )
+    root = root_of_divisor(trace, event) if divisor.get("zeros") else None
+    if root is not None and root.site.user.kind == "user":
+        site = root.site.user
+        return Repair(
+            f"add a small constant (1e-8) under the root of {located(trace, site)}, which is the divisor of {whole}:"
+            " that keeps both away from 0. A constant behind the root would leave its derivative infinite at 0"
+            f"{after}",
+            kept_positive(trace, site),
         )
     quotients = [located(trace, op.site.user, f"`{op.name}`") for op in divide_too(trace, event)]
     if quotients:

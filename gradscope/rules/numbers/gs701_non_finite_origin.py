@@ -196,10 +196,12 @@ def _after_the_pass(trace: Trace, event: NonFinite, quotient: Op) -> _Origin:
 def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
     cause = origin.made.site or event.site.user
     text, edits = origin.repair
-    others = [s.user for number in event.too if (s := trace.site(number)) is not None and s.user != cause]
+    others = [s.user for number in event.too if (s := trace.site(number)) is not None]
+    others = [site for site in others if site.span() != cause.span()]
     if others:
         text += f"; the same for {listed([located(trace, site) for site in others], FEW)}"
-    roots = [root for root in _roots(trace, event, origin.made) if root not in (cause, *others)]
+    told = {site.span() for site in (cause, *others)}  # one line may run several times
+    roots = [root for root in _roots(trace, event, origin.made) if root.span() not in told]
     if roots:
         places = listed([located(trace, root) for root in roots], FEW)
         text += f"; {places} before it needs the same where 0 occurs"

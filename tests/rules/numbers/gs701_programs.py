@@ -869,4 +869,57 @@ def good_some_labels_of_a_batch_are_ignored() -> None:
         labels = torch.cat([torch.full((5,), -100), x[5:, :4].argmax(1)])
         opt.zero_grad()
         nn.functional.cross_entropy(model(x), labels).backward()
+
+
+def bad_root_that_runs_twice_in_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    class Unit(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            norm = torch.sqrt((x * x).sum(1))  # cause: GS701
+            return x / (norm.unsqueeze(1) + 1e-8)
+
+    a, b, unit = nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False), Unit()
+    opt = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
+    x = torch.randn(5, 3)
+    x[0] = 0
+    for _ in range(3):
+        loss = unit(b(unit(a(x)))).sum()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_divided_by_a_root_that_is_zero() -> None:
+    import torch
+    from torch import nn
+
+    layer = nn.Linear(3, 3, bias=False)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    x = torch.randn(5, 3)
+    x[0] = 0
+    for _ in range(3):
+        y = layer(x)
+        norm = torch.sqrt((y * y).sum(1)).unsqueeze(1)
+        loss = (y / norm).sum()  # cause: GS701
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_constant_under_the_root() -> None:
+    import torch
+    from torch import nn
+
+    layer = nn.Linear(3, 3, bias=False)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    x = torch.randn(5, 3)
+    x[0] = 0
+    for _ in range(3):
+        y = layer(x)
+        norm = torch.sqrt((y * y).sum(1) + 1e-8).unsqueeze(1)
+        loss = (y / norm).sum()
+        opt.zero_grad()
+        loss.backward()
         opt.step()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from math import isfinite
 
 from gradscope.analysis.names import parameter_name
 from gradscope.analysis.words import counted
@@ -26,6 +27,8 @@ def numbers(compared: Comparison, findings: Iterable[Finding]) -> list[str]:
     said = []
     if any(losses):
         was, now = (_way(row, last) for row in losses)
+        if any(_breaks(row, last) is not None for row in losses):
+            was, now = (f"{way}{_then(row, last)}" for way, row in zip((was, now), losses, strict=True))
         said.append(
             f"loss: {was} before, {now} with the fix" if was != now else f"loss: {was}, the same with the fix"
         )
@@ -104,9 +107,24 @@ def _way(row: Row, last: int | None) -> str:
     return f"{row[0][1]:.4g} → {row[-1][1]:.4g} in {row[-1][0]} steps"
 
 
+def _breaks(row: Row, last: int | None) -> tuple[int, float] | None:
+    """The first loss behind that step which is not finite."""
+    return next(((s, v) for s, v in row if (last is None or s > last) and not isfinite(v)), None)
+
+
+def _then(row: Row, last: int | None) -> str:
+    """What became of the loss behind that step: ` and nan at step 251`."""
+    if not row or last is None or row[-1][0] <= last:
+        return ""
+    step, value = _breaks(row, last) or row[-1]
+    return f" and {value:.4g} at step {step}"
+
+
 def _gradient(trace: Trace, p: Parameter | None, last: int | None) -> str:
     """The norm of the last one that was measured."""
     if p is None or not p.passes:
         return "none"
-    row = [norm for step, norm in trace.numbers("grad_norm", p.id) if last is None or step <= last]
-    return f"{row[-1]:.4g}" if row else "not measured"
+    row = trace.numbers("grad_norm", p.id)
+    kept = [norm for step, norm in row if last is None or step <= last]
+    broken = _then(row, last) if _breaks(row, last) is not None else ""
+    return f"{kept[-1]:.4g}{broken}" if kept else "not measured"

@@ -241,3 +241,19 @@ def test_the_mean_is_told_in_place_of_a_quantile_without_a_gradient() -> None:
 
     (found,) = findings(gs305_programs.bad_median_of_the_weights_in_the_loss)
     assert "`(weights * places).sum(-1) / weights.sum(-1)`" in found.fix
+
+
+def test_a_total_that_stands_in_several_places_of_a_sample_is_told_by_their_number() -> None:
+    def program() -> None:
+        from torch import nn
+
+        encoder, counts = nn.Linear(4, 2), torch.rand(8, 3)
+        opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            (encoder(torch.randn(8, 4)).pow(2).sum() * counts).mean().backward()
+            opt.step()
+
+    (found,) = (one for one in findings(program) if one.code == "GS735")
+    assert "adds up the whole batch, and each of the 24 numbers of `counts`" in found.message
+    assert "stands in 24 places" in found.seen[0]

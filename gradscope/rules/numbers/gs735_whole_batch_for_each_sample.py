@@ -168,17 +168,23 @@ def _finding(trace: Trace, known: Paths, found: _Total) -> Finding:
     times = found.meets.name in MULTIPLICATIONS
     what = code(trace, made, "a sum")
     fix, edits = _fix(trace, made, before, beside)
+    places = prod(beside)
+    several = places > before[0]  # numbers for each sample
+    all_of, each = (
+        ("the whole batch", f"each of the {places} numbers of {other}")
+        if several
+        else (f"all {before[0]} samples", "each sample's number")
+    )
     return Finding(
-        message=f"{what} adds up all {before[0]} samples, and each sample's number is "
-        f"{'multiplied by' if times else 'put together with'} that total",
+        message=f"{what} adds up {all_of}, and {each} is {'multiplied by' if times else 'put together with'} that total",
         cause=made,
         cause_label=f"one number of {before}",
         effect=event.site.user if event is not None else None,
-        effect_label="learns from the total in each sample's place",
+        effect_label=f"learns from the total in each {'number' if several else 'sample'}'s place",
         related=((meets, f"meets {other} {beside}"),) if meets.line != made.line else (),
         seen=(
             f"{before} is summed to a single number, which then meets {other} {beside} and stands in"
-            f" {plural(prod(beside), 'place')}",
+            f" {plural(places, 'place')}",
         ),
         fix=fix,
         edits=edits,

@@ -817,6 +817,27 @@ class WrittenAgain(Kind):
     first = Field(_count)  # those that had not
 
 
+class Flatness(Kind):
+    """A call that may be flat, looked at once gradients had been exactly zero."""
+
+    __slots__ = ()
+    of = "flatness"
+    name = Field(_text)  # of the call
+    slope = Field(_known)  # the largest of any element, in the call where that was the smallest
+    calls = Field(_count)  # that were looked at
+    step = Field(_count)  # of the last of them
+
+
+class AllConstants(Kind):
+    """A write at a mask's places after which no element of a tensor with a graph was left that is no constant."""
+
+    __slots__ = ()
+    of = "all_constants"
+    writes = Field(_sizes)  # in the first call, this one and those before it: (site, elements)
+    elements = Field(_count)  # of the tensor
+    calls = Field(_count)  # that were looked at
+
+
 class OneHot(Kind):
     """How often each label was made one-hot."""
 

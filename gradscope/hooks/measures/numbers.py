@@ -139,6 +139,8 @@ class Numbers(Hook):
             self.zero.add(zero)
             self.closer = CLOSER
             self.recorder.measured_at = dict.fromkeys(self.recorder.measured_at, self.recorder.passes + 1)
+            for told in self.recorder.signals.zero_gradients:
+                told()
         self.recorder.writer.add(
             "number",
             measured.number,

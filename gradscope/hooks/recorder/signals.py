@@ -64,6 +64,7 @@ class Signals:
             Signal()
         )  # module, the state it was given, what `load_state_dict` has returned, site
         self.data_set: Signal[Any, Any, int] = Signal()  # `t.data = …`: tensor, its new data, site
+        self.zero_gradients: Signal[[]] = Signal()  # other gradients than before were exactly zero, together
         # -- ops
         self.op: Signal[Row, list[Any], list[Any]] = Signal()  # row, inputs, outputs
         self.values_read: Signal[list[Live], int] = Signal()  # entries, index of the op

@@ -1,40 +1,46 @@
-"""Every gradient that a pass leaves is exactly zero: the model stands where its activation is flat.
+"""Every gradient that a pass leaves is exactly zero: an activation is flat, or the loss compares constants.
 
 Why: sigmoid, tanh and softmax are flat where their input is large, ReLU and `clamp` on a whole side. Once all
 that is fed to them lies there, for every sample, no gradient passes: each step moves nothing, and the loss stays
-where it is, however long the training goes on.
+where it is, however long the training goes on. So it is with a prediction whose numbers are all replaced by constants
+before the loss (`p[p >= 0.5] = 1`, `p[p < 0.5] = 0`).
 
-Fix: at the end of a network no activation before a loss that takes scores (`cross_entropy`,
-`binary_cross_entropy_with_logits`, `mse_loss`); smaller initial weights (torch's own, or `nn.init.xavier_uniform_`),
-normalised inputs, a smaller learning rate.
+Fix: a threshold only where a metric is computed, the loss of the numbers before it; at the end of a network no
+activation before a loss that takes scores (`cross_entropy`, `binary_cross_entropy_with_logits`, `mse_loss`); smaller
+initial weights (torch's own, or `nn.init.xavier_uniform_`), normalised inputs, a smaller learning rate.
 
+Measured, once gradients were exactly zero: how steep each such call is, and which elements a mask's writes replace.
 Silent on: losses that became zero (nothing is left to learn), passes after which gradients come again, gradients
 that are thrown away.
 """
 
+import ast
 import math
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import thrown_away
+from gradscope.analysis.names import place
 from gradscope.analysis.ops import CUTTING_OFF, SATURATING, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.scales import under_a_scaler
 from gradscope.analysis.since import since_step
-from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects
-from gradscope.events import Backward
+from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, plural
+from gradscope.events import AllConstants, Backward, Flatness
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 PASSES = 3  # measured, if there were none before with a gradient
 LATE = 8  # measured, if there were
+STEEP = 1e-3  # slope of a call that does not make a gradient exactly zero
 START = (
     "smaller initial weights (`nn.init.xavier_uniform_(w)`, or those that `nn.Linear` has by itself), inputs of mean 0 "
     "and deviation 1, a smaller learning rate"
 )
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -126,23 +132,18 @@ def _finding(
     since, before = measured
     others = set(event.filled) - set(filled)
     alive = {id for id in others if any(n for at, n in trace.numbers("grad_norm", id, sites) if at >= since)}
-    op = _flat(known, event, filled, alive)
-    steps = [step for step, _ in trace.numbers("grad_norm", filled[0], sites)]
-    zero = [step for step in steps if step >= since]
-    losses = [
-        loss for step, loss in trace.numbers("loss", None, sites) if step >= since and math.isfinite(loss)
-    ]
-    told = numbers(losses[0]) + (f", then {numbers(losses[-1])}" if len(set(losses)) > 1 else " each time")
+    if (written := _all_constants(trace, known, event, filled)) is not None:
+        return _of_constants(trace, event, filled, sites, measured, *written)
+    op, flat = _flat(trace, known, event, filled, alive, since)
+    losses = _losses(trace, sites, since)
     cause, label = event.site.user, "leaves zeros in every `.grad`"
     return Finding(
         message=f"every gradient is exactly zero: {parameter_names(trace, filled)} learn nothing",
         cause=cause if op is None else op.site.user,
-        cause_label=label if op is None else _label(op),
+        cause_label=label if op is None else _label(op, flat),
         effect=None if op is None else cause,
         effect_label=label,
-        seen=(
-            f"the gradients were exactly 0 in {passes(len(zero))} of {len(steps)} measured; the loss was {told}",
-        ),
+        seen=(_seen(trace, filled, sites, since), *_slope(op, flat)),
         why=""
         if any(losses)
         else "a loss that is exactly zero in every pass, from the first on, teaches nothing",
@@ -151,6 +152,109 @@ def _finding(
         since=since_step(trace, since, before) if before is not None else None,
         severity="" if any(losses) else "note",  # all may be learnt already
     )
+
+
+def _losses(trace: Trace, sites: set[int], since: int) -> list[float]:
+    return [
+        loss for step, loss in trace.numbers("loss", None, sites) if step >= since and math.isfinite(loss)
+    ]
+
+
+def _seen(trace: Trace, filled: list[int], sites: set[int], since: int) -> str:
+    steps = [step for step, _ in trace.numbers("grad_norm", filled[0], sites)]
+    zero = [step for step in steps if step >= since]
+    losses = _losses(trace, sites, since)
+    told = numbers(losses[0]) + (f", then {numbers(losses[-1])}" if len(set(losses)) > 1 else " each time")
+    return (
+        f"the gradients were exactly 0 in {passes(len(zero))} of {len(steps)} measured; the loss was {told}"
+    )
+
+
+def _slope(op: Op | None, flat: Flatness | None) -> tuple[str, ...]:
+    if op is None or flat is None:
+        return ()
+    calls = plural(flat.calls, "call")
+    if op.name in CUTTING_OFF:
+        return (f"in {calls} looked at after that there was one in which `{op.name}` let nothing through",)
+    return (f"in {calls} looked at after that `{op.name}` had a slope of {flat.slope:.2g} at most in one",)
+
+
+def _all_constants(
+    trace: Trace, known: Paths, event: Backward, filled: list[int]
+) -> tuple[Op, AllConstants] | None:
+    """The write before the loss that leaves nothing but constants, and that lies on every way to these parameters."""
+    found = {one.site.id: one for one in trace.of(AllConstants)}
+    for op in known.graph(event.graph).ops[::-1] if found else ():
+        if op.site.id in found and op.nodes and _on_every_way(known, event, op, filled):
+            return op, found[op.site.id]
+    return None
+
+
+def _on_every_way(known: Paths, event: Backward, op: Op, filled: list[int]) -> bool:
+    return not set(filled) & _beside(known, event, op)
+
+
+def _beside(known: Paths, event: Backward, op: Op) -> frozenset[int]:
+    """The parameters that the pass reaches by other ways than this call."""
+    roots = [(event.graph, root) for root in event.roots]
+    return known.reach(roots, stop={(op.graph, node) for node in op.nodes}).parameters
+
+
+def _of_constants(
+    trace: Trace,
+    event: Backward,
+    filled: list[int],
+    sites: set[int],
+    measured: tuple[int, int | None],
+    op: Op,
+    found: AllConstants,
+) -> Finding:
+    since, before = measured
+    writes = [(site.user, n) for id, n in found.writes if (site := trace.site(id)) is not None]
+    lines = list(dict.fromkeys(site for site, _ in writes))
+    here = Source(trace, op.site.user.path)
+    statements = [here.file.statement(site) for site in lines]
+    what = _written_to(here, statements[-1]) or "what is written to"
+    replaced = " and ".join(f"{n} at {place(site)}" for site, n in writes)
+    texts = " and ".join(located(trace, site) for site in lines)
+    return Finding(
+        message=f"every gradient is exactly zero: {parameter_names(trace, filled)} learn nothing, each element of"
+        f" {what} is replaced by a constant before the loss",
+        cause=lines[0],
+        cause_label="writes constants over what the model gave",
+        effect=event.site.user,
+        effect_label="leaves zeros in every `.grad`",
+        related=tuple((site, "and here the rest") for site in lines[1:]),
+        seen=(
+            _seen(trace, filled, sites, since),
+            f"of {found.elements} elements {replaced} were set to a constant: none is left that has a gradient"
+            f" ({plural(found.calls, 'call')} looked at)",
+        ),
+        why="the loss does not change where what the model gives does: a threshold has the slope 0 everywhere",
+        fix=f"give the loss {what} as it is before: leave {texts} out, and set a threshold only where a metric is"
+        " computed",
+        edits=_without(here, statements),
+        subjects=parameter_subjects(filled),
+        since=since_step(trace, since, before) if before is not None else None,
+    )
+
+
+def _written_to(here: Source, statement: ast.stmt | None) -> str:
+    """In backticks, the name of what a statement writes to."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Subscript, ast.Name)):
+        target = statement.targets[0]
+        return f"`{here.text_of(target.value if isinstance(target, ast.Subscript) else target)}`"
+    return ""
+
+
+def _without(here: Source, statements: list[ast.stmt | None]) -> Edits:
+    """Takes writes to what a mask picks out of the text."""
+    edits: Edits = ()
+    for one in statements:
+        if not isinstance(one, ast.Assign) or not isinstance(one.targets[0], ast.Subscript):
+            return ()
+        edits += here.remove(one)
+    return edits
 
 
 def _fix_of_nothing(trace: Trace, event: Backward, op: Op | None) -> str:
@@ -164,26 +268,29 @@ def _fix_of_nothing(trace: Trace, event: Backward, op: Op | None) -> str:
     )
 
 
-def _flat(known: Paths, event: Backward, filled: list[int], alive: set[int]) -> Op | None:
+def _flat(
+    trace: Trace, known: Paths, event: Backward, filled: list[int], alive: set[int], since: int
+) -> tuple[Op | None, Flatness | None]:
     """The nearest call before the loss that can be flat and lies on every way to these parameters, and on none that
-    leads only by it to others whose gradients, which nothing uses, are not zero."""
-    roots = [(event.graph, root) for root in event.roots]
-    graph = known.graph(event.graph)
-    for op in graph.ops[::-1]:
+    leads only by it to others whose gradients, which nothing uses, are not zero. None that was measured, since the
+    gradients are zero, to be steep."""
+    looked = {(one.site.id, one.name): one for one in trace.of(Flatness) if one.step >= since}
+    for op in known.graph(event.graph).ops[::-1]:
         if op.name in SATURATING | CUTTING_OFF and op.nodes:
-            stop = {(op.graph, node) for node in op.nodes}
-            beside = known.reach(roots, stop=stop).parameters
-            if not set(filled) & beside and alive <= beside:
-                return op
-    return None
+            flat = looked.get((op.site.id, op.name))
+            if (flat is None or flat.slope < STEEP) and _on_every_way(known, event, op, filled):
+                if alive <= _beside(known, event, op):
+                    return op, flat
+    return None, None
 
 
-def _label(op: Op | None) -> str:
-    if op is None:
-        return "leaves zeros in every `.grad`"
+def _label(op: Op, flat: Flatness | None) -> str:
+    """Where it was not looked at, the label says what can be, not that it is."""
     if op.name in CUTTING_OFF:
-        return f"nothing passes `{op.name}` where its result is at the bound, and all of it is"
-    return f"`{op.name}` is flat where its input is large, and all of it is"
+        label = f"nothing passes `{op.name}` where its result is at the bound"
+    else:
+        label = f"`{op.name}` is flat where its input is large"
+    return f"{label}, and all of it is" if flat is not None else label
 
 
 def _fix(trace: Trace, event: Backward, op: Op | None) -> str:

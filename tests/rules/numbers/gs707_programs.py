@@ -1,7 +1,7 @@
 """More programs of GS707: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_relu_at_the_end() -> None:
+def bad_relu_at_the_end() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -19,7 +19,7 @@ def bad_relu_at_the_end() -> None:
         opt.step()
 
 
-def bad_weights_that_begin_too_large() -> None:
+def bad_weights_that_begin_too_large() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -90,7 +90,7 @@ def good_penalty_that_ends() -> None:
         opt.step()
 
 
-def bad_margin_that_all_is_within() -> None:
+def bad_margin_that_all_is_within() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -121,7 +121,7 @@ def good_term_without_weight() -> None:
         opt.step()
 
 
-def bad_actor_at_its_bound_behind_a_critic() -> None:
+def bad_actor_at_its_bound_behind_a_critic() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -143,3 +143,76 @@ def bad_actor_at_its_bound_behind_a_critic() -> None:
         again = outer(torch.relu(inner(torch.cat([state, action.detach()], 1))))
         (again - state.sum(1, keepdim=True)).pow(2).mean().backward()
         judging.step()
+
+
+def bad_threshold_before_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 4)
+        y = (x[:, :1] > 0).float()
+        out = torch.softmax(model(x), 1)[:, 0:1] + 0.0
+        out[out >= 0.5] = 1.0  # cause: GS707
+        out[out < 0.5] = 0.0
+        overlap = (out * y).sum()
+        loss = 1 - (2 * overlap + 1) / (out.sum() + y.sum() + 1)
+        opt.zero_grad()
+        loss.backward()  # effect: GS707
+        opt.step()
+
+
+def bad_all_filled_with_constants() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 4)
+        out = model(x)
+        low = out < 0
+        out = out.masked_fill(low, -1.0)  # cause: GS707
+        out = torch.where(low, out, 1.0)
+        opt.zero_grad()
+        nn.functional.mse_loss(out, x[:, :1]).backward()  # effect: GS707
+        opt.step()
+
+
+def good_part_is_set_to_a_constant() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(10):
+        x = torch.randn(16, 4)
+        y = (x[:, :1] > 0).float()
+        out = torch.softmax(model(x), 1)[:, 0:1] + 0.0
+        out[out >= 0.9] = 1.0
+        out[out < 0.1] = 0.0
+        opt.zero_grad()
+        nn.functional.mse_loss(out, y).backward()
+        opt.step()
+
+
+def bad_sigmoid_that_is_steep() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, weight = nn.Linear(4, 1), torch.zeros(16, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        out = torch.sigmoid(model(x))
+        wrong = nn.functional.binary_cross_entropy(out, (x[:, :1] > 0).float(), reduction="none")
+        loss = 1 + (wrong * weight).sum()
+        opt.zero_grad()
+        loss.backward()  # cause: GS707
+        opt.step()

@@ -8,7 +8,7 @@ Fix: put the frozen part into evaluation mode as well (`backbone.eval()`), after
 `model.train()`.
 
 Silent on: networks that are frozen for a while (a critic in the generator's step); averaged
-copies; layers whose statistics did not move.
+copies; layers whose statistics did not move; what a later call was to switch on again (GS261).
 """
 
 import ast
@@ -19,6 +19,7 @@ from gradscope.analysis.counted import at_least
 from gradscope.analysis.networks import updates_nobody_calls
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.stops import frozen_for_good
+from gradscope.analysis.thaws import without_effect
 from gradscope.analysis.words import is_known_at, located, named_at, numbers, source
 from gradscope.events import Backward, Drift, Mode
 from gradscope.fixes.calls import beside, in_method, line_after
@@ -63,6 +64,7 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     if not known.paths.stepping or not trace.of(Drift):
         return
     written = kept_up(trace)
+    awaited = {id for thaw in without_effect(trace) for id in thaw.leaves}  # is to be trained again
     # A target that should follow is in training mode as what it follows: that it does not is another mistake.
     copies = {id for one in updates_nobody_calls(trace) for id in one.copy.ids}
     groups: dict[tuple[tuple[str, int], int], list[Drift]] = {}
@@ -71,7 +73,7 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
         trained = {p.id for p in own if p.passes or p.steps}
         gone = frozen_for_good(trace, event.site.user.location()) if trained else set()
         if not trained <= gone or any(
-            (p.requires_grad and p.id not in gone) or p.id in written | copies for p in own
+            (p.requires_grad and p.id not in gone) or p.id in written | copies | awaited for p in own
         ):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):

@@ -1,0 +1,145 @@
+"""Functions of the program that set `requires_grad` only where it is on: what they have switched off stays off, also
+where a later call is to switch it on again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.text import own_nodes, ran_in
+from gradscope.events import Flipped, RequiresGrad
+from gradscope.model import Site
+from gradscope.source import Function, SourceFile, arguments, called_name
+from gradscope.store import Trace
+
+
+@dataclass
+class Thaw:
+    """A call that was to switch on again what a line had switched off, and that changed nothing."""
+
+    off: Site  # the line that sets `requires_grad`
+    guard: ast.If  # around it, asks whether it is on
+    frozen_by: Site  # the call that came first
+    call: ast.Call  # the one that changed nothing
+    leaves: set[int]  # that are frozen to the end
+
+
+@once
+def without_effect(trace: Trace) -> list[Thaw]:
+    """Such calls, the first of each line that switches off."""
+    off: dict[Site, list[RequiresGrad]] = {}
+    on: set[int | None] = set()
+    for event in trace.of(RequiresGrad):
+        if event.to:
+            on.add(event.leaf)
+        else:
+            off.setdefault(event.site, []).append(event)
+    on.update(leaf for event in trace.of(Flipped) if event.to for leaf in event.leaves)
+    found = []
+    for site, events in off.items():
+        leaves = {e.leaf for e in events if e.leaf is not None}
+        if leaves and leaves.isdisjoint(on) and not any(trace.parameter(id).requires_grad for id in leaves):
+            found += [thaw for thaw in [_thaw(trace, site, leaves)] if thaw is not None]
+    return found
+
+
+def _thaw(trace: Trace, site: Site, leaves: set[int]) -> Thaw | None:
+    line = site.user
+    file = trace.source_file(line.path)
+    statement = file.statement(line)
+    function = file.function_of(statement) if statement is not None else None
+    frames = [frame for frame in site.stack if frame.kind == "user"]
+    if statement is None or function is None or len(frames) < 2 or frames[-1].id != line.id:
+        return None
+    flag, guard = _flag(statement), _guard(file, statement)
+    position = _position(function, flag)
+    if guard is None or position is None:
+        return None
+    by = frames[-2]
+    outside = trace.source_file(by.path)
+    first = outside.at(by)
+    if not isinstance(first, ast.Call) or called_name(first) != function.name:
+        return None
+    for call in own_nodes(outside.scope(by)):
+        if not isinstance(call, ast.Call) or call.lineno <= first.lineno:
+            continue
+        if _same(first, call, flag, position) and _says_on(function, call, flag, position):
+            after = _behind(outside, call)
+            if any(ran_in(trace, by.path, one.lineno, one.end_lineno) for one in after):
+                return Thaw(line, guard, by, call, leaves)
+    return None
+
+
+def _flag(statement: ast.stmt) -> str:
+    """The name whose value `requires_grad` is set to."""
+    value: ast.expr | None = None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and _owner(statement.targets[0]):
+        value = statement.value
+    elif isinstance(statement, ast.Expr) and called_name(statement.value) == "requires_grad_":
+        call = statement.value
+        given = [*call.args, *(w.value for w in call.keywords)] if isinstance(call, ast.Call) else []
+        value = given[0] if len(given) == 1 else None
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def _owner(node: ast.expr) -> str:
+    """`p` of `p.requires_grad`."""
+    if isinstance(node, ast.Attribute) and node.attr == "requires_grad":
+        return ast.unparse(node.value)
+    return ""
+
+
+def _guard(file: SourceFile, statement: ast.stmt) -> ast.If | None:
+    """The `if p.requires_grad:` that holds this statement alone, which sets that of the same `p`."""
+    above = file.parent.get(id(statement))
+    if not isinstance(above, ast.If) or above.body != [statement] or above.orelse:
+        return None
+    if isinstance(statement, ast.Assign):
+        target = _owner(statement.targets[0])
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        target = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
+    else:
+        target = ""
+    return above if target and _owner(above.test) == target else None
+
+
+def _position(function: Function, flag: str) -> int | None:
+    """At which place a call gives that argument; the object of a method has none."""
+    names = [one.arg for one in arguments(function)]
+    if flag not in names:
+        return None
+    return names.index(flag) - (names[0] in ("self", "cls"))
+
+
+def _same(first: ast.Call, call: ast.Call, flag: str, position: int) -> bool:
+    """Whether both call the same with the same, but for that argument."""
+
+    def rest(one: ast.Call) -> list[str]:
+        args = [ast.unparse(a) for i, a in enumerate(one.args) if i != position]
+        words = [ast.unparse(w.value) for w in one.keywords if w.arg != flag]
+        return [ast.unparse(one.func), *args, *sorted(words)]
+
+    return rest(first) == rest(call)
+
+
+def _says_on(function: Function, call: ast.Call, flag: str, position: int) -> bool:
+    """Whether a call gives `True` for it, in so many words or by leaving it out."""
+    given = {word.arg: word.value for word in call.keywords}.get(flag)
+    if given is None and position < len(call.args):
+        given = call.args[position]
+    if given is None:
+        names, defaults = arguments(function), function.args.defaults
+        at = [one.arg for one in names].index(flag) - (len(names) - len(defaults))
+        given = defaults[at] if 0 <= at < len(defaults) else None
+    return isinstance(given, ast.Constant) and given.value is True
+
+
+def _behind(file: SourceFile, call: ast.Call) -> Iterator[ast.stmt]:
+    """The statements of its block that can only have run after it."""
+    statement = file.statement_of(call)
+    if isinstance(statement, ast.Expr) and statement.value is call:
+        beside = file.siblings(statement)
+        yield from beside[beside.index(statement) + 1 :]

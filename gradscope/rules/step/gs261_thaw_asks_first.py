@@ -1,0 +1,122 @@
+"""A function is to switch `requires_grad` on again, and sets it only where it is on: what is frozen stays frozen.
+
+Why: `if p.requires_grad: p.requires_grad = trainable` skips each parameter that an earlier call has switched off. So it
+can only freeze; called with `True` it changes nothing, and an optimizer that is made of what requires a gradient leaves
+these parameters out.
+
+Fix: set it without asking: `p.requires_grad = trainable`.
+
+Measured: the line has switched these parameters off, no line has ever switched one on, and the later call of the same
+function, with `True`, has been passed. Silent on: parameters that another line switches on, calls that only freeze.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.names import place
+from gradscope.analysis.text import site_of
+from gradscope.analysis.thaws import Thaw, without_effect
+from gradscope.analysis.words import parameter_names, parameter_subjects, plural, quoted
+from gradscope.fixes.source import Source
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 8)
+
+        def set_trainable(self, trainable: bool) -> None:
+            for p in self.parameters():
+                if p.requires_grad:  # cause: GS261
+                    p.requires_grad = trainable
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.layer(x))
+
+    torch.manual_seed(0)
+    encoder, head = Encoder(), nn.Linear(8, 1)
+
+    def train(rate: float) -> None:
+        trained = [p for p in [*encoder.parameters(), *head.parameters()] if p.requires_grad]
+        opt = torch.optim.SGD(trained, lr=rate)
+        for _ in range(3):
+            opt.zero_grad()
+            head(encoder(torch.randn(8, 4))).pow(2).mean().backward()
+            opt.step()
+
+    encoder.set_trainable(False)
+    train(0.1)
+    encoder.set_trainable(True)  # effect: GS261
+    train(0.01)
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 8)
+
+        def set_trainable(self, trainable: bool) -> None:
+            for p in self.parameters():
+                p.requires_grad = trainable
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.layer(x))
+
+    torch.manual_seed(0)
+    encoder, head = Encoder(), nn.Linear(8, 1)
+
+    def train(rate: float) -> None:
+        trained = [p for p in [*encoder.parameters(), *head.parameters()] if p.requires_grad]
+        opt = torch.optim.SGD(trained, lr=rate)
+        for _ in range(3):
+            opt.zero_grad()
+            head(encoder(torch.randn(8, 4))).pow(2).mean().backward()
+            opt.step()
+
+    encoder.set_trainable(False)
+    train(0.1)
+    encoder.set_trainable(True)
+    train(0.01)
+
+
+@rule("GS261", name="thaw-asks-first", severity="warning")
+def thaw_asks_first(trace: Trace) -> Iterator[Finding]:
+    for thaw in without_effect(trace):
+        yield _finding(trace, thaw)
+
+
+def _finding(trace: Trace, thaw: Thaw) -> Finding:
+    ids = sorted(thaw.leaves)
+    here = Source(trace, thaw.off.path)
+    setting = thaw.guard.body[0]
+    test = quoted(here.file.text(thaw.guard.test))
+    call = site_of(thaw.frozen_by.path, thaw.frozen_by.function, thaw.call)
+    asked = site_of(thaw.off.path, thaw.off.function, thaw.guard.test)
+    text = quoted(trace.source_file(call.path).text(thaw.call))
+    setting_text = quoted(here.file.text(setting))
+    return Finding(
+        message=f"{text} switches nothing on: {setting_text} is only reached where `requires_grad` is on already, and"
+        f" {parameter_names(trace, ids)} stay frozen",
+        cause=asked,
+        cause_label="skips what is frozen",
+        effect=call,
+        effect_label="is to switch it on, and changes nothing",
+        related=((thaw.frozen_by, f"has switched {plural(len(ids), 'parameter')} off"),),
+        seen=(
+            f"{plural(len(ids), 'parameter')} switched off at {place(thaw.off)}, called from {place(thaw.frozen_by)};"
+            f" none of them was switched on at {place(call)}, nor anywhere else",
+        ),
+        fix=f"set it without asking: take {test} ({place(asked)}) away, and leave {setting_text}",
+        edits=here.replace(thaw.guard, here.file.text(setting)) if here.text_of(setting) else (),
+        subjects=parameter_subjects(ids),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.loop import timeline
@@ -35,6 +35,10 @@ class Clipped:
     others: Counter[Site] = field(default_factory=Counter)
     # the same where all that it met was cleared before a step used any of it
     cleared: Counter[Site] = field(default_factory=Counter)
+    next: Counter[Site] = field(default_factory=Counter)  # the line of the step that came next: how often
+    lost: int = (
+        0  # times that all gradients it met were cleared before a step used any, also such as held older ones
+    )
     first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
     scale: float | None = None
     limit: float | None = None
@@ -50,6 +54,15 @@ class _Met:
     step: Site | None = None  # that came next, and used others
 
 
+@dataclass
+class Exchange:
+    """Two lines that clip: each meets what the optimizer of the other's step holds, and all of it is cleared unused."""
+
+    clips: tuple[Clipped, Clipped]
+    steps: tuple[Site, Site]
+    optimizers: tuple[int, int]  # of these steps
+
+
 class Clips:
     """The lines that clip, and the lines of the steps that use new gradients."""
 
@@ -60,6 +73,10 @@ class Clips:
         self.pending: dict[int, Clipped] = {}  # parameter → the clip of the gradient that waits for a step
         self.in_vain: list[tuple[Clipped, int]] = []  # clips since the last step that met nothing new
         self.waiting: dict[Site, _Met] = {}  # line of a clip → what its last call met that no step has used
+        self.recent: list[tuple[Clipped, int]] = []  # clips since the last step
+        self.held: dict[
+            Site, tuple[int, set[int]]
+        ] = {}  # line of a clip → (times, gradients that it met) so far
         self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
         for self.stretch, (times, events) in enumerate(timeline(trace)):
@@ -105,6 +122,8 @@ class Clips:
         for state, ids in event.states.items():
             clip.states[state] += repeat
             clip.parameters.update(ids)
+        self.recent.append((clip, repeat))
+        self.held[clip.site] = repeat, set(event.in_state("fresh", "stale", "used"))
         self.pending.update(dict.fromkeys(new, clip))
         if new:
             self.waiting[clip.site] = _Met(clip, repeat, new)
@@ -137,6 +156,12 @@ class Clips:
                     del self.waiting[line]
                 elif met.step is None:
                     met.step = event.site.user
+            for clip, repeat in self.recent:
+                clip.next[event.site.user] += repeat
+            for line, (_, held) in list(self.held.items()):
+                if new & held:
+                    del self.held[line]
+        self.recent.clear()
         self.in_vain.clear()
         self._gone(new)
 
@@ -147,6 +172,24 @@ class Clips:
                 del self.waiting[line]
                 if met.step is not None:
                     met.clip.cleared[met.step] += met.times
+
+        for line, (times, held) in list(self.held.items()):
+            held.difference_update(ids)
+            if not held:
+                del self.held[line]
+                self.clips[line].lost += times
+
+    def exchanges(self, trace: Trace) -> Iterator[Exchange]:
+        """Pairs of such lines."""
+        lost = [c for c in self.clips.values() if c.times >= 2 and c.lost >= c.times - 1 and len(c.next) == 1]
+        for i, one in enumerate(lost):
+            for other in lost[i + 1 :]:
+                steps = next(iter(one.next)), next(iter(other.next))
+                numbers = tuple(self.holders.get(step, -1) for step in steps)
+                held = [trace.optimizers[n].parameters if n in trace.optimizers else [] for n in numbers]
+                if numbers[0] != numbers[1] and all(held):
+                    if one.parameters == set(held[1]) and other.parameters == set(held[0]):
+                        yield Exchange((one, other), steps, (numbers[0], numbers[1]))
 
     def _gone(self, ids: Iterable[int]) -> None:
         for parameter in ids:

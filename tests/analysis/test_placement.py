@@ -42,6 +42,8 @@ CLEARED_ELSEWHERE = {
     "GS202-bad_by_module": "cleared after the step is right",
     "GS202-bad_in_a_later_phase": "cleared after the step is right",
     "GS305-bad_prediction_rounded_for_both": "cleared last, the critic's step takes the other loss too",
+    "GS209-bad_optimizers_hold_each_others_modules": "cleared last, what was clipped is added to, and used",
+    "GS209-bad_clips_stand_in_each_others_place": "cleared last, what was clipped is added to, and used",
     "GS232-bad_one_loop_for_both": "cleared first, what the other's pass has left is gone",
     "GS237-bad_turn_left_out_by_continue": "cleared first, what the turn left out has filled is gone",
     "GS206-bad_both_optimizers_of_the_discriminator": "cleared last, the second step takes the first loss too",

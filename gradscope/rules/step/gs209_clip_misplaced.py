@@ -4,7 +4,8 @@ Why: clipping changes `.grad` as it stands at that moment. After the step it is 
 before `backward()` there is nothing yet; between the passes of an accumulation it clips
 partial sums; and before `scaler.unscale_()` the gradients are still multiplied by the scale,
 so that the limit is thousands of times too low. With two optimizers each clip needs the
-parameters of the step that comes after it. A generator can be clipped once only: after
+parameters of the step that comes after it; where each step comes after the clip of what the other holds, the
+optimizers may hold each other's modules. A generator can be clipped once only: after
 that it is empty.
 
 Fix: clip once, after the last `backward()` (and `scaler.unscale_(optimizer)`) and before
@@ -18,14 +19,25 @@ import ast
 import math
 from collections.abc import Iterator
 
-from gradscope.analysis.clips import Clipped, Clips, clips
-from gradscope.analysis.reach import paths
+from gradscope.analysis.clips import Clipped, Clips, Exchange, clips
+from gradscope.analysis.loop import in_order
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_stretch
-from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
+from gradscope.analysis.terms import terms
+from gradscope.analysis.words import (
+    code,
+    located,
+    method,
+    optimizer_name,
+    parameter_subjects,
+    plural,
+    user,
+    where,
+)
 from gradscope.events import Backward, Clip, Scaler
 from gradscope.fixes.calls import argument_as, beside, first_argument, line_before, listed_once, moved
 from gradscope.fixes.source import Edits, receiver
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -67,12 +79,17 @@ def good() -> None:
         plain.update()
 
 
-@rule("GS209", name="clip-misplaced", severity="warning", over=("GS240",))
+@rule("GS209", name="clip-misplaced", severity="warning", over=("GS240", "GS605"))
 def clip_misplaced(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Clip):
         return
     run = clips(trace)
+    exchanged = list(run.exchanges(trace))
+    yield from (_exchanged(trace, one) for one in exchanged)
+    told = {clip.site for one in exchanged for clip in one.clips}
     for clip in run.clips.values():
+        if clip.site in told:
+            continue
         step = run.step_of(clip.parameters)
         if step is None:
             if (emptied := _emptied_by(trace, clip)) is not None:
@@ -248,6 +265,109 @@ def _others(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         subjects=_subjects(clip) | parameter_subjects(run.steps[step]),
         since=since_stretch(trace, clip.first["nothing new" if not clip.met else "new"]),
     )
+
+
+def _exchanged(trace: Trace, found: Exchange) -> Finding:
+    """Either the optimizers hold each other's parameters, or the clips stand in each other's place: the former where
+    a term of a loss teaches only what its clip takes, and no other step learns it."""
+    unlearnt = _unlearnt(trace, found)
+    return _clips_exchanged(trace, found) if unlearnt is None else _held_by_each_other(trace, found, unlearnt)
+
+
+def _clips_exchanged(trace: Trace, found: Exchange) -> Finding:
+    clipping = [code(trace, clip.site, "the clip") for clip in found.clips]
+    first, second = (optimizer_name(trace, number) for number in found.optimizers)
+    return Finding(
+        message=f"{clipping[0]} and {clipping[1]} each clip what the other's step uses: no step uses a clipped"
+        " gradient",
+        cause=found.clips[0].site,
+        cause_label="clips what the other step uses",
+        effect=found.steps[0],
+        effect_label="steps with gradients that are not clipped",
+        related=(
+            (found.clips[1].site, "clips what the first one's step uses"),
+            (found.steps[1], "steps with gradients that are not clipped, too"),
+        ),
+        seen=_cleared_unused(trace, found),
+        fix=f"let {clipping[0]} and {clipping[1]} change places; or, where it is these that are right, give {first} and"
+        f" {second} each other's parameters",
+        count=found.clips[0].lost,
+        subjects=_of_both(trace, found),
+    )
+
+
+def _held_by_each_other(trace: Trace, found: Exchange, unlearnt: Op) -> Finding:
+    first, second = (optimizer_name(trace, number) for number in found.optimizers)
+    made = [trace.optimizers[number].site for number in found.optimizers]
+    given = [first_argument(trace, site, found.clips[0].site) for site in made]
+    stepping = " and ".join(code(trace, step, "the step") for step in found.steps)
+    fix = f"give {first} and {second} each other's parameters"
+    edits: Edits = ()
+    if all(given):
+        fix = f"give {first} `{given[1]}`, and {second} `{given[0]}`"
+        for site, text in zip(made, reversed(given), strict=True):
+            edits += argument_as(trace, user(site), "params", 0, text)
+    term = located(trace, unlearnt.site.user, "a term of a loss")
+    related = (
+        (user(made[1]), "and this one holds what the first one's clip takes"),
+        (found.steps[0], "comes next, and uses none of what was clipped"),
+        (found.steps[1], "nor does this one"),
+    )
+    return Finding(
+        message=f"{first} and {second} hold each other's parameters: {stepping} use nothing of what was clipped",
+        cause=user(made[0]) or found.steps[0],
+        cause_label="holds what the other one's clip takes",
+        effect=found.clips[0].site,
+        effect_label="clips gradients that are cleared before a step uses them",
+        related=tuple((site, label) for site, label in related if site is not None),
+        seen=(
+            *_cleared_unused(trace, found),
+            f"{term} has a gradient for nothing that the step behind its pass holds, and no other step learns it",
+        ),
+        fix=fix,
+        count=found.clips[0].lost,
+        edits=edits,
+        subjects=_of_both(trace, found),
+    )
+
+
+def _cleared_unused(trace: Trace, found: Exchange) -> tuple[str, ...]:
+    return tuple(
+        f"what {code(trace, clip.site, 'the clip')} met was cleared before any step used it, in {clip.lost} of"
+        f" {plural(clip.times, 'call')}"
+        for clip in found.clips
+    )
+
+
+def _of_both(trace: Trace, found: Exchange) -> frozenset[object]:
+    return parameter_subjects(id for n in found.optimizers for id in trace.optimizers[n].parameters)
+
+
+def _unlearnt(trace: Trace, found: Exchange) -> Op | None:
+    """What made a term of a loss that reaches parameters of the clip before a step, none of the step's, while the pass
+    before the other step has no term of that line."""
+    known = paths(trace)
+    held = [set(trace.optimizers[number].parameters) for number in found.optimizers]
+    parts = [_terms_before(trace, known, clip) for clip in found.clips]
+    for i, here in enumerate(parts):
+        elsewhere = {op.site.user.location() for op, _ in parts[1 - i]}
+        for op, reached in here:
+            if reached & held[1 - i] and not reached & held[i] and parts[1 - i]:
+                if op.site.user.location() not in elsewhere:
+                    return op
+    return None
+
+
+def _terms_before(trace: Trace, known: Paths, clip: Clipped) -> list[tuple[Op, frozenset[int]]]:
+    """(what made it, the parameters that it teaches) of each term of the loss whose pass comes before a clip."""
+    last: list[Key] = []
+    for _, event in in_order(trace):
+        if isinstance(event, Backward) and event.graph >= 0:
+            last = [(event.graph, root) for root in event.roots]
+        if isinstance(event, Clip) and event.site.user == clip.site and last:
+            break
+    parts = [(known.maker(key), key) for root in last for key in terms(known, root)]
+    return [(op, known.reach([key]).parameters) for op, key in parts if op is not None]
 
 
 def _scaled(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:

@@ -372,3 +372,88 @@ def good_other_step_comes_first() -> None:
         nn.utils.clip_grad_norm_(body.parameters(), 1.0)
         opt_h.step()
         opt_b.step()
+
+
+def bad_optimizers_hold_each_others_modules() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    wanted = torch.randn(16, 6)
+    first = torch.optim.Adam(encoder.parameters(), lr=0.01)  # cause: GS209
+    second = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 6)
+        made = decoder(torch.randn(16, 3))
+        loss = nn.functional.mse_loss(decoder(encoder(x)), x) + (made - wanted).pow(2).mean()
+        first.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)  # effect: GS209
+        first.step()
+        loss = nn.functional.mse_loss(decoder(encoder(x)), x) + encoder(x).pow(2).mean()
+        second.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        second.step()
+
+
+def bad_clips_stand_in_each_others_place() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    first = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    second = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 6)
+        first.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)  # cause: GS209
+        first.step()  # effect: GS209
+        second.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        second.step()
+
+
+def good_each_steps_what_was_clipped_sooner() -> None:
+    """Both clips come before both steps, in the other order: what they clip is used."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    first = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    second = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 6)
+        first.zero_grad()
+        second.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        first.step()
+        second.step()
+
+
+def good_two_optimizers_each_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    first = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    second = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 6)
+        first.zero_grad()
+        loss = nn.functional.mse_loss(decoder(encoder(x)), x) + encoder(x).pow(2).mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        first.step()
+        second.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x).detach()), x).backward()
+        nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
+        second.step()

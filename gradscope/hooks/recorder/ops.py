@@ -12,7 +12,15 @@ from gradscope.hooks.recorder.history import Write
 from gradscope.hooks.recorder.learn import CONVERSIONS, Template
 from gradscope.hooks.recorder.learner import FACTORIES, Call, Learner, writes_by_name
 from gradscope.hooks.recorder.segments import Row, Segment
-from gradscope.hooks.recorder.values import PLAIN_TYPES, Live, find_tensors, is_tensor_type, plain, repeats
+from gradscope.hooks.recorder.values import (
+    PLAIN_TYPES,
+    Live,
+    bounds_of,
+    find_tensors,
+    is_tensor_type,
+    plain,
+    repeats,
+)
 
 if TYPE_CHECKING:
     from gradscope.hooks.recorder.entering import Entering
@@ -64,6 +72,8 @@ class Ops:
             elif cls is list or cls is tuple or cls is dict:
                 find_tensors(a, tensors, 0, others)
             else:
+                if cls is slice:
+                    tensors += bounds_of(a)
                 others.append(a if cls in PLAIN_TYPES else plain(a))
         if kwargs:
             find_tensors(kwargs, tensors, 0, others)

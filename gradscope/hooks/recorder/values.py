@@ -66,8 +66,16 @@ def find_tensors(arguments: Any, found: list[Any], depth: int = 0, others: list[
             found.append(item)
         elif (cls is tuple or cls is list or isinstance(item, (tuple, list, dict))) and depth < 4 and item:
             find_tensors(item, found, depth + 1, others)
-        elif others is not None:
-            others.append(item if cls in PLAIN_TYPES else plain(item))
+        else:
+            if cls is slice:
+                found += bounds_of(item)
+            if others is not None:
+                others.append(item if cls in PLAIN_TYPES else plain(item))
+
+
+def bounds_of(part: slice) -> list[Any]:
+    """The tensors that bound a slice: `x[:, low:high]`."""
+    return [bound for bound in (part.start, part.stop, part.step) if is_tensor_type(type(bound))]
 
 
 def sizes(t: Any) -> tuple[int, ...]:

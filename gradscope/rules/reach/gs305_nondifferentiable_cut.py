@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TypeGuard
 
 from gradscope.analysis.axes import POINTWISE
-from gradscope.analysis.cuts import constant_derivative, cut_words, cuts, differentiates
+from gradscope.analysis.cuts import Cut, constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import CLASS_LOSSES, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
@@ -113,11 +113,17 @@ def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
 
 
 def _lost(trace: Trace, known: Paths) -> Iterator[Finding]:
-    """Parameters that no gradient reaches."""
+    """Parameters that no gradient reaches, those that bound one slice together."""
+    groups: dict[object, list[Cut]] = {}
     for cut in cuts(trace):
         if cut.kind == "nondifferentiable" and cut.loss is not None:
-            found = _finding(trace, cut.op, cut.parameters, cut.loss, "has no gradient", "is None")
-            seen = (cut.known.seen([p.id for p in cut.parameters], found.seen[0]),)
+            part = _bounded(trace, cut.op)
+            groups.setdefault(id(cut) if part is None else (part.graph, part.index), []).append(cut)
+    for cut, *others in groups.values():
+        if cut.loss is not None:
+            parameters = list(dict.fromkeys(p for one in (cut, *others) for p in one.parameters))
+            found = _finding(trace, cut.op, parameters, cut.loss, "has no gradient", "is None")
+            seen = (cut.known.seen([p.id for p in parameters], found.seen[0]),)
             found = replace(found, seen=seen, count=cut.count, severity=cut.severity(trace), since=cut.since)
             asked = _asked(known, cut.loss)
             yield (
@@ -125,6 +131,29 @@ def _lost(trace: Trace, known: Paths) -> Iterator[Finding]:
                 if asked
                 else found
             )
+
+
+def _bounded(trace: Trace, op: Op) -> Op | None:
+    """What takes, or writes to, the part of a tensor whose bounds `op` gives as whole numbers: `x[:, low:high]`."""
+    graph = trace.graph(op.graph)
+    if len(op.outputs) != 1 or not graph.values[op.outputs[0]].dtype.startswith("int"):
+        return None
+    (reader, *more) = graph.consumers.get(op.outputs[0], ()) or (None,)
+    if reader is None or more or reader.name not in ("__getitem__", "__setitem__"):
+        return None
+    return reader if ":" in reader.extra.get("at", ":") and op.outputs[0] in reader.inputs[1:] else None
+
+
+def _other_bounds(trace: Trace, op: Op) -> list[Op]:
+    """What else gives bounds of the same part, without a gradient."""
+    part = _bounded(trace, op)
+    graph = trace.graph(op.graph)
+    makers = [graph.maker(index) for index in part.inputs[1:]] if part is not None else []
+    return [
+        one
+        for one in makers
+        if one is not None and one is not op and _bounded(trace, one) is part and one.cut
+    ]
 
 
 def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
@@ -199,7 +228,7 @@ def _finding(
 ) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
-    leaf = _leaf_of(trace, op)
+    leaf, part = _leaf_of(trace, op), _bounded(trace, op)
     fix, edits = _fix(trace, op, leaf)
     return Finding(
         message=f"{_spoken(trace, op)} {fault}: {names} cannot learn through it",
@@ -207,9 +236,18 @@ def _finding(
         cause_label=fault,
         effect=loss.site.user,
         effect_label="no gradient gets past it",
-        related=((leaf.user, "a new leaf: same numbers, no history"),) if _elsewhere(leaf, op) else (),
+        related=(
+            *(((leaf.user, "a new leaf: same numbers, no history"),) if _elsewhere(leaf, op) else ()),
+            *((one.site.user, "nor has this one") for one in _other_bounds(trace, op)),
+            *(((part.site.user, "takes them for the bounds of a part"),) if part is not None else ()),
+        ),
         seen=(f"`.grad` of {names} {grad}",),
-        why=f"the loss depends on {names} only through {code(trace, op.site.user, f'`{op.name}`')}, which {fault}",
+        why=(
+            f"the loss depends on {names} only through {code(trace, op.site.user, f'`{op.name}`')}, which {fault}"
+            if part is None
+            else f"the loss depends on {names} only through whole numbers, the bounds of a part: they do not change"
+            f" when {names} change a little"
+        ),
         fix=fix,
         edits=edits,
         count=paths(trace).alike(loss),
@@ -399,6 +437,14 @@ def _weighted_mean(trace: Trace, op: Op) -> str | None:
 
 
 def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
+    if (part := _bounded(trace, op)) is not None:
+        taken = located(trace, part.site.user, "the part")
+        return (
+            f"let the bounds weigh in place of {taken}: with `i = torch.arange(n)` along the axis,"
+            " `torch.sigmoid((i - low) / width) * torch.sigmoid((high - i) / width)`, of the numbers before"
+            f" {place}, is near 1 within and near 0 outside, and has a gradient; or place the part by"
+            " `torch.nn.functional.affine_grid` and `grid_sample`"
+        )
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)
         given = f"`{scores}`" if scores else "what goes into it"

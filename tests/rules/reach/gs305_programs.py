@@ -459,3 +459,56 @@ def good_mean_of_the_weights_in_the_loss() -> None:
         loss = ((weights * color).sum(-1) - 0.5).pow(2).mean() + 0.1 * (depth - 2).abs().mean()
         loss.backward()
         opt.step()
+
+
+def bad_bounds_of_a_part() -> None:  # fix: by hand
+    import torch
+
+    torch.manual_seed(0)
+    target = torch.ones(32)
+    target[18:26] = 0.2
+    centre, level = torch.tensor(14.0, requires_grad=True), torch.tensor(0.5, requires_grad=True)
+    opt = torch.optim.Adam([centre, level], lr=0.1)
+    for _ in range(5):
+        row = torch.ones(32)
+        low = (centre - 4).int()  # cause: GS305
+        high = (centre + 4).int()
+        row[low:high] = level
+        loss = (row - target).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_bounds_beside_their_own_loss() -> None:
+    """The part is only looked at, where the bounds learn from a loss of their own."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    bounds, head = nn.Linear(16, 2), nn.Linear(1, 1)
+    opt = torch.optim.SGD([*bounds.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(5):
+        row = torch.randn(16)
+        places = bounds(row)
+        low = places[0].clamp(0, 7).int()
+        high = places[1].clamp(8, 16).int()
+        taken = head(row[low:high].unsqueeze(1)).mean()
+        loss = (places - torch.tensor([4.0, 12.0])).pow(2).mean() + (taken - 1).pow(2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_bounds_that_are_data() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 8)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(5):
+        x, n = torch.randn(4, 8), torch.randint(3, 8, ())
+        opt.zero_grad()
+        model(x)[:, :n].pow(2).mean().backward()
+        opt.step()

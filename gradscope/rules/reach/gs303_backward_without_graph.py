@@ -24,10 +24,21 @@ from gradscope.analysis.never_read import Unread
 from gradscope.analysis.numbers import back_as, real, without_past
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
+from gradscope.analysis.through_numpy import ThroughNumpy, through_numpy
 from gradscope.analysis.trainers import Hook, given_by, runs_it
-from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted, user
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    named,
+    parameter_names,
+    parameter_subjects,
+    quoted,
+    user,
+)
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
+from gradscope.fixes.from_numpy import asked_to_train, by_torch
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -93,6 +104,8 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
         return _of_constants(trace, known, event, name, root, plain)
     if not frozen and (aside := _aside(trace, known, root)):
         return _of_what_was_given(trace, known, event, name, root, *aside)
+    if not frozen and (numpy := through_numpy(known, root)) is not None:
+        return _of_numpy(trace, known, event, name, root, numpy)
     froze = _freeze(trace, known, frozen)
     cause, label = froze, "made not to require a gradient here"
     if cause is None:
@@ -166,6 +179,36 @@ def _of_what_was_given(
         count=event.count,
         edits=Source(trace, made.path).replace(given, left.name),
         subjects=parameter_subjects(ids) | {failure_subject(event)},
+    )
+
+
+def _of_numpy(trace: Trace, known: Paths, event: Event, name: str, root: Key, numpy: ThroughNumpy) -> Finding:
+    """Neither what should train requires a gradient, nor does numpy keep one: either alone is no help."""
+    made = numpy.made.site.user
+    names = named(leaf.name for leaf in numpy.leaves)
+    text, computed = by_torch(trace, made)
+    instead = f"`{text}`" if text else "torch's own functions"
+    asked = asked_to_train(trace, [(leaf.name, leaf.made) for leaf in numpy.leaves])
+    do = "does" if len(numpy.leaves) == 1 else "do"
+    return Finding(
+        message=f"{name} has no graph to go back through: {code(trace, made, 'a new tensor')} is made of numbers that"
+        f" numpy has computed, and {names} {do} not require a gradient",
+        cause=made,
+        cause_label="a new tensor of numbers: it has no graph",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=tuple((leaf.made, f"`{leaf.name}` does not require a gradient") for leaf in numpy.leaves),
+        seen=(
+            _facts(known, name, root),
+            f"numpy was given {names}, and {located(trace, numpy.leaves[0].read)} reads a gradient",
+        ),
+        why="numpy knows of no gradient: it takes no tensor that requires one, and of what it computes there is no way"
+        " back. So both have to change: one alone ends in the next error",
+        fix=f"compute with torch: {instead} in place of {located(trace, made)}; and let {names} require a gradient,"
+        f" `.requires_grad_()` behind {listed([place(leaf.made) for leaf in numpy.leaves])}",
+        count=event.count,
+        edits=(*computed, *asked) if computed and asked else (),
+        subjects=frozenset({failure_subject(event)}),
     )
 
 

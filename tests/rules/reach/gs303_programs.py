@@ -228,3 +228,34 @@ def bad_number_by_its_name() -> None:
     scaled = scale * plain
     scaled.backward()  # effect: GS303
     opt.step()
+
+
+def bad_computed_by_numpy() -> None:
+    import numpy as np
+    import torch
+
+    torch.manual_seed(0)
+    wanted = torch.randn(6, 5)
+    left = torch.randn(6, 2)
+    right = torch.randn(2, 5)
+    for _ in range(3):
+        made = torch.tensor(np.dot(left, right))  # cause: GS303
+        loss = (made - wanted).pow(2).mean()
+        loss.backward()  # effect: GS303
+        with torch.no_grad():
+            assert left.grad is not None and right.grad is not None
+            left -= 0.1 * left.grad
+            right -= 0.1 * right.grad
+            left.grad = right.grad = None
+
+
+def bad_data_computed_by_numpy() -> None:  # fix: by hand
+    """What is handed to numpy is data: nothing reads a gradient of it."""
+    import numpy as np
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(6, 5)
+    scaled = torch.tensor(np.exp(x.numpy()))
+    loss = scaled.pow(2).mean()  # cause: GS303
+    loss.backward()  # effect: GS303

@@ -19,6 +19,11 @@ LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 RECURRENT_CELLS = {f"{name}_cell" for name in RECURRENT}
 ORDERINGS = {"lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__"}
+LOGIC = {
+    "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_not", "__and__", "__or__", "__xor__", "__invert__",
+}  # fmt: skip
+COMPARISONS = ORDERINGS | {"eq", "ne", "__eq__", "__ne__"}
 
 # -- functions with a delicate gradient
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.ops import MASKING, ORDERINGS, PASSING, SCALES
+from gradscope.analysis.ops import COMPARISONS, LOGIC, MASKING, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import quoted
 from gradscope.fixes.source import Edits, Source
@@ -17,11 +17,7 @@ MASKED = {  # → the name of the mask's argument, its place in a function, and 
     "masked_fill": ("mask", 1, 0),
     "masked_fill_": ("mask", -1, 0),
 }
-COMPARISONS = ORDERINGS | {
-    "eq", "ne", "__eq__", "__ne__", "__and__",
-    "__or__", "__invert__", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
-    "isin", "tril", "triu", "one_hot",
-}  # fmt: skip
+MAKING = COMPARISONS | LOGIC | {"isin", "tril", "triu", "one_hot"}
 CHANCES = {
     "rand",
     "rand_like",
@@ -62,7 +58,7 @@ def is_mask(known: Paths, key: Key) -> bool:
         flow = list(known.flow([key]).order)
         return any(known.graph(g).values[v].dtype in WHOLE for g, v in flow)
     for own, op in made:
-        if op.name not in COMPARISONS and known.value(own).dtype not in WHOLE:
+        if op.name not in MAKING and known.value(own).dtype not in WHOLE:
             return False
         given = [maker.name for value in op.inputs for _, maker in makers(known, (op.graph, value))]
         if not CHANCES.isdisjoint(given) or op.name in CHANCES:

@@ -22,6 +22,7 @@ from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
 from gradscope.analysis.never_read import Unread
 from gradscope.analysis.numbers import back_as, real, without_past
+from gradscope.analysis.ops import COMPARISONS, LOGIC
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.through_numpy import ThroughNumpy, through_numpy
@@ -39,6 +40,7 @@ from gradscope.analysis.words import (
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
 from gradscope.fixes.from_numpy import asked_to_train, by_torch
+from gradscope.fixes.soft_logic import softened
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -273,6 +275,10 @@ def _cut(
         return _in_step(trace, known, event, name, root, op, *off)
     cause = region.site.user if region is not None else op.site.user
     related, fix = _also_frozen(trace, known, root, ids)
+    further = _further(known, root, op, output) if kind == "nondifferentiable" else []
+    first_fix, edits = _fix(trace, kind, op, cause, hook), _edits(trace, kind, op, cause)
+    if op.name in COMPARISONS and (further or not edits):
+        first_fix, edits = _softened(trace, [op, *further], first_fix)
     seen = [_facts(known, name, root)]
     if ids:
         seen.append(f"behind the cut: {parameter_names(trace, sorted(ids))}")
@@ -288,15 +294,43 @@ def _cut(
                 if op.site.user.location() != cause.location()
                 else ()
             ),
+            *((one.site.user, "nor has this a gradient") for one in further),
             *related,
         ),
         seen=tuple(seen),
         why=_steps(trace, known, root, op),
-        fix=_fix(trace, kind, op, cause, hook) + fix,
+        fix=first_fix + fix,
         count=event.count,
-        edits=_edits(trace, kind, op, cause),
+        edits=edits,
         subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
+
+
+def _further(known: Paths, root: Key, op: Op, output: Key) -> list[Op]:
+    """The comparisons and logic between a cut and the loss: with the cut away each would be the next one."""
+    graph = known.graph(op.graph)
+    flow = set(known.flow([root]).order)
+    found: dict[tuple[str, int, int], Op] = {}
+    for one in graph.ops[op.index + 1 :]:
+        if one.name not in COMPARISONS | LOGIC or len(one.outputs) != 1 or one.site.user.kind != "user":
+            continue
+        given = (graph.id, one.outputs[0])
+        if given in flow and output in known.flow([given]).order:
+            site = one.site.user
+            found.setdefault((site.path, site.line, site.column), one)
+    return list(found.values())
+
+
+def _softened(trace: Trace, ops: list[Op], otherwise: str) -> tuple[str, Edits]:
+    """What to take in place of all of them, at once: changed one by one, each ends in the next error."""
+    soft = softened(trace, ops)
+    pairs = [f"`{one.text}` for {located(trace, one.site)}" for one in soft if one.text]
+    if len(pairs) < len(soft):
+        more = [located(trace, op.site.user, f"`{op.name}`") for op in ops[1:]]
+        has = "have none, either" if len(more) > 1 else "has none, either"
+        return f"{otherwise}; {listed(more)} {has}" if more else otherwise, ()
+    edits = tuple(edit for one in soft for edit in one.edits) if all(one.edits for one in soft) else ()
+    return f"take numbers between 0 and 1, which have a gradient: {listed(pairs, len(pairs))}", edits
 
 
 def _also_frozen(

@@ -259,3 +259,58 @@ def bad_data_computed_by_numpy() -> None:  # fix: by hand
     scaled = torch.tensor(np.exp(x.numpy()))
     loss = scaled.pow(2).mean()  # cause: GS303
     loss.backward()  # effect: GS303
+
+
+def bad_overlap_of_thresholded_masks() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Sigmoid())
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        wanted = (x @ torch.ones(4, 6) > 0).float()
+        out = model(x)
+        found = torch.where(out < 0.5, 0, 1)  # cause: GS303
+        both = torch.logical_and(found, wanted).sum(-1)
+        either = torch.logical_or(found, wanted).sum(-1)
+        loss = 1 - ((both + 1) / (either + 1)).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def bad_scores_above_a_threshold() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        wanted = x @ torch.ones(4, 6) > 0
+        found = model(x) > 0.5  # cause: GS303
+        both = found & wanted
+        loss = 1 - both.sum() / wanted.sum()
+        opt.zero_grad()
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def bad_sorted_out_and_compared() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        out = model(x)
+        found = out > out.mean(1, keepdim=True)  # cause: GS303
+        loss = 1 - (found == (x[:, :1] > 0)).float().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS303
+        opt.step()

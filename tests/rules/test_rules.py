@@ -257,3 +257,21 @@ def test_a_total_that_stands_in_several_places_of_a_sample_is_told_by_their_numb
     (found,) = (one for one in findings(program) if one.code == "GS735")
     assert "adds up the whole batch, and each of the 24 numbers of `counts`" in found.message
     assert "stands in 24 places" in found.seen[0]
+
+
+def test_a_statement_that_only_cuts_the_graph_is_told_as_a_whole() -> None:
+    def program() -> None:
+        from torch import nn
+
+        body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+        opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+        for step in range(3):
+            h = body(torch.randn(8, 4))
+            if step >= 0:
+                h = torch.tensor(h.tolist())
+            opt.zero_grad()
+            head(h).pow(2).mean().backward()
+            opt.step()
+
+    (found,) = (one for one in findings(program) if one.code == "GS304")
+    assert found.fix.startswith("take `h = torch.tensor(h.tolist())` (") and found.edits[0].text == "pass"

@@ -176,7 +176,8 @@ def _finding(trace: Trace, known: Paths, found: _Total) -> Finding:
         else (f"all {before[0]} samples", "each sample's number")
     )
     return Finding(
-        message=f"{what} adds up {all_of}, and {each} is {'multiplied by' if times else 'put together with'} that total",
+        message=f"{what} adds up {all_of}, and {each} is {'multiplied by' if times else 'put together with'} that"
+        " total",
         cause=made,
         cause_label=f"one number of {before}",
         effect=event.site.user if event is not None else None,

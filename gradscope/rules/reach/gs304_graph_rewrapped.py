@@ -231,9 +231,13 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
     made = located(trace, site, "this")
     old, edits = as_it_is(trace, site, cut.op.site.user if cut is not None else None)
     new = edits[0].text.strip() if edits else ""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if edits and statement is not None and edits == here.remove(statement):  # `h = torch.tensor(h.tolist())`
+        whole = " ".join(here.file.text(statement).split())
+        return f"take {quoted(whole)} ({place(site)}) out: the value has its graph without it", edits
     if edits:
-        fix = f"write {quoted(new)} in place of {quoted(old)} ({place(site)}): it has its graph"
-        return (fix if new else f"take {made} out"), edits
+        return f"write {quoted(new)} in place of {quoted(old)} ({place(site)}): it has its graph", edits
     if cut is not None and cut.output[0] == cut.op.graph and cut.op.site.user == site:
         new, edits = joined(trace, site, trace.graph(cut.op.graph), cut.op, cut.output[1])
         if new:
@@ -246,7 +250,7 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
             (),
         )
     if cut is not None and cut.op.cut in _LEFT and _lost_before(cut, site, node):
-        here, taken = Source(trace, site.path), unwrapped(trace, cut.op.site.user)
+        taken = unwrapped(trace, cut.op.site.user)
         within = given is not None and here.file.at(cut.op.site.user) in list(ast.walk(given))
         if taken and within and given is not None and isinstance(node, ast.Call):
             new = here.text_after(given, taken)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import variable
 from gradscope.model import Optimizer, Site
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile, names_in
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in
 from gradscope.store import Trace
 
 _REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -104,6 +104,32 @@ def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
         and {ast.unparse(t) for t in n.targets} == names
     ]
     return values[-1] if values else None
+
+
+def counts_from_zero(loop: ast.For, name: str) -> bool:
+    """Whether the loop counts in this variable, from 0 on."""
+    call, target = loop.iter, loop.target
+    if not isinstance(call, ast.Call) or call.keywords or len(call.args) != 1:
+        return False
+    if called_name(call) == "range":
+        return isinstance(target, ast.Name) and target.id == name
+    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else None
+    return called_name(call) == "enumerate" and isinstance(first, ast.Name) and first.id == name
+
+
+def without_remainder(test: ast.expr) -> tuple[ast.BinOp, bool] | None:
+    """`i % n` of `i % n == 0` and its like, and whether the condition holds where there is no remainder."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = without_remainder(test.operand)
+        return (inner[0], not inner[1]) if inner is not None else None
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        return test, False
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.BinOp):
+        right = test.comparators[0]
+        zero = isinstance(right, ast.Constant) and right.value == 0
+        if zero and isinstance(test.left.op, ast.Mod) and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            return test.left, isinstance(test.ops[0], ast.Eq)
+    return None
 
 
 def remainder(guard: Guard) -> Remainder | None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.step_conditions import counts_from_zero
 from gradscope.analysis.words import located, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
@@ -98,7 +99,7 @@ def _condition(file: SourceFile, step: Site) -> Condition | None:
             index is not None
             and isinstance(test, ast.Compare)
             and loop is not None
-            and _counts(loop, index.id)
+            and counts_from_zero(loop, index.id)
         ):
             return Condition(test, index, loop)
     return None
@@ -116,17 +117,6 @@ def _index(test: ast.expr) -> ast.Name | None:
     ):
         return None
     return left.left if isinstance(right, ast.Constant) and right.value == 0 else None
-
-
-def _counts(loop: ast.For, name: str) -> bool:
-    """Whether the loop counts in this variable, from 0 on."""
-    call, target = loop.iter, loop.target
-    if not isinstance(call, ast.Call) or call.keywords or len(call.args) != 1:
-        return False
-    if called_name(call) == "range":
-        return isinstance(target, ast.Name) and target.id == name
-    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else None
-    return called_name(call) == "enumerate" and isinstance(first, ast.Name) and first.id == name
 
 
 def _finding(

@@ -828,6 +828,19 @@ class Flatness(Kind):
     step = Field(_count)  # of the last of them
 
 
+class LateMask(Kind):
+    """A mask over the places of a loss begins one place after what it is to let through, and ends one after it."""
+
+    __slots__ = ()
+    of = "late_mask"
+    loss = Field(_key)  # its site
+    padding = Field(_count)  # the label of the last place that is let through, in all rows
+    end = Field(_count)  # that of the place before it
+    calls = Field(_count)  # that were looked at
+    rows = Field(_count)  # of them
+    kept = Field(_count)  # places that are let through
+
+
 class AllConstants(Kind):
     """A write at a mask's places after which no element of a tensor with a graph was left that is no constant."""
 

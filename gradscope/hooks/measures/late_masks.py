@@ -1,0 +1,95 @@
+"""Masks over the places of a loss that is not reduced, each row of which is one run: whether it begins one place after
+the first answer and ends one place after the last, as a mask does that was cut like the inputs and not like the labels.
+
+Told only where everything says so in each of the first calls of a line: the last place that is let through has the same
+label in every row, as all places behind it and none before it have (padding); the one before that is the same in
+every row, too (the end of a text); and so is the label two before the run (what the answer follows), while that right
+before it, which is left out, is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import TensorRef, aside
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.looks import Unbroken
+from gradscope.hooks.recorder.values import readable
+
+CALLS = 4  # looked at, per line
+MAX_ELEMENTS = 1_000_000
+ROWS = 4  # at least
+
+
+class LateMasks(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.loss: tuple[TensorRef, TensorRef, int] | None = None  # the last one: result, labels, site
+        self.found = Unbroken()
+        self.recorder.functions.follow(["cross_entropy", "nll_loss"], self._compared)
+        self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._masked)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _compared(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        labels = by_name(("input", "target"), args, kwargs).get("target")
+        self.loss = None
+        if isinstance(labels, torch.Tensor) and labels.dim() == 2 and labels.dtype is torch.int64:
+            if isinstance(result, torch.Tensor) and result.shape == labels.shape and result.requires_grad:
+                site = self.recorder.sites.current(frame)
+                self.loss = TensorRef(result), TensorRef(labels), site
+
+    def _masked(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if self.loss is None or kwargs or len(args) != 2:
+            return
+        losses, labels, made = self.loss[0](), self.loss[1](), self.loss[2]
+        if losses is None or labels is None or not any(one is losses for one in args):
+            return
+        mask = args[1] if args[0] is losses else args[0]
+        site = self.recorder.sites.current(frame)
+        told = self.found.told.get(site)
+        if site in self.found.broken or (told is not None and told["calls"] >= CALLS):
+            return
+        if not isinstance(mask, torch.Tensor) or mask.requires_grad or mask.shape != labels.shape:
+            return
+        if not readable(mask, MAX_ELEMENTS) or not readable(labels, MAX_ELEMENTS):
+            return
+        with torch.no_grad(), aside():
+            seen = _look(mask != 0, labels)
+        if seen is None:
+            self.found.end(site)
+            return
+        told = self.found.hold(site, loss=made, padding=seen[0], end=seen[1], rows=0, kept=0)
+        told["rows"] += len(labels)
+        told["kept"] += seen[2]
+        if (told["padding"], told["end"]) != seen[:2]:
+            self.found.end(site)
+
+    def _tell(self) -> None:
+        for site, data in self.found.told.items():
+            self.recorder.emit("late_mask", site, data)
+
+
+def _look(kept: torch.Tensor, labels: torch.Tensor) -> tuple[int, int, int] | None:
+    """The label of the padding, that of the end, and how many places are let through."""
+    rows, places = labels.shape
+    counts, first = kept.sum(1), kept.int().argmax(1)
+    last = first + counts - 1
+    every = torch.arange(rows, device="cpu")
+    if rows < ROWS or int(counts.min()) < 2 or int(first.min()) < 2:
+        return None
+    along = torch.arange(places, device="cpu")[None]
+    if not bool((kept == ((along >= first[:, None]) & (along <= last[:, None]))).all()):
+        return None
+    padding, end, before = labels[every, last], labels[every, last - 1], labels[every, first - 2]
+    if not _alike(padding) or not _alike(end) or not _alike(before) or _alike(labels[every, first - 1]):
+        return None
+    if bool(padding[0] == end[0]) or not bool(((labels == padding[0]) == (along >= last[:, None])).all()):
+        return None
+    return int(padding[0]), int(end[0]), int(counts.sum())
+
+
+def _alike(labels: torch.Tensor) -> bool:
+    return bool((labels == labels[0]).all())

@@ -188,6 +188,26 @@ def test_search_opens_what_hides_it(page: Browser) -> None:
     assert "gets its gradient by the way below" in page.run("document.querySelector('td.why').textContent")
 
 
+def test_search_lists_each_name_once_and_says_how_many_are_left(page: Browser) -> None:
+    page.keys("/", *"a")
+    rows = page.run(
+        "[...document.querySelectorAll('#hits li')].map(e => [...e.children].map(s => s.textContent).join('|'))"
+    )
+    assert len(rows) == len(set(rows)) and rows[-1].startswith("and ") and "more" in rows[-1]
+    page.run("document.getElementById('search').select()")
+    page.keys(*"spread.weight")
+    assert texts(page, "#hits li span:first-child").count("encoder.spread.weight") == 1
+
+
+def test_a_small_window_has_the_top_of_the_picture_and_the_whole_legend(browser: Browser, file: Path) -> None:
+    browser.size(1280, 720)
+    browser.open(file)
+    ((_, top, _, _),) = browser.corners("#canvas")
+    assert min(box[1] for box in browser.corners(".box")) >= top
+    whole = "(e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth)"
+    assert browser.run(f"{whole}(document.getElementById('legend'))")
+
+
 def test_it_is_used_by_keyboard_alone(page: Browser) -> None:
     page.keys("g", "m", "ArrowDown", "ArrowDown")
     first = status(page)

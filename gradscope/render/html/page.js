@@ -293,26 +293,41 @@ const page = (() => {
   const [field, hits] = [byId("search"), byId("hits")];
   let found = [];
   let at = -1;
+  /** What reads alike is one hit: the first of them. */
+  function once(hits) {
+    const known = new Map();
+    for (const hit of hits) {
+      const key = `${hit.text}\n${hit.kind}`;
+      const first = known.get(key);
+      if (first) first.times += 1;
+      else known.set(key, { ...hit, times: 1 });
+    }
+    return [...known.values()];
+  }
+  /** The hits that are listed, and how many more there are. */
   function searched(text) {
     const wanted = text.trim().toLowerCase();
-    if (!wanted) return [];
+    if (!wanted) return [[], 0];
     const has = (...texts) => texts.some((t) => t && t.toLowerCase().includes(wanted));
     const boxes = Object.entries(model.ways).sort(([way]) => way === state.way ? -1 : 1).flatMap(([way, all]) => all.boxes
       .filter((box) => has(box.l, box.m, box.k === "module" ? box.d : "", ...(box.of || []).flatMap((n) => model.nodes[n].fn || [])))
       .map((box) => ({ text: box.l, kind: `${box.k === "module" ? box.d : box.k} · ${way}s`, go: () => goBox(way, box) })));
-    const leaves = model.nodes.flatMap((node, number) => !model.ways.line.owner.has(number) && node.p === undefined && has(node.l)
+    const named = new Set(D.params.map((p) => p.name));
+    const leaves = model.nodes.flatMap((node, number) => !model.ways.line.owner.has(number) && node.p === undefined && has(node.l) && !named.has(node.l)
       ? [{ text: node.l, kind: node.k, go: () => { show("picture"); chooseNodes([number]); } }] : []);
     const parameters = D.params.filter((p) => has(p.name)).map((p) => ({ text: p.name, kind: `parameter · ${p.got}`, go: () => openParameter(p.id) }));
     const findings = D.findings.flatMap((f, number) => has(f.code, articles[number].querySelector(".message").textContent)
       ? [{ text: articles[number].querySelector(".message").textContent, kind: f.code, go: () => { show("findings"); openFinding(number); } }] : []);
-    const lines = [...document.querySelectorAll(".line")].filter((line) => has(line.querySelector("code").textContent)).slice(0, 20)
+    const lines = [...document.querySelectorAll(".line")].filter((line) => has(line.querySelector("code").textContent))
       .map((line) => {
         const [file, number] = line.id.slice(1).split("-").map(Number);
         return { text: line.querySelector("code").textContent.trim(), kind: `line ${number}`, go: () => { chooseLine(file, number); showLine(file, number); } };
       });
     const exact = (hit) => hit.text.toLowerCase() === wanted ? 0 : 1;
-    return [...parameters.slice(0, 12), ...boxes.slice(0, 14), ...leaves.slice(0, 6), ...findings.slice(0, 6), ...lines.slice(0, 10)]
-      .sort((a, b) => exact(a) - exact(b)).slice(0, 40);
+    const first = (a, b) => exact(a) - exact(b);
+    const kinds = [[parameters, 12], [boxes, 14], [leaves, 6], [findings, 6], [lines, 10]].map(([hits, most]) => [once(hits).sort(first), most]);
+    const listed = kinds.flatMap(([hits, most]) => hits.slice(0, most)).sort(first);
+    return [listed, kinds.reduce((sum, [hits]) => sum + hits.length, 0) - listed.length];
   }
   function goBox(way, box) {
     show("picture");
@@ -329,14 +344,17 @@ const page = (() => {
     reveal(shown);
   }
   function list() {
-    found = searched(field.value);
+    let more;
+    [found, more] = searched(field.value);
     at = found.length ? 0 : -1;
     hits.replaceChildren(...found.map((hit, number) => {
-      const item = panels.element("li", { role: "option", id: `hit-${number}` }, panels.element("span", {}, hit.text), panels.element("span", {}, hit.kind));
+      const item = panels.element("li", { role: "option", id: `hit-${number}` }, panels.element("span", {}, hit.text),
+        panels.element("span", {}, hit.times > 1 ? `${hit.kind}, the first of ${hit.times}` : hit.kind));
       item.addEventListener("mousedown", (event) => { event.preventDefault(); go(number); });
       return item;
     }));
     if (field.value.trim() && !found.length) hits.append(panels.element("li", {}, panels.element("span", {}, "nothing is called so")));
+    if (more) hits.append(panels.element("li", { class: "more" }, panels.element("span", {}, `and ${more} more: type more of it`)));
     hits.hidden = !field.value.trim();
     field.setAttribute("aria-expanded", String(!hits.hidden));
     mark();

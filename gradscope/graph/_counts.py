@@ -48,13 +48,29 @@ class Counts:
     def of_modules(self, ops: list[int], depth: int) -> int:
         """How often the modules were called that lie at this depth around these ops."""
         calls: dict[int | None, Counter[Hashable]] = {}
+        own: dict[Hashable, list[Op]] = {}
         for i in self._with_inputs(ops):
-            op = self.flow.ops[i]
+            own.setdefault(_alike(self.flow.ops[i]), []).append(self.flow.ops[i])
+        for what, same in own.items():
+            op = same[0]
             chain = self._chain(op.module)
             called = chain[-1 - depth] if depth < len(chain) else op.module
             found = calls.setdefault(called, Counter())
-            found[op.module, self.below(op.site), op.name] += self.of_graph(op.graph)
+            # The last call may have left something that nothing reads, which is not shown.
+            times = self._ran[what] if len(same) == self._shown[what] else len(same)
+            found[op.module, self.below(op.site), op.name] += times * self.of_graph(op.graph)
         return sum(min(counts.values()) for counts in calls.values())
+
+    @cached_property
+    def _shown(self) -> Counter[Hashable]:
+        """How often each call of an op stands in the flow."""
+        return Counter(_alike(op) for op in self.flow.ops)
+
+    @cached_property
+    def _ran(self) -> Counter[Hashable]:
+        """How often it ran in the flow's graphs, also where that is left out."""
+        graphs = dict.fromkeys(op.graph for op in self.flow.ops)
+        return Counter(_alike(op) for id in graphs for op in self.flow.trace.graph(id).ops)
 
     def of_ops(self, ops: Iterable[int]) -> int:
         """How often these ops ran."""
@@ -241,6 +257,10 @@ def _is_forward(frame: Site) -> bool:
 
 def _name(frame: Site) -> str:
     return frame.function.rpartition(".")[2]
+
+
+def _alike(op: Op) -> Hashable:
+    return op.graph, op.site.id, op.name, op.module
 
 
 def _without_callers(site: Site) -> Site:

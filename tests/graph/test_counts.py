@@ -286,3 +286,25 @@ def test_a_pass_is_counted_as_often_as_it_ran_in_the_step(level: str) -> None:
         if data["kind"] == "backward"
     }
     assert counts == {"torch.autograd.grad": 4, "loss.backward": 3}
+
+
+def test_a_call_that_leaves_something_unused_is_a_call() -> None:
+    class Cell(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden, self.next = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = torch.tanh(self.hidden(x))
+            return hidden, torch.sigmoid(self.next(hidden))
+
+    cell, head = Cell(), nn.Linear(4, 1)
+    with gradscope.watch() as scope:
+        x = torch.randn(2, 4)
+        for _ in range(10):
+            hidden, x = cell(x)
+        head(hidden).sum().backward()
+    counts = {
+        data["label"]: data["count"] for _, data in view(scope.trace, "module", depth=0).graph.nodes.items()
+    }
+    assert counts["cell"] == 10

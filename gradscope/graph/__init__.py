@@ -16,6 +16,7 @@ Node attributes, all present on every node:
 | module | str or None | what the module is called that it ran in, or that owns it |
 | cluster | tuple[int, ...] | ids of the modules drawn around it, outermost first |
 | findings | list[str] | codes of the findings that point at it |
+| mild | bool | they are notes alone |
 | causes, effects | list[str] | those whose cause it is, and those that it suffers from |
 | earlier | bool | made by a pass before those that are shown |
 | trainable | bool or None | requires grad |
@@ -33,7 +34,7 @@ has a cut inside that the gradient goes past.
 Edge attributes: kind ("flow": data; "grad": from a node to where its gradient flows;
 "made": op to its grad_fn; "alias": write to the value that shares the memory; "finding": from the cause of a
 finding to what it is about, where nothing else ties them), label,
-shape, dtype, trainable, count, severed, loop (into the next round of a loop).
+shape, dtype, trainable, count, severed, loop (into the next round of a loop), mild (ties a note).
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ __all__ = [
     "DEPTH",
     "LEVELS",
     "READABLE",
+    "Codes",
     "Flow",
     "View",
     "flow_of",
@@ -91,6 +93,7 @@ class View:
     clusters: dict[int, str] = field(default_factory=dict)  # id of a module or of a calling line → title
     nesting: dict[int, int] = field(default_factory=dict)  # id of a calling line → how deep it is called
     told: dict[Group, Codes] = field(default_factory=dict)  # what findings say of all that a call did
+    mild: frozenset[str] = frozenset()  # the codes of findings that are notes
     cwd: str = ""  # of the run
     depth: int | None = None  # of the calls or modules that are opened, where not all are
 
@@ -148,6 +151,7 @@ def view(
         if around is not None or not attempt.too_many(count):
             builder = Builder(flow, boxes, attempt.level, marked, found)
             shown.graph, shown.told = builder.build(), builder.pointed.groups
+            shown.mild = _mild(shown.graph, found)
             if around is not None:
                 shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
@@ -177,6 +181,17 @@ def view(
     if not len(shown.graph):
         shown.notes.append("no tensor operation was captured")
     return shown
+
+
+def _mild(graph: Graph, findings: Sequence[Finding]) -> frozenset[str]:
+    """The codes that are told as notes alone; what nothing else is told of in the graph is marked as such."""
+    codes = frozenset(f.code for f in findings) - {f.code for f in findings if f.severity != "note"}
+    for _, data in graph.nodes.items():
+        data["mild"] = bool(data["findings"]) and codes.issuperset(data["findings"])
+    for tail, head, data in graph.edges():
+        ends = {code for id in (tail, head) for code in graph.nodes[id]["findings"]}
+        data["mild"] = data["kind"] == "finding" and bool(ends) and codes.issuperset(ends)
+    return codes
 
 
 def _in_one_box(flow: Flow, boxes: Boxes, attempt: Attempt) -> bool:

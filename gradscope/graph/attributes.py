@@ -12,7 +12,7 @@ def node_data(**known: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
         "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
-        "count": 1, "cut": None, "form": "", "severs": (), "severed": False, "names": set(), "numel": 0,
+        "count": 1, "cut": None, "form": "", "mild": False, "severs": (), "severed": False, "names": set(), "numel": 0,
         "causes": [], "effects": [], "earlier": False,
     }  # fmt: skip
     return {**base, **known}
@@ -28,6 +28,6 @@ def add_edge(graph: Graph, tail: str, head: str, kind: str, **more: Any) -> None
     """Adds an edge; `more` is what differs from nothing known."""
     base: dict[str, Any] = {
         "kind": kind, "label": "", "shape": None, "dtype": None, "trainable": None, "count": 1,
-        "severed": False, "loop": False,
+        "severed": False, "loop": False, "mild": False,
     }  # fmt: skip
     graph.add_edge(tail, head, {**base, **more})

@@ -75,9 +75,8 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
         if leaf["kind"] == "input" and leaf["trainable"]:
             facts.append("requires grad")
         if leaf["effects"]:
-            facts.append(
-                f'<FONT COLOR="{style.RED}">{style.EFFECT_SIGN} {escape.html(", ".join(leaf["effects"]))}</FONT>'
-            )
+            codes = escape.html(", ".join(leaf["effects"]))
+            facts.append(f'<FONT COLOR="{style.tone(leaf["mild"])}">{style.EFFECT_SIGN} {codes}</FONT>')
         told = small("&#160; ".join(facts), style.MUTED)
         rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{told}')
     if len(shown) > MAX_ROWS:

@@ -20,6 +20,7 @@ SIGNS_PNG = str.maketrans({CUT_SIGN: "×", EFFECT_SIGN: "▼", "⇢": "→"})
 SIGNS_PDF = str.maketrans({EFFECT_SIGN: "▼", "⇢": "→", "○": "❍", "□": "❏", "►": "➤", "◄": "←", "▪": "◆"})
 INK, MUTED, FAINT = "#1f2937", "#566070", "#7c8694"
 RED, AMBER, GREEN, BLUE = "#b91c26", "#9a5b0c", "#2f855a", "#3b76c4"
+NOTE = "#2b62ad"  # what findings say that are notes
 FLOW, GRADIENT, UNUSED, MEMORY = "#4b5563", "#a87a1c", "#9a8f76", "#c26a14"  # arrows
 
 
@@ -74,13 +75,18 @@ REGION = "#4d6a93"
 REGION_FILL = "#f5f8fc"
 MODULE_FILL = "#fbfbfc"
 SHADOW = "#d5dae1"
-ON_DARK, RED_ON_DARK = "#cbd5e1", "#fca5a5"  # small text and findings on the box of a backward
+ON_DARK, RED_ON_DARK, NOTE_ON_DARK = (
+    "#cbd5e1",
+    "#fca5a5",
+    "#a9cbff",
+)  # small text and findings on the box of a backward
 
 # The same colours on a dark page.
 DARK_TEXT = {
     INK: "#e5e7eb", MUTED: "#a8b1be", RED: "#ff8a8a", AMBER: "#f0b26a", "#8b1a22": "#ffb3b3", "#525b68": "#b3bcc8",
     "#6b4e12": "#f1d48a", REGION: "#9dbbe6", "#ffffff": "#ffffff",
-    ON_DARK: ON_DARK, RED_ON_DARK: RED_ON_DARK, FAINT: "#a8b1be", FLOW: "#c3cad4",
+    ON_DARK: ON_DARK, RED_ON_DARK: RED_ON_DARK, NOTE_ON_DARK: NOTE_ON_DARK, NOTE: "#8ab8f0",
+    FAINT: "#a8b1be", FLOW: "#c3cad4",
     GRADIENT: "#e0b65c", UNUSED: "#b5aa8e", MEMORY: "#f0a354", GREEN: "#7fd3a3", BLUE: "#8ab8f0",
     "#8b94a1": "#b3bcc8", "#334155": "#b7c6dc", "#8792a0": "#b3bcc8", "#8f856f": "#c9bea6", "#8d96a3": "#b3bcc8",
 }  # fmt: skip
@@ -90,10 +96,16 @@ DARK_FILL = {
     "#fff5f5": "#331b1e", "#fff3e6": "#33230f", "#334155": "#3b4d66", REGION_FILL: "#17202d", MODULE_FILL: "#191e26",
 }  # fmt: skip
 DARK_LINE = {
-    GREEN: "#4fc3a1", FAINT: "#7c8694", RED: "#f06a6a", BLUE: "#6aa3e8", "#8f856f": "#a3987f", "#7c8fa6": "#8ea2ba",
+    GREEN: "#4fc3a1", FAINT: "#7c8694", RED: "#f06a6a", NOTE: "#6aa3e8",
+    BLUE: "#6aa3e8", "#8f856f": "#a3987f", "#7c8fa6": "#8ea2ba",
     "#8792a0": "#7f8a98", "#7b8794": "#7f8a98", "#8d96a3": "#7f8a98", GRADIENT: "#d6a84a", "#8b94a1": "#98a2b0",
     MEMORY: "#e08a35", "#2b3748": "#5d7596", REGION: "#7f9fce", SHADOW: "#3a424e", FLOW: "#aab3c0", UNUSED: UNUSED,
 }  # fmt: skip
+
+
+def tone(mild: bool) -> str:
+    """The colour of what a finding says: a note is no error."""
+    return NOTE if mild else RED
 
 
 def look_of(data: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ import graphviz
 
 from gradscope import escape
 from gradscope.analysis.names import relative
-from gradscope.graph import View, joined_name, rows_of
+from gradscope.graph import Codes, View, joined_name, rows_of
 from gradscope.model import GradscopeError, Region, place_of
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
@@ -165,7 +165,7 @@ class _Drawing:
         look = style.look_of(data[0])
         self._box(
             self.dot, box, look, labels.label([], labels.rows(data)), labels.tooltip(data[0], self.view.cwd),
-            flagged=bool(data[0]["findings"]),
+            flagged=style.tone(data[0]["mild"]) if data[0]["findings"] else "",
         )  # fmt: skip
 
     def _node(self, parent: Any, id: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
@@ -177,14 +177,14 @@ class _Drawing:
         )
         for row in rows:
             self.used.add(style.look_of(row))
-        told_rows = any(row["findings"] for row in rows)
+        told = [known for known in (data, *rows) if known["findings"]]
         self._box(
             parent,
             self.ids[id],
             look,
             label,
             labels.tooltip(data, self.view.cwd),
-            flagged=bool(data["findings"] or told_rows),
+            flagged=style.tone(all(known["mild"] for known in told)) if told else "",
         )
 
     def _lines(self, id: str, data: dict[str, Any], look: str) -> list[str]:
@@ -227,7 +227,9 @@ class _Drawing:
 
     def _marks(self, data: dict[str, Any], look: str) -> list[str]:
         """The findings that point at a box: those it causes, those it suffers from."""
-        red = style.RED_ON_DARK if look == "backward" else style.RED
+        red = style.tone(data["mild"])
+        if look == "backward":
+            red = style.NOTE_ON_DARK if data["mild"] else style.RED_ON_DARK
         effects = [code for code in data["effects"] if code not in data["causes"]]
         told = [f"{sign} {escape.html(', '.join(codes))}" for sign, codes in (
             (style.CAUSE_SIGN, data["causes"]), (style.EFFECT_SIGN, effects),
@@ -241,12 +243,12 @@ class _Drawing:
             label = label.removeprefix(f"{around}.")
         return label
 
-    def _box(self, parent: Any, box: str, look: str, label: str, tip: str, flagged: bool = False) -> None:
+    def _box(self, parent: Any, box: str, look: str, label: str, tip: str, flagged: str = "") -> None:
         self.used.add(look)
         shown = style.LOOKS[look]
         parent.node(
             box, label, shape=shown.shape, style=shown.style, fillcolor=shown.fill,
-            color=style.RED if flagged else shown.line, penwidth=str(max(shown.width, 2.0 if flagged else 0.0)),
+            color=flagged or shown.line, penwidth=str(max(shown.width, 2.0 if flagged else 0.0)),
             tooltip=tip,
         )  # fmt: skip
 
@@ -319,9 +321,10 @@ class _Drawing:
         )  # fmt: skip
 
     def _finding_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
+        tone = style.tone(data["mild"])
         self.dot.edge(
-            tail, head, label=labels.attr(f"\u00a0{escape.one_line(data['label'])} "), style="dotted", color=style.RED,
-            fontcolor=style.RED, penwidth="1.4", arrowhead="empty", tooltip="what the finding is about",
+            tail, head, label=labels.attr(f"\u00a0{escape.one_line(data['label'])} "), style="dotted", color=tone,
+            fontcolor=tone, penwidth="1.4", arrowhead="empty", tooltip="what the finding is about",
             constraint="false" if self.columns.apart(tail, head) else "true",
         )  # fmt: skip
 
@@ -374,19 +377,21 @@ class _Drawing:
             extras.append(("…", style.GRADIENT, "its grad_fn"))
         if any(k == "alias" for k, _, _ in kinds):
             extras.append(("⇢", style.MEMORY, "writes into the same memory"))
+        groups = self.view.told.values()
+        mild = not any(d["findings"] and not d["mild"] for _, d in graph.nodes.items())
+        tone = style.tone(mild and all(_is_mild(self.view, told) for told in groups))
         if any(k == "finding" for k, _, _ in kinds):
-            extras.append(("⇢", style.RED, "ties a finding to what it is about"))
+            extras.append(("⇢", tone, "ties a finding to what it is about"))
         if any(data["loop"] for _, _, data in graph.edges()):
             extras.append(("↑", style.FLOW, "into a later round or call"))
         if any(data["count"] > 1 for _, data in graph.nodes.items()):
             extras.append(("×n", style.INK, "that many times"))
         if any(labels.cut_words(data) and data["kind"] != "cut" for _, data in graph.nodes.items()):
             extras.append((style.CUT_SIGN, style.MUTED, "cut inside: the gradient goes past it"))
-        groups = self.view.told.values()
         if any(d["causes"] for _, d in graph.nodes.items()) or any(told.causes for told in groups):
-            extras.append((style.CAUSE_SIGN, style.RED, "cause of a finding"))
+            extras.append((style.CAUSE_SIGN, tone, "cause of a finding"))
         if any(d["effects"] for _, d in graph.nodes.items()) or any(told.effects for told in groups):
-            extras.append((style.EFFECT_SIGN, style.RED, "what it is about"))
+            extras.append((style.EFFECT_SIGN, tone, "what it is about"))
         title = [f"{self.view.title} · {self.view.level} level", *self.view.notes]
         return style.legend(
             list(self.used), extras, [escape.html(escape.one_line(t)) for t in title], self.swatches
@@ -443,16 +448,21 @@ class _Tree:
             self._open[above][0].subgraph(graph)
 
 
+def _is_mild(view: View, codes: Codes) -> bool:
+    return view.mild.issuperset((*codes.causes, *codes.effects))
+
+
 def _module_look(view: View, id: int) -> dict[str, str]:
     """A group of boxes, with what findings say of the call that it stands for."""
     title = view.clusters.get(id, "")
     label = labels.small(escape.html(labels.shortened(escape.one_line(title), MAX_TITLE)), style.MUTED)
     told = labels.group_marks(view, id)
+    tone = style.tone(all(_is_mild(view, codes) for group, codes in view.told.items() if group.cluster == id))
     if told:
-        label += f"&#160;&#160;<B>{labels.small('&#160; '.join(map(escape.html, told)), style.RED)}</B>"
+        label += f"&#160;&#160;<B>{labels.small('&#160; '.join(map(escape.html, told)), tone)}</B>"
     return {
         "label": f"<{label}>", "style": "rounded,filled", "penwidth": "2" if told else "1",
-        "color": style.RED if told else style.SHADOW, "fillcolor": style.MODULE_FILL,
+        "color": tone if told else style.SHADOW, "fillcolor": style.MODULE_FILL,
         "labeljust": "l", "labelloc": "t", "margin": "9",
         "tooltip": labels.attr(title),
     }  # fmt: skip

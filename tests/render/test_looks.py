@@ -18,6 +18,7 @@ from torch import nn
 
 import gradscope
 from gradscope.api import picture
+from gradscope.model import Finding
 from gradscope.render import _layout
 from gradscope.render import _style as style
 from gradscope.render._labels import shortened
@@ -40,8 +41,8 @@ def contrast(one: str, other: str) -> float:
 def texts(look: style.Look) -> set[str]:
     """The colours of text in a box."""
     if look.fill == style.LOOKS["backward"].fill:
-        return {look.text, style.ON_DARK, style.RED_ON_DARK}
-    return {look.text, style.MUTED, style.RED}
+        return {look.text, style.ON_DARK, style.RED_ON_DARK, style.NOTE_ON_DARK}
+    return {look.text, style.MUTED, style.RED, style.NOTE}
 
 
 @pytest.mark.parametrize("name", style.LOOKS)
@@ -273,3 +274,19 @@ def test_elements_of_parameters_in_one_row_are_added_up() -> None:
         net(torch.randn(2, 1, 9)).sum().backward()
     count = sum(p.numel() for p in net.parameters())
     assert f"8 parameters, {count} elements" in svg(picture(scope.trace, "module", depth=0).view)
+
+
+@pytest.mark.parametrize("severity", ["note", "error"])
+def test_a_note_is_not_drawn_in_the_colour_of_errors(severity: str) -> None:
+    one, two = nn.Linear(3, 4), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            optimizer.zero_grad()
+            two(one(torch.randn(2, 3))).mean().backward()
+            optimizer.step()
+    cause = next(op for op in scope.trace.ops if op.name == "mean").site.user
+    told = Finding("it is told of", cause=cause, cause_label="here", code="GS999", severity=severity)
+    drawn = dot_text(picture(scope.trace, "line", findings=[told]).view)
+    assert "GS999" in drawn
+    assert (style.NOTE in drawn, style.RED in drawn) == (severity == "note", severity == "error")

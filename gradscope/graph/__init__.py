@@ -189,8 +189,7 @@ def _mild(graph: Graph, findings: Sequence[Finding]) -> frozenset[str]:
     for _, data in graph.nodes.items():
         data["mild"] = bool(data["findings"]) and codes.issuperset(data["findings"])
     for tail, head, data in graph.edges():
-        ends = {code for id in (tail, head) for code in graph.nodes[id]["findings"]}
-        data["mild"] = data["kind"] == "finding" and bool(ends) and codes.issuperset(ends)
+        data["mild"] = data["kind"] == "finding" and (graph.nodes[tail]["mild"] or graph.nodes[head]["mild"])
     return codes
 
 

@@ -73,6 +73,13 @@ const drawing = (() => {
   const signsOf = ({ causes, effects }) => [...causes.map((code) => `▲ ${code}`),
     ...effects.map((code) => `▽ ${code}`)].join("  ");
 
+  const codesOf = ({ causes, effects }) => [...causes, ...effects];
+  /** The classes of what findings with these codes point at: a note is no error. */
+  function tone(codes) {
+    const noted = codes.every((code) => D.findings.every((f) => f.code !== code || f.severity === "note"));
+    return codes.length ? ` flagged${noted ? " noted" : ""}` : "";
+  }
+
   function leafRows(box) {
     const said = (node) => {
       const leaf = model.nodes[node];
@@ -208,13 +215,13 @@ const drawing = (() => {
 
   function drawCluster(cluster) {
     const depth = depthOf(cluster);
-    const flagged = signsOf(cluster.told) ? " flagged" : "";
+    const flagged = tone(codesOf(cluster.told));
     const group = make("g", { class: `cluster${depth % 2 ? " even" : ""}${flagged}`, "data-cluster": cluster.id }, world);
     make("rect", { x: cluster.x, y: cluster.y, width: cluster.w, height: cluster.h, rx: 7 }, group);
     make("title", {}, group, `${cluster.l}\n${cluster.d || ""}\nEnter or a double click closes it`);
   }
   function drawTitle(cluster) {
-    const group = make("g", { class: "title", "data-cluster": cluster.id }, world);
+    const group = make("g", { class: `title${tone(codesOf(cluster.told))}`, "data-cluster": cluster.id }, world);
     const text = make("text", { x: cluster.x + 26, y: cluster.y + 15 }, group, titleOf(cluster));
     const told = signsOf(cluster.told);
     if (told) make("tspan", { class: "red" }, text, `\u00a0\u00a0${told}`);
@@ -249,9 +256,9 @@ const drawing = (() => {
   function drawBox(box) {
     const { data } = box;
     const opens = Boolean(data.kids && data.kids.length);
-    const flagged = signsOf(box.told) || box.rows.some((node) => model.nodes[node].effects);
+    const flagged = tone([...codesOf(box.told), ...box.rows.flatMap((node) => model.nodes[node].effects || [])]);
     const mono = data.k === "line" || data.k === "place" || data.k === "backward";
-    const group = make("g", { class: `box o-${data.look}${flagged ? " flagged" : ""}${mono ? " mono" : ""}${opens ? " shut" : ""}`,
+    const group = make("g", { class: `box o-${data.look}${flagged}${mono ? " mono" : ""}${opens ? " shut" : ""}`,
       "data-box": box.id }, world);
     box.element = group;
     const { x, y, w, h } = box;

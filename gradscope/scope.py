@@ -30,7 +30,7 @@ from gradscope.model import (
     Op,
 )
 from gradscope.store import LineWork, Start
-from gradscope.tracebacks import clean_exception, text_of
+from gradscope.tracebacks import clean_exception, ending
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -185,7 +185,7 @@ class Scope:
         path.unlink(missing_ok=True)  # a trace of before
         facts: dict[str, Any] = {"argv": self._program, "exit_code": None, "exception": None, "ended": True}
         if error is not None:
-            facts["exception"] = {"type": type(error).__name__, "text": text_of(error)}
+            facts["exception"] = ending(error)
         try:
             if not outer.end_part(self._start, self._sample, path, facts):
                 self._aside += ["the block was not watched: another thread is, one at a time"]

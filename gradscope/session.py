@@ -29,7 +29,7 @@ from gradscope.hooks.recorder.recorder import Recorder
 from gradscope.model import GradscopeError, Mark, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import Start, TraceWriter, copy_part, pack, pack_parameter
-from gradscope.tracebacks import text_of
+from gradscope.tracebacks import ending
 
 _active: list[Session] = []
 _MARKS = 10_000  # the newest are kept
@@ -203,7 +203,7 @@ class Session:
             self._frame = None
         self.exit_code, self.ended = exit_code, True
         if exception is not None:
-            self.exception = {"type": type(exception).__name__, "text": text_of(exception)}
+            self.exception = ending(exception)
         with self._guarded("recording the end"), aside():
             self.recorder.end_segment(False)
         with self._guarded("writing the trace"), aside():

@@ -14,6 +14,7 @@ from typing import Any
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "rules") + os.sep  # run under watch as programs
 _RUN = os.path.join(_PACKAGE, "runner.py")
+_DEEPEST = 50  # exceptions behind one
 _TRACEBACK: Any = BaseException.__traceback__
 
 
@@ -60,6 +61,23 @@ def text_of(error: BaseException) -> str:
         raise
     except BaseException:
         return "(its text cannot be had)"
+
+
+def ending(error: BaseException) -> dict[str, Any]:
+    """The exception that ends a run, as its trace keeps it."""
+    return {"type": type(error).__name__, "text": text_of(error), "behind": _behind(error)}
+
+
+def _behind(error: BaseException) -> list[str]:
+    """What the exceptions say that this one was raised from, or while they were handled; newest first."""
+    texts: list[str] = []
+    seen = {id(error)}
+    before = error.__cause__ or error.__context__
+    while before is not None and id(before) not in seen and len(seen) < _DEEPEST:
+        seen.add(id(before))
+        texts.append(text_of(before))
+        before = before.__cause__ or before.__context__
+    return texts
 
 
 def _is_shown(code: CodeType) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradscope.analysis.memo import once
 from gradscope.analysis.names import kind_words, names_of
 from gradscope.analysis.words import parameter_name
 from gradscope.events import Crashed, ErrorRaised
@@ -60,6 +61,27 @@ class Failure:
 def failure_subject(event: Event) -> tuple[str, int, int]:
     """Names one exception, for what several rules say about it."""
     return "error", event.segment, event.position
+
+
+def was_caught(trace: Trace, subjects: Iterable[Any]) -> bool:
+    """Whether they name an exception that the program has caught, and went on. Of a run that has not ended, or ended
+    with an exit code of its own, that is not known."""
+    return not _caught(trace).isdisjoint(subjects)
+
+
+@once
+def _caught(trace: Trace) -> frozenset[Any]:
+    program = trace.program
+    left = program.get("exception")
+    if not program.get("ended") or (left is None and program.get("exit_code")):
+        return frozenset()
+    # One that was raised anew in another's words (a replica's, a worker's) stands among those.
+    said = [left.get("text") or "", *left.get("behind", ())] if left is not None else []
+    return frozenset(
+        failure_subject(event)
+        for event in trace.of(ErrorRaised)
+        if not any(event.text in text for text in said)
+    )
 
 
 def versions(text: str) -> str:

@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.ops import TO_DEVICE
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, source, tensor_variable, user, variable, where
@@ -101,7 +102,7 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding | None:
         fix=missing,
         count=event.count,
         edits=_moved(trace, subject.strip("`"), user(wrong.site), effect) if not owned else (),
-        subjects=frozenset({("device", event.graph, wrong.index)}),
+        subjects=frozenset({("device", event.graph, wrong.index), failure_subject(event)}),
     )
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, source, tensor_variable, user, where
@@ -141,7 +142,7 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised, text: str) -> Findi
         fix=_fix(trace, (event.graph, wrong.index), wrong, wanted, origin, effect),
         count=event.count,
         edits=_converted(trace, (event.graph, wrong.index), wrong, wanted, effect),
-        subjects=frozenset({("dtype", event.graph, wrong.index)}),
+        subjects=frozenset({("dtype", event.graph, wrong.index), failure_subject(event)}),
     )
 
 

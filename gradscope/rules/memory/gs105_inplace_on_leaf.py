@@ -12,7 +12,7 @@ Silent on: writes inside `torch.no_grad()`, to detached tensors and to computed 
 
 from collections.abc import Iterator
 
-from gradscope.analysis.failures import Failure, Operand, failures
+from gradscope.analysis.failures import Failure, Operand, failure_subject, failures
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, source
 from gradscope.fixes.calls import under_no_grad
@@ -71,7 +71,8 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         edits=under_no_grad(trace, failure.site)
         if ".grad" in source(trace, failure.site) or "." in target  # an update, or a layer's initialisation
         else (),
-        subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter]),
+        subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter])
+        | {failure_subject(failure.event)},
     )
 
 

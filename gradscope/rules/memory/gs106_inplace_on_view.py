@@ -14,7 +14,7 @@ Silent on: writes through slices and other single views of computed tensors.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.failures import Failure, failures
+from gradscope.analysis.failures import Failure, failure_subject, failures
 from gradscope.analysis.names import place
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located
@@ -98,7 +98,7 @@ def _in_backward(trace: Trace, failure: Failure, write: Op, view: Op) -> Finding
         fix=fix,
         count=failure.event.count,
         edits=edits,
-        subjects=frozenset({("written", write.site.user.location())}),
+        subjects=frozenset({("written", write.site.user.location()), failure_subject(failure.event)}),
     )
 
 
@@ -134,7 +134,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         fix=fix,
         count=failure.event.count,
         edits=edits,
-        subjects=frozenset({("written", failure.site.location())}),
+        subjects=frozenset({("written", failure.site.location()), failure_subject(failure.event)}),
     )
 
 

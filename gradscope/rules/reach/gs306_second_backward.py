@@ -31,6 +31,7 @@ from gradscope.analysis.carried import (
     state_of,
     times_taken,
 )
+from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import name_of, names_of
 from gradscope.analysis.reach import Key, Paths, paths
@@ -125,6 +126,7 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
         count=event.count,
         edits=repair.edits if repair is not None else (),
         subjects=frozenset(_subjects(known, event))
+        | {failure_subject(event)}
         | {("leaf", site.location()) for site in (over.leaves if over is not None else ())},
     )
 

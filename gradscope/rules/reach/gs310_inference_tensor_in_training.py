@@ -12,7 +12,15 @@ Silent on: inference tensors that never meet a graph.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.failures import Failure, Operand, failures, opening, operand, region_of
+from gradscope.analysis.failures import (
+    Failure,
+    Operand,
+    failure_subject,
+    failures,
+    opening,
+    operand,
+    region_of,
+)
 from gradscope.analysis.words import located
 from gradscope.fixes.calls import without_inference
 from gradscope.model import Finding, Region
@@ -71,6 +79,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         fix=f"compute {shown} under `torch.no_grad()` instead of inference mode"
         + (f", or use `{found.name}.clone()` in {used}" if found is not None and found.name else ""),
         count=failure.event.count,
+        subjects=frozenset({failure_subject(failure.event)}),
         edits=without_inference(trace, region.site.user) if region is not None else (),
     )
 

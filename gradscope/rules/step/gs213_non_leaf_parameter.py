@@ -15,8 +15,10 @@ only looked at (an adversarial example) is GS307.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.counted import at_least
+from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.leaf_copies import LeafCopy, leaf_copies
 from gradscope.analysis.loop import idle, settled
 from gradscope.analysis.names import names_of
@@ -57,7 +59,10 @@ def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
             for index in event.inputs:
                 found = _leaf_behind(known, (event.graph, index))
                 if found is not None:
-                    yield _finding(trace, known, (event.graph, index), found, event.site.user, "refused here")
+                    refused = _finding(
+                        trace, known, (event.graph, index), found, event.site.user, "refused here"
+                    )
+                    yield replace(refused, subjects=refused.subjects | {failure_subject(event)})
         elif event.where == "backward" and "does not require grad" in event.text:
             yield from _rebound(trace, known, event)
     read_of = set[Key]()  # one finding of a tensor, wherever it was read

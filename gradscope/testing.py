@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import gradscope
@@ -44,15 +44,39 @@ def assert_gradients_reach(loss: Tensor, model: Any) -> None:
         )
 
 
-@contextmanager
-def assert_no_findings(fail_on: str = "warning", select: str | Sequence[str] = ()) -> Iterator[Scope]:
-    """Watches its block, and raises AssertionError with the report where something is found.
+def assert_no_findings(
+    scope: Scope | None = None, *, fail_on: str = "warning", select: str | Sequence[str] = ()
+) -> AbstractContextManager[Scope]:
+    """Watches its block, and raises AssertionError with the report where something is found; with a `scope`, whose
+    watch has ended, it does so at once.
 
     fail_on: "error", "warning" or "note", and what is more severe. select: prefixes of codes ("GS2"), all without
-    it. Gives the scope. An exception of the block comes out as it is.
+    it. Gives the scope. An exception of the block comes out as it is. Raises GradscopeError where `scope` is none, or
+    has not ended.
     """
     __tracebackhide__ = True
-    watched = gradscope.watch(select=select, fail_on=fail_on)
+    watched = gradscope.watch(
+        select=select, fail_on=fail_on
+    )  # refuses wrong arguments here, not in the block
+    if scope is None:
+        return _watching(watched)
+    if not isinstance(scope, type(watched)):
+        raise gradscope.GradscopeError(
+            f"assert_no_findings takes what `gradscope.watch()` gives, not a {type(scope).__name__}; the others by "
+            'name: `assert_no_findings(fail_on="error")`'
+        )
+    from gradscope.check import fails
+    from gradscope.render.text import render
+
+    report = scope.selecting(select) if select else None
+    if fails(scope.findings if report is None else report.findings, fail_on):
+        raise AssertionError(scope.report(hints=False) if report is None else render(report, hints=False))
+    return nullcontext(scope)
+
+
+@contextmanager
+def _watching(watched: Scope) -> Iterator[Scope]:
+    __tracebackhide__ = True
     try:
         with watched as scope:
             yield scope
@@ -62,9 +86,18 @@ def assert_no_findings(fail_on: str = "warning", select: str | Sequence[str] = (
 
 def assert_same_graph(one: Tensor, other: Tensor) -> None:
     """That the graphs behind two tensors are alike: the same grad_fn nodes in the same places, with the same
-    shapes. Values are not compared. Raises AssertionError with the first place in which they differ."""
+    shapes. Values are not compared. Raises AssertionError with the first place in which they differ, GradscopeError
+    for what is no tensor."""
     __tracebackhide__ = True
+    from torch import Tensor
+
     from gradscope.live.walk import walk
+
+    for thing in (one, other):
+        if not isinstance(thing, Tensor):
+            raise gradscope.GradscopeError(
+                f"the graphs of two tensors are compared, not a {type(thing).__name__}"
+            )
 
     nodes, others = walk([one]).nodes, walk([other]).nodes
     for number, (mine, theirs) in enumerate(zip(nodes, others, strict=False)):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+import gradscope
 from gradscope.testing import assert_gradients_reach, assert_no_findings, assert_same_graph
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +136,33 @@ def test_what_fails_no_test_stands_in_its_section(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_an_exception_that_the_test_has_caught_fails_it_not(tmp_path: Path) -> None:
+    again = "    x = torch.ones(3, requires_grad=True)\n    loss = (x * x).sum()\n    loss.backward()\n"
+    (tmp_path / "test_refused.py").write_text(
+        "import pytest, torch\n"
+        "def test_leaf():\n    w = torch.ones(3, requires_grad=True)\n"
+        "    with pytest.raises(RuntimeError):\n        w += 1\n"
+        f"def test_twice():\n{again}    with pytest.raises(RuntimeError):\n        loss.backward()\n"
+        "def test_no_graph():\n    with pytest.raises(RuntimeError):\n        torch.ones(3).sum().backward()\n"
+        f"def test_left():\n{again}    loss.backward()\n"
+        f"def test_raised_anew():\n{again}    try:\n        loss.backward()\n"
+        "    except RuntimeError as error:\n        raise ValueError('its own') from error\n"
+    )
+    said = run(tmp_path, "--gradscope", "-rA")
+    told = outcomes(said)
+    assert {name for name, how in told.items() if how == "FAILED"} == {"test_left", "test_raised_anew"}, said
+    assert said.count("note[GS306]") == 1 and said.count("error[GS306]") == 2, said
+    assert "note[GS105]" in said and "note[GS303]" in said, said
+
+
+def test_a_wrong_argument_of_the_marker_is_said_without_our_source(tmp_path: Path) -> None:
+    (tmp_path / "test_wrong.py").write_text(
+        "import pytest\n@pytest.mark.gradscope(fail='error')\ndef test_wrong():\n    pass\n"
+    )
+    said = run(tmp_path)
+    assert "test_wrong: the marker is gradscope(" in said and "pytest_plugin.py" not in said, said
+
+
 def test_what_a_fixture_does_belongs_to_the_test(tmp_path: Path) -> None:
     (tmp_path / "test_made.py").write_text(
         "import pytest, torch\nfrom torch import nn\n"
@@ -211,8 +239,29 @@ def test_no_findings() -> None:
         _ = 1 / 0
 
 
+def test_no_findings_in_a_scope_that_is_given() -> None:
+    w = torch.ones(3, requires_grad=True)
+    with gradscope.watch() as scope:
+        with pytest.raises(gradscope.GradscopeError, match="not ended"):
+            assert_no_findings(scope)
+        b = w * 1
+        loss = (b * b).sum()
+        b.data.zero_()
+        loss.backward()
+    with pytest.raises(AssertionError, match="GS101"):
+        assert_no_findings(scope)
+    with assert_no_findings(scope, select="GS3") as given:
+        assert given is scope
+    with pytest.raises(gradscope.GradscopeError, match="not a str"):
+        assert_no_findings("error")  # type: ignore[arg-type]
+    with pytest.raises(gradscope.GradscopeError, match="fail_on is one of"):
+        assert_no_findings(scope, fail_on="bad")
+
+
 def test_same_graph() -> None:
     w = torch.ones(3, requires_grad=True)
+    with pytest.raises(gradscope.GradscopeError, match="not a Scope"):
+        assert_same_graph(gradscope.watch(), w)  # type: ignore[arg-type]
     assert_same_graph((w * 2).sum(), (w * 3).sum())
     with pytest.raises(AssertionError, match=r"MulBackward0 .* and AddBackward0"):
         assert_same_graph((w * 2).sum(), (w + 3).sum())

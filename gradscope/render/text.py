@@ -34,6 +34,7 @@ SUFFIX = ".txt"
 _FULL = {"error": 20, "warning": 20, "note": 3}  # shown with their source; the others get a line each
 _LOSSES = 4  # lines whose losses are shown
 _CELLS = 16
+_TITLE = 60  # columns that a finding's message keeps beside how often and since when
 _LINES = 20  # findings with a line each; the others are counted
 
 
@@ -90,14 +91,21 @@ def finding_rows(
 def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
     lead = _lead(finding)
     times = f"  {finding.extent}" if finding.extent else ""
-    lines = balanced(one_line(finding.message), max(width - len(lead) - len(times), 30)) or [""]
+    room = width - len(lead) - len(times)
+    message = one_line(finding.message)
+    apart = bool(times) and room < min(
+        len(message), _TITLE
+    )  # how often and since when, on a row of their own
+    lines = balanced(message, max(width - len(lead) if apart else room, 30)) or [""]
     for number, line in enumerate(lines):
         row = Text.assemble(
             (lead if number == 0 else " " * len(lead), STYLES[finding.severity]), (line, "bold")
         )
-        if number == len(lines) - 1:
+        if number == len(lines) - 1 and not apart:
             row.append(times, "bold magenta")
         yield row
+    if apart:
+        yield Text.assemble(" " * len(lead), (finding.extent, "bold magenta"))
 
 
 def _lead(finding: Finding) -> str:

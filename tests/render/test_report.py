@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gradscope.model import Finding, GradscopeError, Since
 from gradscope.render import renderer_for, renderers, write_report
 from gradscope.render.frames import balanced
 from gradscope.render.terminal import print_rows
-from gradscope.render.text import report_rows
+from gradscope.render.text import _heading_rows, report_rows
 from gradscope.store import Trace
 
 NASTY = "x\x1b[31m\u202e`|<b>[bold]%0A::error::\udc80\nnext"
@@ -378,3 +379,12 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(name: str, tmp_path:
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(GradscopeError):
         renderer_for(tmp_path / name)
+
+
+def test_how_often_and_since_when_leave_the_title_its_width() -> None:
+    long = Finding("a gradient that is far too large was stepped with, " * 2, code="GS401", severity="error")
+    late = replace(long, count=63, at_least=True, since=Since(946, "epoch 3, batch 120, of the second stage"))
+    plain = [row.plain for row in _heading_rows(long, 100)]
+    assert [row.plain for row in _heading_rows(late, 100)] == [*plain, " " * 14 + late.extent]
+    short = replace(late, message="too large")
+    assert [row.plain for row in _heading_rows(short, 100)] == [f"error[GS401]: too large  {late.extent}"]

@@ -13,7 +13,10 @@ from gradscope.escape import html, one_line
 
 BADGES = {"error": "#b91c26", "warning": "#8a5a00", "note": "#2f6fab"}  # below white letters
 _MARKED = "background:rgba(224,160,40,.30);border-bottom:2px solid rgba(200,120,0,.9)"
-_PRE = "margin:.15em 0 .5em;padding:.3em .6em;border-left:3px solid #888;overflow-x:auto;white-space:pre"
+_PRE = (
+    "margin:.15em 0 .5em;padding:.3em .6em;border-left:3px solid #888;overflow-x:auto;white-space:pre;"
+    "font-family:ui-monospace,Menlo,monospace"  # a front end may give its `pre` the font of its text
+)
 _CODE = re.compile(r"`([^`]+)`")
 _MOST = 6  # lines of one place
 

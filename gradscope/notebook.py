@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from gradscope import watch
 from gradscope.model import GradscopeError
 from gradscope.scope import Scope
 
-_FIRST = re.compile(r"\s*%%gradscope\b[ \t]*(?P<args>[^\n]*)")
+_FIRST = re.compile(r"\s*%%gradscope\b(?!\?)[ \t]*(?P<args>[^\n]*)")
 
 
 @click.command("%%gradscope", add_help_option=False)
@@ -64,7 +65,13 @@ class _Cells:
             print(f"gradscope: {error}", file=sys.stderr)
 
     def magic(self, line: str, cell: str) -> None:
-        """What `%%gradscope` is below another magic: a cell within a cell."""
+        """%%gradscope [--full] [--prove] [--select CODES] [--graph] [NAME]
+
+        Watches the cell, and shows below it what was found. NAME is the variable that holds the watch afterwards
+        (`scope`). --full: look at every step, also when the graph repeats. --prove: for a corrupted gradient, always
+        compute the right one too. --select: only these rules, by prefix (GS201,GS3). --graph: also draw the graph.
+        """
+        # called only below another magic: a cell within a cell
         self._begin(line)
         self.shell.run_cell(f"# %%gradscope {line}\n{cell}")
 
@@ -77,6 +84,8 @@ class _Cells:
     def _begin(self, args: str) -> None:
         try:
             self.asked = dict(_options.make_context("%%gradscope", shlex.split(args)).params)
+            if not self.asked["name"].isidentifier() or iskeyword(self.asked["name"]):
+                raise GradscopeError(f"`{self.asked['name']}` is no name for a variable")
             scope = watch(not self.asked["full"], self.asked["prove"], select=self.asked["select"])
             scope.name = self.asked["name"]
             self.scope = scope.begin(sys._getframe(1))

@@ -46,6 +46,8 @@ CELLS = {
     "within": "%%time\n%%gradscope\nb = torch.ones(3, requires_grad=True) * 1\nc = (b * b).sum()\n"
     "b.data.zero_()\nc.backward()",
     "misspelt": "%%gradscope --ful\nprint('all the same')",
+    "no name": "%%gradscope 2bad\nprint('runs all the same')",
+    "help": "print(get_ipython().transform_cell('%%gradscope?'))",
     "no python": "%%gradscope\n1 +",
 }
 
@@ -142,3 +144,9 @@ def test_the_pages_run_nothing(outputs: dict[str, list[Any]]) -> None:
         _Tags().feed(page)
     assert any("&lt;script&gt;" in page for page in found), "the user's text is there, as text"
     assert "<script" not in outputs["graph"][0]["data"]["image/svg+xml"]
+
+
+def test_what_is_no_name_is_said_and_help_is_asked_for(outputs: dict[str, list[Any]]) -> None:
+    said = str(outputs["no name"])
+    assert "`2bad` is no name for a variable: the cell runs unwatched" in said and "runs all the same" in said
+    assert "pinfo" in text(outputs["help"])

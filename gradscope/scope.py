@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import sys
 import weakref
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial, wraps
 from pathlib import Path
@@ -78,7 +78,7 @@ class Scope:
         self._process = os.getpid()
         self._unwatched: str | None = None  # why there is no trace
         self._aside: list[str] = []
-        self.name = "scope"  # the variable that holds it, for what a report says to call next
+        self.name = "scope"  # what holds it, where the caller's variables do not say
 
     def __enter__(self) -> Scope:
         return self.begin(sys._getframe(1))
@@ -282,13 +282,26 @@ class Scope:
             return {"text/plain": repr(self)}
         from gradscope.render.notebook import report
 
-        return {"text/plain": self.report(), "text/html": report(self._examined, self.name)}
+        name = self._among(vars(sys.modules["__main__"]))  # the cells' variables
+        return {"text/plain": self._report(name), "text/html": report(self._examined, name)}
 
     def report(self, hints: bool = True) -> str:
         """The findings as text. hints: with what to call next on this scope."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gradscope":
+            frame = frame.f_back
+        places = (frame.f_locals, frame.f_globals) if frame is not None else ()
+        return self._report(self._among(*places), hints)
+
+    def _report(self, name: str, hints: bool = True) -> str:
         from gradscope.render.text import render
 
-        return render(self._examined, scope=self.name, hints=hints)
+        return render(self._examined, scope=name, hints=hints)
+
+    def _among(self, *places: Mapping[str, object]) -> str:
+        """The variable that holds it, for what a report says to call next."""
+        held = (name for place in places for name, thing in list(place.items()) if thing is self)
+        return next((name for name in held if not name.startswith("_")), self.name)
 
     def save(self, path: str | Path) -> Path:
         """Copies the trace to `path`, which must not exist as anything but a trace."""

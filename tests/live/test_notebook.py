@@ -10,6 +10,7 @@ from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 
 import gradscope
@@ -150,3 +151,13 @@ def test_what_is_no_name_is_said_and_help_is_asked_for(outputs: dict[str, list[A
     said = str(outputs["no name"])
     assert "`2bad` is no name for a variable: the cell runs unwatched" in said and "runs all the same" in said
     assert "pinfo" in text(outputs["help"])
+
+
+def test_what_to_call_next_names_the_variable_of_the_cell(outputs: dict[str, list[Any]]) -> None:
+    assert "next: " in text(outputs["shown"]) and " s.graph()" in text(outputs["shown"])
+
+
+def test_what_to_call_next_names_the_variable_of_the_caller() -> None:
+    with gradscope.watch() as mine:
+        (torch.ones(3, requires_grad=True) * 2).sum().backward()
+    assert " mine.graph()" in mine.report()

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.gradients import gradients
+from gradscope.analysis.loop import in_order, parameters_of
 from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import entered, gathered, real, without_past
 from gradscope.analysis.ops import ADDITIONS, EXITS, JOINING, MAKERS
@@ -237,6 +238,22 @@ def _passes_before_steps(trace: Trace) -> dict[int, set[Site]]:
         elif isinstance(event, Step) and last is not None and event.optimizer is not None:
             found.setdefault(event.optimizer, set()).add(last)
     return found
+
+
+def cut_before_steps(trace: Trace, number: int) -> Cut | None:
+    """The one place that takes what an optimizer holds out of the losses of the passes that come last before its
+    steps, where these passes fill none of it, nor anything that another optimizer uses: made for that they would be
+    right to leave this one's alone."""
+    own, ids = _passes_before_steps(trace).get(number, set()), trace.optimizers[number].parameters
+    passes = [event for event in trace.of(Backward) if event.site.user in own]
+    if not passes or any(not set(ids).isdisjoint(event.filled) for event in passes):
+        return None
+    lines = {event.site.user.location() for event in passes}
+    if any(fill.used for fill in gradients(trace).fills if fill.line in lines):
+        return None
+    found = cuts_of(trace, paths(trace), parameters_of(trace, ids))
+    found = [cut for cut in found if cut.loss is not None and cut.loss.site.user in own]
+    return found[0] if len(found) == 1 else None
 
 
 def _about_data(known: Paths, event: Backward) -> bool:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gradscope.analysis.cuts import Cut, cut_before_steps, cut_words
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.idle import Tally, forwards, tallied
 from gradscope.analysis.loop import nearest_backward, parameters_of
@@ -114,6 +115,8 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         return _mistaken(trace, number, found)
     if late is None and not tally.closure and (past := _past_all(trace)) is not None:
         return _goes_past(trace, number, found, *past)
+    if late is None and not tally.closure and meant is None and (cut := cut_before_steps(trace, number)):
+        return _cut_off(trace, number, found, cut)
     call = next((runs_it(e.site) for e in trace.of(Step) if e.site.user == step), None)
     if call is not None and meant is None:
         return _of_a_library(trace, number, call, late, found)
@@ -128,6 +131,26 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
         edits=parentheses(meant),
         subjects=found.subjects | {named_subject(meant)},
+    )
+
+
+def _cut_off(trace: Trace, number: int, found: Finding, cut: Cut) -> Finding:
+    """The pass before the step is there, and its loss was computed from what the optimizer holds, behind a cut."""
+    at, holder = cut.site, optimizer_name(trace, number, found.cause)
+    loss = cut.loss.site.user if cut.loss is not None else None
+    names, words = parameter_names(trace, [p.id for p in cut.parameters]), cut_words(cut.op, cut.kind)
+    return replace(
+        found,
+        message=f"{found.message.partition(':')[0]}: {words} takes what {holder} holds out of the loss before it",
+        cause=at,
+        cause_label=f"{names}: no gradient comes past here",
+        effect=found.cause,
+        effect_label="makes a step without a gradient",
+        related=((loss, "goes back, and reaches none of them"),) if loss is not None else (),
+        fix=f"compute the loss of {located(trace, loss, 'the pass')} without the cut of {located(trace, at)}, which"
+        f" lies on every way from it to what {holder} holds; what that loss is compared with is what may be detached",
+        edits=(),
+        subjects=found.subjects | parameter_subjects(p.id for p in cut.parameters),
     )
 
 

@@ -298,9 +298,6 @@ def test_a_step_behind_a_pass_that_a_cut_keeps_from_it_names_the_cut() -> None:
             opt_actor.zero_grad()
             (-critic(torch.cat([state, actor(state)], 1)).mean()).backward()
             opt_actor.step()
-            with torch.no_grad():
-                for old, new in zip(target.parameters(), critic.parameters(), strict=True):
-                    old.copy_(0.9 * old + 0.1 * new)
 
     (found,) = (one for one in findings(program) if one.code == "GS204")
     roles = {place.role for place in found.locations}

@@ -278,27 +278,9 @@ def test_a_statement_that_only_cuts_the_graph_is_told_as_a_whole() -> None:
 
 
 def test_a_step_behind_a_pass_that_a_cut_keeps_from_it_names_the_cut() -> None:
-    def program() -> None:
-        import copy
+    from rules.step import gs204_programs
 
-        from torch import nn
-
-        actor, critic = nn.Linear(4, 2), nn.Linear(6, 1)
-        target = copy.deepcopy(critic)
-        opt_actor = torch.optim.Adam(actor.parameters(), lr=1e-3)
-        opt_critic = torch.optim.Adam(critic.parameters(), lr=1e-3)
-        for _ in range(6):
-            state, reward = torch.randn(8, 4), torch.randn(8, 1)
-            action = actor(state).detach()
-            value = critic(torch.cat([state, action], 1)).detach()
-            after = reward + 0.9 * target(torch.cat([state, action], 1))
-            opt_critic.zero_grad()
-            nn.functional.mse_loss(value, after).backward()
-            opt_critic.step()
-            opt_actor.zero_grad()
-            (-critic(torch.cat([state, actor(state)], 1)).mean()).backward()
-            opt_actor.step()
-
+    program = gs204_programs.detached_in_place_of_the_target
     (found,) = (one for one in findings(program) if one.code == "GS204")
     roles = {place.role for place in found.locations}
     assert "`detach()` takes what `opt_critic` holds out of the loss" in found.message

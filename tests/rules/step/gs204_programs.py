@@ -321,3 +321,29 @@ def good_target_detached() -> None:
         with torch.no_grad():
             for old, new in zip(target.parameters(), critic.parameters()):
                 old.copy_(0.9 * old + 0.1 * new)
+
+
+def detached_in_place_of_the_target() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(6, 1)
+    target = copy.deepcopy(critic)
+    opt_actor = torch.optim.Adam(actor.parameters(), lr=1e-3)
+    opt_critic = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(6):
+        state, reward = torch.randn(8, 4), torch.randn(8, 1)
+        action = actor(state).detach()
+        value = critic(torch.cat([state, action], 1)).detach()
+        after = reward + 0.9 * target(torch.cat([state, action], 1))
+        opt_critic.zero_grad()
+        nn.functional.mse_loss(value, after).backward()
+        opt_critic.step()
+        opt_actor.zero_grad()
+        (-critic(torch.cat([state, actor(state)], 1)).mean()).backward()
+        opt_actor.step()
+        with torch.no_grad():
+            for old, new in zip(target.parameters(), critic.parameters()):
+                old.copy_(0.9 * old + 0.1 * new)

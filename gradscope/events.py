@@ -445,23 +445,13 @@ class Scaler(Kind):
 # -- modules and modes ---------------------------------------------------------------
 
 
-class ModuleCall(Kind):
-    """An outermost module call."""
+class Called(Kind):
+    """A module call."""
 
     __slots__ = ()
-    of = "call"
     module = Field(_key)
-    training = Field(_flag)
-    grad = Field(_flag)  # gradients were recorded
-    train_layers = Field(_ids)
-    eval_layers = Field(_ids)
-    frozen_eval = Field(_ids)
     inputs = Field(_ids)
     outputs = Field(_ids)
-    stats = Field(_records)
-    builds_graph = Field(_flag)  # an output requires grad
-    graph_nodes = Field(_count)  # what the graph of the first call in eval mode holds
-    graph_bytes = Field(_count)
 
     @property
     def called(self) -> int:
@@ -469,7 +459,23 @@ class ModuleCall(Kind):
         return int(self.data.get("called", self.module))
 
 
-class InnerCall(ModuleCall):
+class ModuleCall(Called):
+    """An outermost module call."""
+
+    __slots__ = ()
+    of = "call"
+    training = Field(_flag)
+    grad = Field(_flag)  # gradients were recorded
+    train_layers = Field(_ids)
+    eval_layers = Field(_ids)
+    frozen_eval = Field(_ids)
+    stats = Field(_records)
+    builds_graph = Field(_flag)  # an output requires grad
+    graph_nodes = Field(_count)  # what the graph of the first call in eval mode holds
+    graph_bytes = Field(_count)
+
+
+class InnerCall(Called):
     """A call of a module within that of another one, which it is no part of, with a result that requires grad."""
 
     __slots__ = ()

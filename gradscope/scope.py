@@ -78,7 +78,7 @@ class Scope:
         self._process = os.getpid()
         self._unwatched: str | None = None  # why there is no trace
         self._aside: list[str] = []
-        self.name = "scope"  # what holds it, where the caller's variables do not say
+        self.name = "scope"  # what holds it, where no variable of the module or of the cells does
 
     def __enter__(self) -> Scope:
         return self.begin(sys._getframe(1))
@@ -290,17 +290,17 @@ class Scope:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gradscope":
             frame = frame.f_back
-        places = (frame.f_locals, frame.f_globals) if frame is not None else ()
-        return self._report(self._among(*places), hints)
+        # Not the variables of a function: to ask a frame for them keeps them.
+        return self._report(self._among(frame.f_globals if frame is not None else {}), hints)
 
     def _report(self, name: str, hints: bool = True) -> str:
         from gradscope.render.text import render
 
         return render(self._examined, scope=name, hints=hints)
 
-    def _among(self, *places: Mapping[str, object]) -> str:
+    def _among(self, variables: Mapping[str, object]) -> str:
         """The variable that holds it, for what a report says to call next."""
-        held = (name for place in places for name, thing in list(place.items()) if thing is self)
+        held = (name for name, thing in list(variables.items()) if thing is self)
         return next((name for name in held if not name.startswith("_")), self.name)
 
     def save(self, path: str | Path) -> Path:

@@ -9,7 +9,7 @@ from functools import cached_property
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.events import InnerCall, ModuleCall
+from gradscope.events import Called, InnerCall, ModuleCall
 from gradscope.model import Op, Parameter, Region, Site
 from gradscope.store import Trace
 
@@ -47,7 +47,7 @@ class Calls:
         self.paths: Paths = paths(trace)
         self._asked: dict[tuple[int, tuple[int, ...]], frozenset[Key]] = {}
         self.all = self._same([self._call(event) for event in trace.of(ModuleCall) if event.graph >= 0])
-        self.inner = [self._call(event) for event in trace.of(InnerCall) if event.graph >= 0]
+        self.inner = [event for event in trace.of(InnerCall) if event.graph >= 0]
 
     def _call(self, event: ModuleCall) -> Call:
         outputs = self.outputs(event)
@@ -73,7 +73,7 @@ class Calls:
         used = {kind(call) for call in found if call.used}
         return [replace(call, used=kind(call) in used) for call in found]
 
-    def outputs(self, event: ModuleCall) -> list[Key]:
+    def outputs(self, event: Called) -> list[Key]:
         size = len(self.paths.graph(event.graph).values)
         return [(event.graph, i) for i in event.outputs if i < size]
 
@@ -97,10 +97,10 @@ class Calls:
         """The ids of a module and of everything below it."""
         return self._members.get(module, set())
 
-    def called(self, event: ModuleCall) -> int:
+    def called(self, event: Called) -> int:
         return event.called
 
-    def parameters(self, event: ModuleCall) -> list[Parameter]:
+    def parameters(self, event: Called) -> list[Parameter]:
         return self.parameters_of(self.called(event))
 
     def parameters_of(self, module: int) -> list[Parameter]:
@@ -116,7 +116,7 @@ class Calls:
             found.setdefault(parameter.module, []).append(parameter)
         return found
 
-    def name(self, event: ModuleCall) -> str:
+    def name(self, event: Called) -> str:
         """How a sentence names the module that was called."""
         module = self.trace.modules.get(self.called(event))
         if module is None:

@@ -34,7 +34,8 @@ SUFFIX = ".txt"
 _FULL = {"error": 20, "warning": 20, "note": 3}  # shown with their source; the others get a line each
 _LOSSES = 4  # lines whose losses are shown
 _CELLS = 16
-_TITLE = 60  # columns that a finding's message keeps beside how often and since when
+_TITLE = 60  # columns that a finding's message keeps beside how often and since when,
+_TIMES = 16  # where these take more than that
 _LINES = 20  # findings with a line each; the others are counted
 
 
@@ -93,9 +94,7 @@ def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
     times = f"  {finding.extent}" if finding.extent else ""
     room = width - len(lead) - len(times)
     message = one_line(finding.message)
-    apart = bool(times) and room < min(
-        len(message), _TITLE
-    )  # how often and since when, on a row of their own
+    apart = len(times) > _TIMES and room < min(len(message), _TITLE)  # they get a row of their own
     lines = balanced(message, max(width - len(lead) if apart else room, 30)) or [""]
     for number, line in enumerate(lines):
         row = Text.assemble(

@@ -4,7 +4,6 @@ that is a mask of zeros and ones, and whether it is of sequences that end, each 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -24,42 +23,40 @@ class ZeroOnes(Hook):
         self.looks: dict[int, int] = {}  # site → calls still to be looked at
         self.told: set[int] = set()
         functions = self.recorder.functions
-        functions.follow(["mul", "__mul__", "__rmul__"], partial(self._look_at, "zero_ones", _look))
-        functions.follow(
-            ["add", "add_", "__add__", "__radd__", "__iadd__"], partial(self._look_at, "added_mask", _added)
-        )
-
+        functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
+        functions.follow(["add", "add_", "__add__", "__radd__", "__iadd__"], self._added)
         functions.follow(["scaled_dot_product_attention", "multi_head_attention_forward"], self._attention)
+
+    def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        def tell(site: int, data: dict[str, Any]) -> None:
+            self.recorder.emit("zero_ones", site, data)
+
+        if (place := _beside_a_graph(args, kwargs)) is not None:
+            self._ask(args[place], place, frame, _look, tell)
+
+    def _added(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if (place := _beside_a_graph(args, kwargs)) is not None:
+            self._ask(args[place], place, frame, _added, self._tell_added)
 
     def _attention(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         """A mask of numbers is added to the scores by the call itself."""
         own = name == "scaled_dot_product_attention"
         given = by_name(("query", "key", "value", "attn_mask"), args, kwargs) if own else kwargs or {}
-        for of in ("attn_mask", "key_padding_mask"):
+        for place, of in enumerate(("attn_mask", "key_padding_mask")):
             mask = given.get(of)
             if isinstance(mask, torch.Tensor) and mask.is_floating_point() and not mask.requires_grad:
-                self._ask("added_mask", _added, mask, 0 if of == "attn_mask" else 1, frame)
+                self._ask(mask, place, frame, _added, self._tell_added)
 
-    def _look_at(
-        self,
-        kind: str,
-        look: Callable[[Any], dict[str, Any] | None],
-        name: str,
-        args: Any,
-        kwargs: Any,
-        result: Any,
-        frame: Any,
-    ) -> None:
-        if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) and measurable(t) for t in args):
-            return
-        place = 0 if args[1].requires_grad else 1
-        mask = args[place]
-        if mask.requires_grad or not args[1 - place].requires_grad or mask.dim() == 0 or mask.is_complex():
-            return
-        self._ask(kind, look, mask, place, frame)
+    def _tell_added(self, site: int, data: dict[str, Any]) -> None:
+        self.recorder.emit("added_mask", site, data)
 
     def _ask(
-        self, kind: str, look: Callable[[Any], dict[str, Any] | None], mask: Any, place: int, frame: Any
+        self,
+        mask: Any,
+        place: int,
+        frame: Any,
+        look: Callable[[Any], dict[str, Any] | None],
+        tell: Callable[[int, dict[str, Any]], None],
     ) -> None:
         if not can_be_asked(mask, MAX_ELEMENTS) or mask.numel() == 1:
             return
@@ -69,16 +66,27 @@ class ZeroOnes(Hook):
             return
         self.looks[site] = left - 1
 
-        def tell(mask: torch.Tensor) -> None:
+        def answer(mask: torch.Tensor) -> None:
             found = look(mask)
             if found is None:
                 self.looks[site] = 0  # other numbers
             elif found and site not in self.told:
                 self.looks[site] = 0
                 self.told.add(site)
-                self.recorder.emit(kind, site, {"place": place, "shape": list(mask.shape), **found})
+                tell(site, {"place": place, "shape": list(mask.shape), **found})
 
-        self.recorder.arrivals.when_here((mask,), tell)
+        self.recorder.arrivals.when_here((mask,), answer)
+
+
+def _beside_a_graph(args: Any, kwargs: Any) -> int | None:
+    """Which of two operands has no graph, where the other has one."""
+    if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) and measurable(t) for t in args):
+        return None
+    place = 0 if args[1].requires_grad else 1
+    mask = args[place]
+    if mask.requires_grad or not args[1 - place].requires_grad or mask.dim() == 0 or mask.is_complex():
+        return None
+    return place
 
 
 def _look(mask: Any) -> dict[str, Any] | None:

@@ -250,7 +250,7 @@ class Modules(Hook):
                     recorder.emit(
                         "inner_call", site,
                         {
-                            "module": record.root, "called": record.id, "grad": True, "builds_graph": True,
+                            "module": record.root, "called": record.id,
                             "outputs": [recorder.value(t, site).index for t in tensors],
                             "inputs": [recorder.value(t, site).index for t in given],
                         },

@@ -21,14 +21,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Key
 from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.words import code, located
-from gradscope.events import Backward
+from gradscope.events import Backward, Called
 from gradscope.fixes.calls import renamed
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
@@ -89,7 +89,7 @@ class Score:
     of other networks that its input was computed with. `at`: the call that says which way; `label`: what made the
     label it is compared with."""
 
-    call: Call
+    call: Called
     sign: int
     makers: frozenset[int]
     at: Op
@@ -102,8 +102,8 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     taught: dict[int, list[tuple[Turn, list[Score]]]] = {}  # the critic → each step of its own
     helped: dict[int, list[Score]] = {}  # the critic → scores by which others are trained
-    networks = [call for call in (*known.all, *known.inner) if known.parameters(call.event)]
-    outputs = {key: call for call in networks for key in known.outputs(call.event)}
+    events = [*(call.event for call in known.all), *known.inner]
+    outputs = {key: event for event in events if known.parameters(event) for key in known.outputs(event)}
     turns = gradients(trace).turns
     users: dict[Fill, set[int | None]] = {}  # a pass that two steps use has been left behind by one of them
     for turn in turns:
@@ -132,7 +132,7 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
                 yield _helping(trace, known, wrong[0], own_turns)
 
 
-def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tuple[int, list[Score], bool]]:
+def _scores(known: Calls, outputs: dict[Key, Called], turn: Turn) -> Iterator[tuple[int, list[Score], bool]]:
     """(critic, its scores in the passes that this step used, whether it is the critic that the step changes); only
     where the whole way to each score is known."""
     found: dict[int, list[Score]] = {}
@@ -145,12 +145,12 @@ def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tupl
             return
         for score, key in _ways(known, outputs, event, sense):
             if score is not None:
-                found.setdefault(known.called(score.call.event), []).append(score)
+                found.setdefault(known.called(score.call), []).append(score)
             else:
                 unknown.append(key)
     open_ways = known.paths.reach(unknown).parameters if found else frozenset()
     for critic, scores in found.items():
-        own = {p.id for p in known.parameters(scores[0].call.event)}
+        own = {p.id for p in known.parameters(scores[0].call)}
         if not own & open_ways:
             yield critic, scores, bool(own & ids)
 
@@ -171,7 +171,7 @@ def _given(trace: Trace, event: Backward) -> list[ast.expr] | None:
 
 
 def _ways(
-    known: Calls, outputs: dict[Key, Call], event: Backward, sense: int
+    known: Calls, outputs: dict[Key, Called], event: Backward, sense: int
 ) -> Iterator[tuple[Score | None, Key]]:
     """The scores that a pass begins behind, and the values past which it is not known which way they go."""
     paths = known.paths
@@ -181,7 +181,7 @@ def _ways(
     for number, (key, sign, at, label) in enumerate(todo):  # grows while it is walked
         call = outputs.get(key)
         if call is not None and at is not None and paths.all_seen(*_inputs(call)):
-            own = {p.id for p in known.parameters(call.event)}
+            own = {p.id for p in known.parameters(call)}
             before = paths.fed_by(*_inputs(call)) - own
             yield Score(call, sign, frozenset(before), at, label, event), key
             continue
@@ -201,8 +201,8 @@ def _ways(
             yield None, key
 
 
-def _inputs(call: Call) -> list[Key]:
-    return [(call.event.graph, i) for i in call.event.inputs]
+def _inputs(call: Called) -> list[Key]:
+    return [(call.graph, i) for i in call.inputs]
 
 
 def _label(known: Calls, op: Op) -> Op | None:
@@ -228,7 +228,7 @@ def _alike(trace: Trace, known: Calls, turns: list[tuple[Turn, list[Score]]]) ->
         for real, made in product(scores, scores)
         if made.makers and not real.makers
     )
-    name = known.name(made.call.event)
+    name = known.name(made.call)
     way = "falls" if made.sign < 0 else "rises"
     fix, edits = _other(trace, made)
     return Finding(
@@ -248,7 +248,7 @@ def _alike(trace: Trace, known: Calls, turns: list[tuple[Turn, list[Score]]]) ->
         fix=fix,
         edits=edits,
         count=_times(turns),
-        subjects=frozenset({("module", known.called(made.call.event))}),
+        subjects=frozenset({("module", known.called(made.call))}),
     )
 
 
@@ -310,7 +310,7 @@ def _told_apart(trace: Trace, one: Site, other: Site) -> tuple[str, tuple[Edit, 
 
 
 def _helping(trace: Trace, known: Calls, wrong: Score, turns: list[tuple[Turn, list[Score]]]) -> Finding:
-    name = known.name(wrong.call.event)
+    name = known.name(wrong.call)
     way = "falls" if wrong.sign < 0 else "rises"
     both = _callers(wrong, [score for _, scores in turns for score in scores if score.makers])
     fix, edits = _told_apart(trace, *both) if both is not None else _turned(trace, wrong)
@@ -331,5 +331,5 @@ def _helping(trace: Trace, known: Calls, wrong: Score, turns: list[tuple[Turn, l
         fix=fix,
         edits=edits,
         count=wrong.event.count,
-        subjects=frozenset({("module", known.called(wrong.call.event))}),
+        subjects=frozenset({("module", known.called(wrong.call))}),
     )

@@ -30,14 +30,14 @@ def bad() -> None:
 
     torch.manual_seed(0)
     words, project, head = nn.Embedding(12, 8, padding_idx=0), nn.Linear(8, 24), nn.Linear(8, 2)
-    parts = nn.ModuleList([words, project, head])
+    attend, parts = nn.functional.scaled_dot_product_attention, nn.ModuleList([words, project, head])
     opt = torch.optim.Adam(parts.parameters(), lr=0.01)
     for _ in range(6):
         lengths = torch.randint(2, 6, (16, 1))
         tokens = torch.randint(1, 12, (16, 6)) * (torch.arange(6) < lengths)
         query, key, value = project(words(tokens)).chunk(3, dim=-1)
         mask = (tokens == 0).unsqueeze(1)
-        seen = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)  # cause: GS360
+        seen = attend(query, key, value, attn_mask=mask)  # cause: GS360
         loss = nn.functional.cross_entropy(head(seen[:, 0]), (tokens[:, 0] > 5).long())
         opt.zero_grad()
         loss.backward()
@@ -50,14 +50,14 @@ def good() -> None:
 
     torch.manual_seed(0)
     words, project, head = nn.Embedding(12, 8, padding_idx=0), nn.Linear(8, 24), nn.Linear(8, 2)
-    parts = nn.ModuleList([words, project, head])
+    attend, parts = nn.functional.scaled_dot_product_attention, nn.ModuleList([words, project, head])
     opt = torch.optim.Adam(parts.parameters(), lr=0.01)
     for _ in range(6):
         lengths = torch.randint(2, 6, (16, 1))
         tokens = torch.randint(1, 12, (16, 6)) * (torch.arange(6) < lengths)
         query, key, value = project(words(tokens)).chunk(3, dim=-1)
         mask = (tokens != 0).unsqueeze(1)
-        seen = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        seen = attend(query, key, value, attn_mask=mask)
         loss = nn.functional.cross_entropy(head(seen[:, 0]), (tokens[:, 0] > 5).long())
         opt.zero_grad()
         loss.backward()

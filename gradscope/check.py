@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 from gradscope.analysis.counted import is_at_least
-from gradscope.analysis.failures import was_caught
 from gradscope.analysis.names import relative
 from gradscope.analysis.since import called, since_places
 from gradscope.baseline import Baseline
@@ -202,9 +201,6 @@ def complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
     severity = finding.severity or rule.severity
     if severity not in SEVERITIES or SEVERITIES.index(severity) < SEVERITIES.index(rule.severity):
         severity = rule.severity
-    if severity != "note" and was_caught(trace, finding.subjects):
-        severity = "note"  # the program, or a test, may be written for it
-        finding = replace(finding, seen=(*finding.seen, "the program caught torch's exception and went on"))
     edits = finding.edits if not finding.edits or patched(trace.sources, [finding]).made else ()
     return replace(
         finding,

@@ -153,15 +153,19 @@ def _told_of_fixtures(item: pytest.Item, fail_on: str) -> str:
 
 def _told(scope: Scope, fail_on: str, select: Any = None) -> str:
     """The report, of these rules alone where they are given; "" where nothing is that severe, or there was nothing to
-    watch."""
+    watch. An exception that the test has caught (`pytest.raises`) is what it was written for: it counts as a note."""
+    from gradscope.analysis.failures import was_caught
     from gradscope.check import fails
     from gradscope.model import GradscopeError
     from gradscope.render.text import render
 
     try:
-        if select is None:
-            return scope.report(hints=False) if scope.fails(fail_on) else ""
-        report = scope.selecting(select)
-        return render(report, hints=False) if fail_on != "never" and fails(report.findings, fail_on) else ""
+        report = scope.selecting(select) if select is not None else None
+        found = scope.findings if report is None else report.findings
+        if fail_on != "note":
+            found = tuple(finding for finding in found if not was_caught(scope.trace, finding.subjects))
+        if not fails(found, fail_on):
+            return ""
+        return scope.report(hints=False) if report is None else render(report, hints=False)
     except GradscopeError:
         return ""

@@ -64,9 +64,8 @@ def failure_subject(event: Event) -> tuple[str, int, int]:
 
 
 def was_caught(trace: Trace, subjects: Iterable[Any]) -> bool:
-    """Whether they name an exception that the program has caught, and went on: it was written for it. Of a run that has
-    not ended, or ended with an exit code of its own, that is not known; one with an optimizer that found a gradient in
-    no step has gone on for nothing."""
+    """Whether they name an exception that the program has caught, and went on. Of a run that has not ended, or ended
+    with an exit code of its own, that is not known."""
     return not _caught(trace).isdisjoint(subjects)
 
 
@@ -74,8 +73,7 @@ def was_caught(trace: Trace, subjects: Iterable[Any]) -> bool:
 def _caught(trace: Trace) -> frozenset[Any]:
     program = trace.program
     left = program.get("exception")
-    in_vain = bool(trace.optimizers) and not any(parameter.steps for parameter in trace.parameters)
-    if in_vain or not program.get("ended") or (left is None and program.get("exit_code")):
+    if not program.get("ended") or (left is None and program.get("exit_code")):
         return frozenset()
     # One that was raised anew in another's words (a replica's, a worker's) stands among those.
     said = [left.get("text") or "", *left.get("behind", ())] if left is not None else []

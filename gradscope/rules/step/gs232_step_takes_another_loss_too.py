@@ -96,6 +96,8 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
     known, found = paths(trace), dict[tuple[tuple[str, int], ...], _Mixed]()
     for turn in turns:
         pair = _pair(trace, turn)
+        if pair is not None and _may_be_cleared(trace, turn, *pair[:2]):
+            continue
         if pair is None or not _alone(turns, *pair[1:]):
             continue
         own, other, to = pair
@@ -131,6 +133,15 @@ def _pair(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
         if o.steps and rest <= set(o.parameters) and not (held | own.parameters) & set(o.parameters)
     ]
     return (own, other, to[0]) if len(to) == 1 else None
+
+
+def _may_be_cleared(trace: Trace, turn: Turn, own: Fill, other: Fill) -> bool:
+    """Whether the program clears some of these by `p.grad = None`, which is not seen where the passes were not looked
+    at."""
+    if own.event.graph >= 0 and other.event.graph >= 0:
+        return False
+    by_hand = (event for event in trace.of(ZeroGrad) if event.by == "hand")
+    return any(not turn.fills[own].isdisjoint(event.parameters) for event in by_hand)
 
 
 def _alone(turns: list[Turn], other: Fill, to: int) -> bool:

@@ -869,6 +869,7 @@ def good_some_labels_of_a_batch_are_ignored() -> None:
         labels = torch.cat([torch.full((5,), -100), x[5:, :4].argmax(1)])
         opt.zero_grad()
         nn.functional.cross_entropy(model(x), labels).backward()
+        opt.step()
 
 
 def bad_root_that_runs_twice_in_a_graph() -> None:

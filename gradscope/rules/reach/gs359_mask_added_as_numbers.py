@@ -18,7 +18,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS, ATTENTION, PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import ADDITIONS, ATTENTION, PASSING, SCALES
+from gradscope.analysis.trails import PRODUCTS
 from gradscope.analysis.words import code, located
 from gradscope.events import AddedMask
 from gradscope.fixes.masks import ATTENTION_MASKS, PADDING_MASKS, argument
@@ -27,7 +28,6 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-_WEIGHING = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
 _TO_THE_SOFTMAX = PASSING | SCALES | {"masked_fill", "masked_fill_"}
 _FROM_THE_SOFTMAX = PASSING | {"dropout", "nan_to_num", "masked_fill", "masked_fill_"}
 
@@ -95,7 +95,7 @@ def _added(trace: Trace, event: AddedMask) -> _Added | None:
         if op.name in ATTENTION:
             return _Added(graph, op, op)
         for softmax in _next(graph, op, _TO_THE_SOFTMAX, {"softmax"}):
-            if any(_next(graph, softmax, _FROM_THE_SOFTMAX, _WEIGHING)):
+            if any(_next(graph, softmax, _FROM_THE_SOFTMAX, PRODUCTS)):
                 return _Added(graph, op, softmax)
     return None
 

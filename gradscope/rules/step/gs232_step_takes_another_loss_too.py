@@ -31,7 +31,7 @@ from gradscope.analysis.words import (
     root_of,
     where,
 )
-from gradscope.events import ZeroGrad
+from gradscope.events import Backward, ZeroGrad
 from gradscope.fixes.calls import line_before
 from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Site
@@ -94,9 +94,14 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
     if len({turn.step.optimizer for turn in turns}) < 2:
         return
     known, found = paths(trace), dict[tuple[tuple[str, int], ...], _Mixed]()
+    by_hand = {id for e in trace.of(ZeroGrad) if e.by == "hand" for id in e.parameters}
+    looked: dict[tuple[str, int], Backward] = {}  # the first of each line's passes that was looked at
+    for fill in gradients(trace).fills:
+        if fill.event.graph >= 0:
+            looked.setdefault(fill.event.site.user.location(), fill.event)
     for turn in turns:
         pair = _pair(trace, turn)
-        if pair is not None and _may_be_cleared(trace, turn, *pair[:2]):
+        if pair is not None and _may_be_cleared(turn, *pair[:2], by_hand):
             continue
         if pair is None or not _alone(turns, *pair[1:]):
             continue
@@ -104,7 +109,7 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
         lines = own.event.site.user.location(), other.event.site.user.location()
         # Their stacks differ where sampling slept; several networks that are stepped in one loop are one mistake.
         key = (turn.step.site.user.location(), *lines)
-        if key in found or _kept_apart(known, trace, own, trace.optimizers[to].parameters):
+        if key in found or _kept_apart(known, looked.get(lines[0]), trace.optimizers[to].parameters):
             mixed = found.setdefault(key, _Mixed(turn, own, other, to))
             mixed.count += turn.times if turn.step.optimizer == mixed.first.step.optimizer else 0
     for mixed in found.values():
@@ -135,13 +140,11 @@ def _pair(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
     return (own, other, to[0]) if len(to) == 1 else None
 
 
-def _may_be_cleared(trace: Trace, turn: Turn, own: Fill, other: Fill) -> bool:
+def _may_be_cleared(turn: Turn, own: Fill, other: Fill, by_hand: set[int]) -> bool:
     """Whether the program clears some of these by `p.grad = None`, which is not seen where the passes were not looked
     at."""
-    if own.event.graph >= 0 and other.event.graph >= 0:
-        return False
-    by_hand = (event for event in trace.of(ZeroGrad) if event.by == "hand")
-    return any(not turn.fills[own].isdisjoint(event.parameters) for event in by_hand)
+    unseen = own.event.graph < 0 or other.event.graph < 0
+    return unseen and not turn.fills[own].isdisjoint(by_hand)
 
 
 def _alone(turns: list[Turn], other: Fill, to: int) -> bool:
@@ -149,12 +152,9 @@ def _alone(turns: list[Turn], other: Fill, to: int) -> bool:
     return any(turn.step.optimizer == to and list(turn.fills) == [other] for turn in turns)
 
 
-def _kept_apart(known: Paths, trace: Trace, own: Fill, parameters: list[int]) -> bool:
-    """Whether the own loss, in a pass of that line which was looked at, was computed from what the other network gave,
+def _kept_apart(known: Paths, event: Backward | None, parameters: list[int]) -> bool:
+    """Whether the own loss, in a pass of its line that was looked at, was computed from what the other network gave,
     with its gradient cut off."""
-    line = own.event.site.user.location()
-    looked = (fill.event for fill in gradients(trace).fills if fill.event.graph >= 0)
-    event = next((event for event in looked if event.site.user.location() == line), None)
     if event is None:
         return False
     flow = known.flow((event.graph, root) for root in event.roots)

@@ -8,7 +8,7 @@ within the trace.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -342,6 +342,21 @@ class Graph:
         while op is not None and op.name in names and op.inputs:
             op = self.maker(op.inputs[0])
         return op
+
+    def readers_behind(
+        self, values: Iterable[int], through: Callable[[Op], bool]
+    ) -> Iterator[tuple[int, Op]]:
+        """Each op that takes one of the values, or what came of one through ops of which `through` is true, with the
+        value that it takes; the nearest first. What came of an op are its outputs and what it wrote."""
+        todo = list(dict.fromkeys(values))
+        seen = set(todo)
+        for value in todo:  # grows while it is walked
+            for op in self.consumers.get(value, ()):
+                yield value, op
+                if through(op):
+                    new = [made for made in dict.fromkeys((*op.outputs, *op.written)) if made not in seen]
+                    seen.update(new)
+                    todo += new
 
     @cached_property
     def _by_name(self) -> dict[str, list[Op]]:

@@ -201,15 +201,11 @@ def _kept(known: Paths, output: Key) -> bool:
     """Whether the cut value, or a part of it, is written into a tensor that outlives the step (a memory bank): with its
     graph it would bring that into the next one."""
     graph = known.graph(output[0])
-    todo = [output[1]]
-    for index in todo:
-        for op in graph.consumers.get(index, ()):
-            if op.name in WRITES_OF_PARTS and op.writes and op.writes[0] != index:
-                held = known.memory(graph.id, op.writes[0])
-                if graph.values[held].op is None or (graph.id, held) in _carried_on(known.trace):
-                    return True
-            elif op.name in PASSING:
-                todo += [o for o in op.outputs if o not in todo]
+    for index, op in graph.readers_behind([output[1]], lambda op: op.name in PASSING):
+        if op.name in WRITES_OF_PARTS and op.writes and op.writes[0] != index:
+            held = known.memory(graph.id, op.writes[0])
+            if graph.values[held].op is None or (graph.id, held) in _carried_on(known.trace):
+                return True
     return False
 
 

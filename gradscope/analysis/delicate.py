@@ -167,14 +167,11 @@ def _is_scaled(op: Op) -> bool:
 
 
 def _exponentials(graph: Graph, index: int, but: Site) -> list[Site]:
-    found: dict[tuple[str, int], Site] = {}
-    todo = [index]
-    while todo:
-        for op in graph.consumers.get(todo.pop(), ()):
-            if op.name in EXPONENTIALS and op.site.user.kind == "user":
-                found.setdefault(op.site.user.location(), op.site.user)
-            elif _is_scaled(op):
-                todo += op.outputs
+    found = {
+        op.site.user.location(): op.site.user
+        for _, op in graph.readers_behind([index], _is_scaled)
+        if op.name in EXPONENTIALS and op.site.user.kind == "user"
+    }
     return [site for place, site in found.items() if place != but.location()]
 
 

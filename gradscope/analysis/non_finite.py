@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, LOGARITHMS, MASKING, QUOTIENTS
@@ -252,11 +253,7 @@ def left_out_by(trace: Trace, event: NonFinite) -> Op | None:
     if called is None:
         return None
     graph, made = called
-    todo = list(made.outputs)
-    for index in todo:  # grows while it is walked
-        for op in graph.consumers.get(index, ()):
-            if op.name == "where" and index in op.inputs[1:]:
-                return op
-            if len(op.inputs) == 1 and len(todo) < 8:
-                todo += op.outputs
-    return None
+    behind = graph.readers_behind(made.outputs, lambda op: len(op.inputs) == 1)
+    return next(
+        (op for index, op in islice(behind, 8) if op.name == "where" and index in op.inputs[1:]), None
+    )

@@ -80,17 +80,15 @@ def _leaves(graph: Graph, op: Op) -> bool:
 def _comes_back(graph: Graph, op: Op) -> Op | None:
     """The op that takes what was computed of it on the CPU back to the device it came from."""
     device = graph.values[op.inputs[0]].device
-    todo, seen = list(op.outputs), set(op.outputs)
-    while todo:
-        for reader in graph.consumers.get(todo.pop(0), ()):
-            moved = _moved(graph, reader)
-            if moved is not None and moved[1].device == device:
-                return reader
-            for output in reader.outputs:
-                value = graph.values[output]
-                if output not in seen and value.device == "cpu" and prod(value.shape) > 1:
-                    seen.add(output)
-                    todo.append(output)
+
+    def stays(reader: Op) -> bool:
+        made = [graph.values[output] for output in reader.outputs]
+        return all(value.device == "cpu" and prod(value.shape) > 1 for value in made)
+
+    for _, reader in graph.readers_behind(op.outputs, stays):
+        moved = _moved(graph, reader)
+        if moved is not None and moved[1].device == device:
+            return reader
     return None
 
 

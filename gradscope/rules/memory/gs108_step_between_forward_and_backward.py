@@ -170,14 +170,10 @@ def _bringing(known: Paths, event: ErrorRaised) -> list[Carried]:
 
 def _runs_through(graph: Graph, value: int, line: Site) -> bool:
     """Whether something that was computed from `value` runs through this line again."""
-    seen, todo = {value}, [value]
-    while todo:
-        for op in graph.consumers.get(todo.pop(), ()):
-            if op.nodes and op.site.user.location() == line.location():
-                return True
-            todo += [o for o in op.outputs if o not in seen]
-            seen.update(op.outputs)
-    return False
+    return any(
+        op.nodes and op.site.user.location() == line.location()
+        for _, op in graph.readers_behind([value], lambda _: True)
+    )
 
 
 def _carried_over(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Finding | None:

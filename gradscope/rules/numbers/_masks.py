@@ -69,19 +69,15 @@ def is_mask(known: Paths, key: Key) -> bool:
 def masked_again(known: Paths, key: Key, mask: Key) -> bool:
     """Whether the weights are masked once more after the softmax."""
     own = {(op.graph, op.index) for _, op in makers(known, mask)} or {known.made(mask)}
-    graph, todo, seen = known.graph(key[0]), [key[1]], {key[1]}
-    for value in todo:  # grows while it is walked
-        for op in graph.consumers.get(value, ()):
-            if op.name in MASKING or op.name == "where":
+    graph, weighs = known.graph(key[0]), set[int]()
+    for value, op in graph.readers_behind([key[1]], lambda op: op.name in AFTER and op.index not in weighs):
+        if op.name in MASKING or op.name == "where":
+            return True
+        if op.name in SCALES and len(op.inputs) == 2:
+            other = (op.graph, next((i for i in op.inputs if i != value), value))
+            made = {(o.graph, o.index) for _, o in makers(known, other)} or {known.made(other)}
+            if own & made:
                 return True
-            if op.name in SCALES and len(op.inputs) == 2:
-                other = (op.graph, next((i for i in op.inputs if i != value), value))
-                made = {(o.graph, o.index) for _, o in makers(known, other)} or {known.made(other)}
-                if own & made:
-                    return True
-                if known.value(other).requires_grad:
-                    continue
-            if op.name in AFTER:
-                todo += [v for v in (*op.outputs, *op.written) if v not in seen]
-                seen.update((*op.outputs, *op.written))
+            if known.value(other).requires_grad:
+                weighs.add(op.index)
     return False

@@ -350,18 +350,15 @@ def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
 def _partners(graph: Graph, op: Op, shape: tuple[int, ...]) -> list[tuple[Op, int]]:
     """The calls on from this one, up to where it is reduced, that bring a tensor of this shape together with what came
     of it, and as which of their operands: once it has its own shape, that one broadcasts."""
-    todo, seen, found = list(op.outputs), set(op.outputs), dict[tuple[str, int], tuple[Op, int]]()
-    while todo:
-        value = todo.pop()
-        for reader in graph.consumers.get(value, ()):
-            if reader.name not in POINTWISE | POINTWISE_LOSSES:
-                continue
-            for i, other in enumerate(reader.inputs[:2]):
-                if other not in seen and other not in op.inputs and graph.values[other].shape == shape:
-                    found.setdefault(reader.site.user.location(), (reader, i))
-            new = [v for v in reader.outputs if v not in seen]
-            seen.update(new)
-            todo += new
+    found: dict[tuple[str, int], tuple[Op, int]] = {}
+    own = {*op.inputs, *op.outputs}
+    for value, reader in graph.readers_behind(op.outputs, lambda r: r.name in POINTWISE | POINTWISE_LOSSES):
+        if reader.name not in POINTWISE | POINTWISE_LOSSES:
+            continue
+        own.add(value)
+        for i, other in enumerate(reader.inputs[:2]):
+            if other not in own and graph.values[other].shape == shape:
+                found.setdefault(reader.site.user.location(), (reader, i))
     return list(found.values())
 
 

@@ -273,16 +273,11 @@ def _mixes_samples(known: Paths, found: Axes, straddle: Straddle) -> Op | None:
     graph = known.graph(straddle.op.graph)
     if run is None or not found.whole(run.apart):
         return None
-    todo, seen = list(straddle.op.outputs), set(straddle.op.outputs)
-    for value in todo:  # grows while it is walked
-        own = found.of((graph.id, value))
-        for op in graph.consumers.get(value, ()):
-            if op.name == "linear" and op.inputs[0] == value:
-                mixed = {source for piece in own[-1:] for source in found.sources_of(piece)}
-                return op if mixed & found.sources_of(run.apart) else None
-            if op.name in POINTWISE:
-                todo += [output for output in op.outputs if output not in seen]
-                seen.update(op.outputs)
+    for value, op in graph.readers_behind(straddle.op.outputs, lambda op: op.name in POINTWISE):
+        if op.name == "linear" and op.inputs[0] == value:
+            own = found.of((graph.id, value))
+            mixed = {source for piece in own[-1:] for source in found.sources_of(piece)}
+            return op if mixed & found.sources_of(run.apart) else None
     return None
 
 
@@ -319,14 +314,9 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, straddle: Straddle, lay
 def _back(known: Paths, straddle: Straddle, layer: Op) -> Op | None:
     """The view behind the layer that gives the old shape again."""
     graph = known.graph(layer.graph)
-    todo, seen = list(layer.outputs), set(layer.outputs)
-    for value in todo:  # grows while it is walked
-        for op in graph.consumers.get(value, ()):
-            if op.name in RESHAPES and graph.values[op.outputs[0]].shape == straddle.shape:
-                return op
-            if op.name in POINTWISE | {"linear"}:
-                todo += [output for output in op.outputs if output not in seen]
-                seen.update(op.outputs)
+    for _, op in graph.readers_behind(layer.outputs, lambda op: op.name in POINTWISE | {"linear"}):
+        if op.name in RESHAPES and graph.values[op.outputs[0]].shape == straddle.shape:
+            return op
     return None
 
 

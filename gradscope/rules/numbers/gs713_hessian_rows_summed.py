@@ -107,16 +107,12 @@ def _first_derivative(known: Paths, graph: Graph, second: Op) -> Op | None:
 def _mixed(graph: Graph, value: int) -> bool:
     """Whether a product of matrices goes over the columns of the inputs, so that each output depends on all."""
     width = graph.values[value].shape[-1:]
-    todo = [value]
-    seen = set(todo)
-    for current in todo:  # grows while it is walked
-        for op in graph.consumers.get(current, ()):
-            if op.name in MIXING and op.inputs[0] == current:
-                return True
-            given = [v for v in op.outputs if op.name in POINTWISE and graph.values[v].shape[-1:] == width]
-            todo.extend(v for v in given if v not in seen)
-            seen.update(given)
-    return False
+
+    def keeps(op: Op) -> bool:
+        return op.name in POINTWISE and all(graph.values[made].shape[-1:] == width for made in op.outputs)
+
+    behind = graph.readers_behind([value], keeps)
+    return any(op.name in MIXING and op.inputs[0] == current for current, op in behind)
 
 
 def _of_columns(known: Paths, key: Key) -> Op | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ADDITIONS, DIVISIONS, MULTIPLICATIONS, PASSING
@@ -116,14 +117,8 @@ def _groups(graph: Graph, divided: Op) -> _Groups | None:
 
 def _taken(graph: Graph, divided: Op) -> Op | None:
     """The sum over groups that the weighted values go into."""
-    todo = list(divided.outputs)
-    for at in todo:  # grows while it is walked
-        for op in graph.consumers.get(at, ()):
-            if op.name in SUMS_OF_GROUPS:
-                return op
-            if op.name in MULTIPLICATIONS | PASSING and len(todo) < FAR:
-                todo += op.outputs
-    return None
+    behind = graph.readers_behind(divided.outputs, lambda op: op.name in MULTIPLICATIONS | PASSING)
+    return next((op for _, op in islice(behind, FAR) if op.name in SUMS_OF_GROUPS), None)
 
 
 def _is_index(graph: Graph, index: int) -> bool:

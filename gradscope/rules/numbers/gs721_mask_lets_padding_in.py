@@ -89,20 +89,18 @@ def _behind(line: Zeros, graph: Graph, embedding: Op, count: int) -> tuple[list[
     the embedding gave before any of them, to which a gradient came in each of the last `count` passes."""
     masks: dict[tuple[str, int], Op] = {}
     arrived: list[int] = []
-    seen, todo = set(embedding.outputs), list(embedding.outputs)
-    while todo:
-        for op in graph.consumers.get(todo.pop(), ()):
-            if not op.nodes:
-                continue
-            if op.name in MASKED and any(graph.values[index].dtype == "bool" for index in op.inputs):
-                masks.setdefault(op.site.user.location(), op)
-                continue
-            for index in op.inputs:
-                parameter = line.known.parameter_of((graph.id, index)) if index not in seen else None
-                if parameter is not None and line.always_there(parameter.id, count):
-                    arrived.append(parameter.id)
-            todo += [output for output in op.outputs if output not in seen]
-            seen.update(op.outputs)
+
+    def masks_them(op: Op) -> bool:
+        return op.name in MASKED and any(graph.values[index].dtype == "bool" for index in op.inputs)
+
+    for value, op in graph.readers_behind(
+        embedding.outputs, lambda op: bool(op.nodes) and not masks_them(op)
+    ):
+        if op.nodes and masks_them(op):
+            masks.setdefault(op.site.user.location(), op)
+        elif op.nodes:
+            given = (line.known.parameter_of((graph.id, index)) for index in op.inputs if index != value)
+            arrived += [p.id for p in given if p is not None and line.always_there(p.id, count)]
     return list(masks.values()), list(dict.fromkeys(arrived))
 
 

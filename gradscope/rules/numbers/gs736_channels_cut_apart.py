@@ -129,16 +129,11 @@ def _made(known: Paths, found: Axes, key: Key, axis: Axis) -> Op | None:
 def _taken(known: Paths, found: Axes, view: Op, straddle: Straddle) -> Op | None:
     """The layer that takes the straddling axis for features, behind what works on each element."""
     graph = known.graph(view.graph)
-    todo, seen = list(view.outputs), set(view.outputs)
-    for value in todo:  # grows while it is walked
+    for value, op in graph.readers_behind(view.outputs, lambda op: op.name in POINTWISE):
         own = found.of((graph.id, value))
-        for op in graph.consumers.get(value, ()):
-            at = _features(op, len(own))
-            if at is not None and op.inputs[0] == value and len(own) > at and own[at] == straddle.axis:
-                return op
-            if op.name in POINTWISE:
-                todo += [output for output in op.outputs if output not in seen]
-                seen.update(op.outputs)
+        at = _features(op, len(own))
+        if at is not None and op.inputs[0] == value and len(own) > at and own[at] == straddle.axis:
+            return op
     return None
 
 

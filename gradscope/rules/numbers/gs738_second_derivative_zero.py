@@ -123,15 +123,11 @@ def _of_a_derivative(graph: Graph, op: int | None) -> bool:
 
 def _straight(graph: Graph, second: Op) -> list[Op]:
     """The straight activations that work on what comes of the input."""
-    todo = [second.inputs[1]]
-    seen, found = set(todo), dict[int, Op]()
-    for current in todo:  # grows while it is walked
-        for op in graph.consumers.get(current, ()):
-            if op.name in STRAIGHT and op.nodes and op.index < second.index:
-                found[op.index] = op
-            new = [output for output in op.outputs if op.name != "grad" and output not in seen]
-            seen.update(new)
-            todo += new
+    found = {
+        op.index: op
+        for _, op in graph.readers_behind([second.inputs[1]], lambda op: op.name != "grad")
+        if op.name in STRAIGHT and op.nodes and op.index < second.index
+    }
     return [found[index] for index in sorted(found)]
 
 

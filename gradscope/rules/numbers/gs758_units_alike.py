@@ -20,7 +20,7 @@ from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import located, parameter_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, Moved
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Parameter, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import called_name
 from gradscope.store import Trace
@@ -87,18 +87,17 @@ def _has_gradients(trace: Trace, id: int) -> bool:
 def _is_of_units(trace: Trace, id: int) -> bool:
     """Whether its rows are multiplied with what comes in, as it is or scaled: what only a penalty reads is the same
     for each unit, and leaves these apart."""
-    for graph in trace.graphs:
-        todo = [v.index for v in graph.values if v.parameter == id]
-        shape = graph.values[todo[0]].shape if todo else ()
-        seen = set(todo)
-        for value in todo:  # grows while it is walked
-            for op in graph.consumers.get(value, ()):
-                if op.name in LAYERS:
-                    return True
-                new = [o for o in op.outputs if o not in seen and len(graph.values[o].shape) >= len(shape)]
-                seen.update(new)
-                todo += new
-    return False
+    return any(_multiplies(graph, id) for graph in trace.graphs)
+
+
+def _multiplies(graph: Graph, id: int) -> bool:
+    own = [value for value in graph.values if value.parameter == id]
+
+    def whole(op: Op) -> bool:
+        return all(len(graph.values[made].shape) >= len(own[0].shape) for made in op.outputs)
+
+    behind = graph.readers_behind((value.index for value in own), whole)
+    return any(op.name in LAYERS for _, op in behind)
 
 
 def _finding(trace: Trace, event: Moved, ids: list[int]) -> Finding:

@@ -144,16 +144,12 @@ def _written_twice(trace: Trace, site: Site) -> bool:
 def _goes_on(known: Paths, op: Op) -> bool:
     """Whether a loss that is gone back through is made of it, or it is written into a tensor."""
     graph = known.graph(op.graph)
-    todo, seen = [op.outputs[0]], {op.outputs[0]}
-    for value in todo:  # grows while it is walked
-        if (graph.id, value) in known.used.order:
-            return True
-        for reader in graph.consumers.get(value, ()):
-            if reader.writes and value not in reader.writes:
-                return True
-            todo += [one for one in reader.outputs if one not in seen]
-            seen.update(reader.outputs)
-    return False
+    used = known.used.order
+    return (graph.id, op.outputs[0]) in used or any(
+        (reader.writes and value not in reader.writes)
+        or any((graph.id, made) in used for made in reader.outputs)
+        for value, reader in graph.readers_behind(op.outputs[:1], lambda _: True)
+    )
 
 
 def _finding(trace: Trace, op: Op, ids: list[int], number: int) -> Finding:

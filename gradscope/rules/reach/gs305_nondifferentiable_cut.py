@@ -402,15 +402,9 @@ def _of_two_chances(trace: Trace, op: Op) -> int | None:
     axis = int(dims[0]) if len(dims) == 1 else None
     if axis is None or axis not in (-1, *range(len(shape))) or shape[axis] != 2:
         return None
-    todo, seen = list(op.outputs), set(op.outputs)
-    while todo:
-        for reader in graph.consumers.get(todo.pop(), ()):
-            if reader.name in CLASS_LOSSES or reader.name in BY_LABEL:
-                return None
-            new = [i for i in reader.outputs if i not in seen]
-            seen.update(new)
-            todo += new
-    return axis
+    behind = graph.readers_behind(op.outputs, lambda _: True)
+    as_label = any(reader.name in CLASS_LOSSES or reader.name in BY_LABEL for _, reader in behind)
+    return None if as_label else axis
 
 
 def _weighted_mean(trace: Trace, op: Op) -> str | None:
@@ -421,18 +415,12 @@ def _weighted_mean(trace: Trace, op: Op) -> str | None:
     if summed is None or summed.name != "cumsum" or not summed.inputs:
         return None
     weights = graph.values[summed.inputs[0]]
-    todo, seen = list(op.outputs), set(op.outputs)
-    for value in todo:  # grows while it is walked
-        for reader in graph.consumers.get(value, ()):
-            if reader.name in ("gather", "take_along_dim") and reader.inputs[-1] == value:
-                places = graph.values[reader.inputs[0]]
-                names = [names_of(trace).name(graph, one.index) for one in (weights, places)]
-                if places.shape == weights.shape and not places.requires_grad and all(names):
-                    return f"`({names[0]} * {names[1]}).sum(-1) / {names[0]}.sum(-1)`"
-            elif reader.name in POINTWISE:
-                new = [output for output in reader.outputs if output not in seen]
-                seen.update(new)
-                todo += new
+    for value, reader in graph.readers_behind(op.outputs, lambda r: r.name in POINTWISE):
+        if reader.name in ("gather", "take_along_dim") and reader.inputs[-1] == value:
+            places = graph.values[reader.inputs[0]]
+            names = [names_of(trace).name(graph, one.index) for one in (weights, places)]
+            if places.shape == weights.shape and not places.requires_grad and all(names):
+                return f"`({names[0]} * {names[1]}).sum(-1) / {names[0]}.sum(-1)`"
     return None
 
 

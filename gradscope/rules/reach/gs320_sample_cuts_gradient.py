@@ -142,19 +142,14 @@ def _layer(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | Non
     graph = known.graph(op.graph)
     drawn = {value for index in op.inputs for value in graph.upstream(index)[:8]}
     found = None
-    todo, seen = [made], {made}
-    for value in todo:  # grows while it is walked
-        for reader in graph.consumers.get(value, ()):
-            if any(frame.function.endswith(".log_prob") for frame in reader.site.stack):
-                return None
-            others = {index for index in reader.inputs if index != value}
-            if reader.name in LAYERS and any((graph.id, node) in reached for node in reader.nodes):
-                found = found or reader
-            elif reader.name not in PASSING and others & drawn:
-                return None
-            elif reader.name in PASSING:
-                todo += [out for out in reader.outputs if out not in seen]
-                seen.update(reader.outputs)
+    for value, reader in graph.readers_behind([made], lambda r: r.name in PASSING):
+        if any(frame.function.endswith(".log_prob") for frame in reader.site.stack):
+            return None
+        others = {index for index in reader.inputs if index != value}
+        if reader.name in LAYERS and any((graph.id, node) in reached for node in reader.nodes):
+            found = found or reader
+        elif reader.name not in PASSING and others & drawn:
+            return None
     return found
 
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.trails import PRODUCTS
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PaddedAttention
 from gradscope.fixes.calls import first_argument
@@ -94,16 +95,12 @@ def attention_on_padding(trace: Trace) -> Iterator[Finding]:
 
 def _weighs(known: Paths, op: Op) -> bool:
     """Whether what it gives weighs other values, and is no share of classes, of which there may be as many."""
-    graph, todo = known.graph(op.graph), list(op.outputs)
-    for value in todo:  # grows while it is walked
-        for reader in graph.consumers.get(value, ()):
-            others = [index for index in reader.inputs if index != value]
-            if reader.name in PRODUCTS_OF_MATRICES | MULTIPLICATIONS | {"__matmul__"}:
-                if any(graph.values[index].requires_grad for index in others):
-                    return True
-            elif reader.name in PASSING | {"dropout"}:
-                todo += [index for index in reader.outputs if index not in todo]
-    return False
+    graph = known.graph(op.graph)
+    return any(
+        reader.name in PRODUCTS | MULTIPLICATIONS
+        and any(graph.values[index].requires_grad for index in reader.inputs if index != value)
+        for value, reader in graph.readers_behind(op.outputs, lambda r: r.name in PASSING | {"dropout"})
+    )
 
 
 def _is_masked(known: Paths, op: Op) -> bool:

@@ -98,13 +98,11 @@ def boxes_are_no_corners(trace: Trace) -> Iterator[Finding]:
 def _call(known: Paths, event: BoxSides) -> Op | None:
     """The subtraction, whose result is taken for a length."""
     for op in known.trace.called_at(event.site.id, {event.name}):
-        graph, todo = known.graph(op.graph), list(op.outputs) if op.inputs else []
-        for value in todo:  # grows while it is walked
-            for reader in graph.consumers.get(value, ()):
-                if reader.name in SIZES:
-                    return op
-                if reader.name in PASSING | BOUNDS | CASTS and reader.outputs[0] not in todo:
-                    todo += reader.outputs
+        behind = known.graph(op.graph).readers_behind(
+            op.outputs if op.inputs else (), lambda reader: reader.name in PASSING | BOUNDS | CASTS
+        )
+        if any(reader.name in SIZES for _, reader in behind):
+            return op
     return None
 
 

@@ -94,24 +94,17 @@ def _added(trace: Trace, event: AddedMask) -> _Added | None:
         graph = trace.graph(op.graph)
         if op.name in ATTENTION:
             return _Added(graph, op, op)
-        for softmax in _next(graph, op, _TO_THE_SOFTMAX, {"softmax"}):
-            if any(_next(graph, softmax, _FROM_THE_SOFTMAX, PRODUCTS)):
+        for softmax in _readers(graph, op, _TO_THE_SOFTMAX):
+            weighs = (reader.name in PRODUCTS for reader in _readers(graph, softmax, _FROM_THE_SOFTMAX))
+            if softmax.name == "softmax" and any(weighs):
                 return _Added(graph, op, softmax)
     return None
 
 
-def _next(graph: Graph, op: Op, passing: set[str], wanted: set[str]) -> Iterator[Op]:
-    """The calls of `wanted` that take a result of `op`, as it is or through `passing`."""
-    todo = [*op.outputs, *op.written]
-    seen = set(todo)
-    for value in todo:  # grows while it is walked
-        for reader in graph.consumers.get(value, ()):
-            if reader.name in wanted:
-                yield reader
-            elif reader.name in passing:
-                new = [result for result in (*reader.outputs, *reader.written) if result not in seen]
-                seen.update(new)
-                todo += new
+def _readers(graph: Graph, op: Op, passing: set[str]) -> Iterator[Op]:
+    """What takes a result of `op`, as it is or through calls of these names."""
+    behind = graph.readers_behind((*op.outputs, *op.written), lambda reader: reader.name in passing)
+    return (reader for _, reader in behind)
 
 
 def _finding(trace: Trace, event: AddedMask, found: _Added) -> Finding:

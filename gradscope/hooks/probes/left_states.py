@@ -47,11 +47,11 @@ class LeftStates(Hook):
         self.known: list[Checkpoint] = []
         self.over = False  # an optimizer was given a state
         self.patch(torch, "load", self._load(torch.load))
-        module, optimizer = torch.nn.Module, torch.optim.Optimizer
-        self.patch(module, "load_state_dict", self._given(module.load_state_dict))
-        self.patch(optimizer, "load_state_dict", self._used(optimizer.load_state_dict))
-        self.recorder.signals.before_step.connect(self._before_step)
-        self.recorder.signals.before_end.connect(self._tell)
+        signals = self.recorder.signals
+        signals.keys_loaded.connect(self._given)
+        signals.optimizer_loaded.connect(self._used)
+        signals.before_step.connect(self._before_step)
+        signals.before_end.connect(self._tell)
 
     def _load(self, real: Any) -> Any:
         @functools.wraps(real)
@@ -68,28 +68,14 @@ class LeftStates(Hook):
 
         return load
 
-    def _given(self, real: Any) -> Any:
-        @functools.wraps(real)
-        def load_state_dict(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-            try:
-                given: Any = args[0] if args else kwargs.get("state_dict")
-                for one in self.known if issubclass(type(given), dict) else ():
-                    own = {id(t) for ref in one.tensors if (t := ref()) is not None}
-                    if own and not one.load and any(id(t) in own for t in dict.values(given)):
-                        one.load = self.recorder.sites.current(sys._getframe(1))
-            except BaseException as error:
-                self.recorder.fault("watching what a model is given", error)
-            return real(module, *args, **kwargs)
+    def _given(self, module: Any, state: Any, keys: Any, site: int) -> None:
+        for one in self.known if issubclass(type(state), dict) else ():
+            own = {id(t) for ref in one.tensors if (t := ref()) is not None}
+            if own and not one.load and any(id(t) in own for t in dict.values(state)):
+                one.load = site
 
-        return load_state_dict
-
-    def _used(self, real: Any) -> Any:
-        @functools.wraps(real)
-        def load_state_dict(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
-            self.over = True
-            return real(optimizer, *args, **kwargs)
-
-        return load_state_dict
+    def _used(self, optimizer: Any) -> None:
+        self.over = True
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         """At the first step of an optimizer of the same form: whether it has a state yet; at the second, whether it

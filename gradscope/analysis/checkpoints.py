@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, ran_in, site_of
 from gradscope.model import Site
+from gradscope.source import called_name, own_name
 from gradscope.store import Trace
 
 
@@ -31,7 +32,7 @@ def _names_of(trace: Trace, keys: Collection[str]) -> Iterator[str]:
     """The names that are given such a number, or one made of it; of `self.epoch` the last part."""
     for _, _, node in nodes_that_ran(trace, ast.Assign):
         if isinstance(node, ast.Assign) and _reads(node.value, keys):
-            yield from (ast.unparse(target).rpartition(".")[2] for target in node.targets)
+            yield from (own_name(target) for target in node.targets)
 
 
 def _reads(node: ast.AST, keys: Collection[str]) -> bool:
@@ -58,7 +59,7 @@ def _begins(trace: Trace) -> Iterator[ast.AST]:
     """Where counting begins: `range(start, end)`, `itertools.count(start)`; the condition of a `while`."""
     for _, _, node in nodes_that_ran(trace, ast.Call, ast.While):
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func).rpartition(".")[2]
+            called = called_name(node)
             if (called.endswith("range") and len(node.args) > 1) or (called == "count" and node.args):
                 yield node.args[0]
         elif isinstance(node, ast.While):

@@ -87,7 +87,7 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
 
 def _is_function(holder: ast.expr) -> bool:
     """Whether `.grad` of this is `torch.autograd.grad` or `torch.func.grad`."""
-    return ast.unparse(holder).rpartition(".")[2] in ("autograd", "func")
+    return own_name(holder) in ("autograd", "func")
 
 
 def _used(

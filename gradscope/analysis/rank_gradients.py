@@ -13,7 +13,7 @@ from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward
 from gradscope.model import Parameter, Site
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, called_name
 from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
 
@@ -47,7 +47,7 @@ class TooLate:
 def reductions(trace: Trace, call: str = "all_reduce") -> Iterator[Site]:
     """Where the program gives gradients to this call."""
     for path, function, node in nodes_that_ran(trace, ast.Call):
-        if ast.unparse(node.func).rpartition(".")[2] == call and node.args:
+        if called_name(node) == call and node.args:
             file = trace.source_file(path)
             scope = file.scope_of(node) or file.tree
             if scope is not None and _of_gradients(file, scope, node.args[0]):
@@ -58,7 +58,7 @@ def parameters_averaged(trace: Trace) -> bool:
     """Whether the program averages parameters themselves over the ranks: `dist.all_reduce(p)`, an averager of torch's.
     Between two such times they are meant to part (local SGD)."""
     for path, _, node in nodes_that_ran(trace, ast.Call):
-        called = ast.unparse(node.func).rpartition(".")[2]
+        called = called_name(node)
         if called == "average_parameters":
             return True
         if called == "all_reduce" and node.args:
@@ -218,7 +218,7 @@ def _too_late(members: list[Member], numbers: list[int]) -> TooLate | None:
 def _copies(trace: Trace) -> Iterator[Site]:
     """Where a name is averaged that stands for something computed from gradients, and is read no more."""
     for path, function, node in nodes_that_ran(trace, ast.Call):
-        if ast.unparse(node.func).rpartition(".")[2] != "all_reduce" or not node.args:
+        if called_name(node) != "all_reduce" or not node.args:
             continue
         file, given = trace.source_file(path), node.args[0]
         scope = file.scope_of(node)
@@ -247,7 +247,7 @@ def _is_named(node: ast.AST, name: str) -> bool:
 
 def _sends(trace: Trace) -> bool:
     """Whether what one rank has may go to the others: the steps of these do not matter then."""
-    names = {ast.unparse(node.func).rpartition(".")[2] for _, _, node in nodes_that_ran(trace, ast.Call)}
+    names = {called_name(node) for _, _, node in nodes_that_ran(trace, ast.Call)}
     return any(name.startswith(("broadcast", "scatter", "send")) for name in names)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import variable
 from gradscope.model import Optimizer, Site
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in, own_name
 from gradscope.store import Trace
 
 _REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -73,7 +73,7 @@ def _steps(call: ast.Call, name: str) -> bool:
     """`optimizer.step()`, or `scaler.step(optimizer)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
-    return any(ast.unparse(n).rpartition(".")[2] == name for n in (call.func.value, *call.args[:1]))
+    return any(own_name(n) == name for n in (call.func.value, *call.args[:1]))
 
 
 def _above(file: SourceFile, node: ast.AST) -> Iterator[ast.AST]:

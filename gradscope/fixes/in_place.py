@@ -22,7 +22,7 @@ from gradscope.events import ErrorRaised
 from gradscope.fixes.own_copy import OwnCopy, own_copy
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import GRADIENTS_OFF, Edit, Graph, Module, Op, Site, Value
-from gradscope.source import method_name, names_in
+from gradscope.source import called_name, method_name, names_in
 from gradscope.store import Trace
 
 # In-place methods with a twin that gives the same values in a new tensor.
@@ -127,9 +127,7 @@ def layer_not_in_place(trace: Trace, cls: str, module: Module | None = None) -> 
         (path, node)
         for path in trace.sources
         for node in trace.source_file(path).nodes
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] == cls
-        and _in_place_argument(node) is not None
+        if isinstance(node, ast.Call) and called_name(node) == cls and _in_place_argument(node) is not None
     ]
     return _without_in_place(trace, *made[0], "make") if len(made) == 1 else None
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gradscope.analysis.text import site_of
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, PRIMARIES, bound_in, names_in, own_name
+from gradscope.source import FUNCTIONS, PRIMARIES, bound_in, called_name, names_in, own_name
 from gradscope.store import Trace
 
 
@@ -137,7 +137,7 @@ def _named(here: Source, node: ast.expr) -> str:
         target = statement.targets[0]
         if isinstance(target, (ast.Name, ast.Attribute)):
             return own_name(target)
-    return ast.unparse(node.func).rpartition(".")[2].lower() if isinstance(node, ast.Call) else "layers"
+    return called_name(node).lower() if isinstance(node, ast.Call) else "layers"
 
 
 def _free(name: str, taken: set[str]) -> str:

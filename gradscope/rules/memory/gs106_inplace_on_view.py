@@ -31,7 +31,7 @@ from gradscope.fixes.in_place import (
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import names_in, own_name
 from gradscope.store import Trace
 
 _SHARED = "more than one element of the written-to tensor refers to a single memory location"
@@ -184,7 +184,7 @@ def _given_out(trace: Trace, failure: Failure, view: Op | None) -> Site | None:
     called = call.func if isinstance(call, ast.Call) else None
     if not isinstance(called, ast.Attribute) or called.attr != "apply":
         return None
-    name = ast.unparse(called.value).rpartition(".")[2]
+    name = own_name(called.value)
     found: list[Site] = []
     for path in trace.sources:
         for node in trace.source_file(path).nodes:

@@ -21,7 +21,7 @@ from gradscope.fixes.in_place import call_not_in_place, layer_not_in_place
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, called_name
 from gradscope.store import Trace
 
 KEEP_POSITIVE = {
@@ -200,7 +200,7 @@ def _still_named(file: SourceFile, branch: Site, add: Site, position: int) -> st
     operand, call = _operand(file, file.at(add), position), file.at(branch)
     if not isinstance(operand, ast.Name) or not isinstance(call, ast.Call) or branch.line > add.line:
         return ""
-    method = ast.unparse(call.func).rpartition(".")[2]
+    method = called_name(call)
     if method.endswith("_") or isinstance(file.parent.get(id(call)), ast.Expr):
         return ""
     own = next((node for node in file.around(add) if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)

@@ -8,6 +8,7 @@ from gradscope.analysis.reach import Paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import with_argument, without_argument
 from gradscope.model import Edit, Op, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 LAYERS = {"LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"}
@@ -45,7 +46,7 @@ def _copied(trace: Trace, site: Site) -> Site:
 
 
 def _is_layer(call: ast.Call) -> bool:
-    return ast.unparse(call.func).rpartition(".")[2] in LAYERS
+    return called_name(call) in LAYERS
 
 
 def other_first(trace: Trace, op: Op, site: Site | None, layer: str) -> tuple[str, tuple[Edit, ...]]:

@@ -10,6 +10,7 @@ from gradscope.analysis.ops import (
     EXPONENTIALS,
     JOINING,
     LOGARITHMS,
+    NORMS,
     PASSING,
     QUOTIENTS,
     ROOTS,
@@ -86,9 +87,7 @@ def _of_itself(graph: Graph, op: Op) -> bool:
     return index != op.inputs[1]
 
 
-SIZES = {
-    "norm", "vector_norm", "pow", "__pow__", "square", "sum", "sqrt", "max", "amax", "abs", "mean", "item", "float",
-}  # fmt: skip
+SIZES = NORMS | {"pow", "__pow__", "square", "sum", "sqrt", "max", "amax", "abs", "mean", "item", "float"}
 
 
 def idle_guard(trace: Trace, event: NonFinite) -> Op | None:

@@ -247,6 +247,51 @@ def roots_before(trace: Trace, event: NonFinite) -> list[Op]:
     return list(found.values())
 
 
+class LeftOut(NamedTuple):
+    """Data that holds NaN, and the calls between which it has a part in a loss that does not hold it."""
+
+    graph: Graph
+    value: int
+    reader: Op  # the first with a derivative
+    place: int  # of its inputs, which is the data
+    choice: Op | None  # takes what is finite of what came of it
+    of_itself: bool  # by that itself, or by a mask that was made of it
+
+
+def left_out(trace: Trace, event: NonFinite) -> LeftOut | None:
+    """Where the event tells of numbers that came in and are not finite, while the loss was: one input of its call, or
+    of the call that made what was looked at first."""
+    if event.where != "left_out" or event.graph < 0:
+        return None
+    graph, called = trace.graph(event.graph), call_of(trace, event)
+    data = [] if called is None else called[1].inputs
+    data = [i for i in data if not graph.values[i].requires_grad and graph.values[i].shape]
+    value = next(iter(event.values or data), None)
+    if value is None or value >= len(graph.values) or (not event.values and len(data) > 1):
+        return None
+    behind = graph.readers_behind([value], lambda op: not op.nodes and op.name in CASTS | SELECTIONS)
+    given, reader = next(((index, op) for index, op in behind if op.nodes), (value, None))
+    if reader is None:
+        return None
+    behind = graph.readers_behind(reader.outputs, lambda op: op.name not in CHOICES)
+    choices = ((index, op) for index, op in behind if op.name in CHOICES and op.nodes)
+    choice = next((op for index, op in choices if index != _mask_of(op)), None)
+    mask = _mask_of(choice) if choice is not None else None
+    of_itself = mask is None or not set(reader.outputs).isdisjoint(graph.upstream(mask))
+    return LeftOut(graph, value, reader, reader.inputs.index(given), choice, of_itself)
+
+
+CHOICES = {"masked_select", "__getitem__", "index", "where", "masked_fill", "masked_fill_", "nanmean", "nansum",
+           "nan_to_num", "nan_to_num_", "__setitem__", "index_select"}  # fmt: skip
+
+
+def _mask_of(op: Op) -> int | None:
+    """The mask that such a call is given, or the indices; None where it chooses by what it finds."""
+    if op.name == "where":
+        return op.inputs[0] if op.inputs else None
+    return op.inputs[1] if len(op.inputs) > 1 else None
+
+
 def left_out_by(trace: Trace, event: NonFinite) -> Op | None:
     """The `torch.where` that the result of the event's call is a branch of, perhaps through operations of one input."""
     called = call_of(trace, event)

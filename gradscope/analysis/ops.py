@@ -30,7 +30,8 @@ COMPARISONS = ORDERINGS | {"eq", "ne", "__eq__", "__ne__"}
 LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
 # Defined from -1 to 1; the derivative is infinite at both ends.
 INVERSES = {"acos", "arccos", "asin", "arcsin", "atanh", "arctanh"}
-ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var", "cdist", "sqrt_", "rsqrt_"}
+NORMS = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm"}
+ROOTS = NORMS | {"sqrt", "rsqrt", "pow", "__pow__", "std", "var", "cdist", "sqrt_", "rsqrt_"}
 QUOTIENTS = DIVISIONS | {"true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__"}
 STATISTICS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
 EXPONENTIALS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}

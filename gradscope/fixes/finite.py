@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from gradscope.analysis.delicate import divide_too, exponents, idle_guard, root_of_divisor
 from gradscope.analysis.names import op_name
 from gradscope.analysis.non_finite import (
+    LeftOut,
     LogOfSum,
     call_of,
     empty_sum,
@@ -26,6 +27,7 @@ from gradscope.analysis.ops import (
     JOINING,
     LAYERS,
     LOGARITHMS,
+    NORMS,
     PASSING,
     QUOTIENTS,
     ROOTS,
@@ -101,7 +103,7 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
         return Repair(f"{whole} needs two elements that differ: add a small constant under its root")
     if name in LOGARITHMS:
         return _logarithm(trace, event, made, after)
-    if name in ROOTS and not overflows and _far_below_zero(made):
+    if name in ROOTS - NORMS - {"cdist"} and not overflows and _far_below_zero(made):
         return _root_of_negative(trace, event, made, after)
     if name in ROOTS and not overflows:
         text = f"keep {made.given} above 0 in {whole}: add a small constant (1e-8) before the root{after}"
@@ -361,6 +363,24 @@ def _first_given(trace: Trace, event: NonFinite) -> Value | None:
     """The first input of the call of the event."""
     values = trace.graph(event.graph).values if event.graph >= 0 else []
     return values[event.values[0]] if event.values and event.values[0] < len(values) else None
+
+
+def chosen_before(trace: Trace, late: LeftOut) -> Repair:
+    """Data without NaN for the call that computes with it; the mask that leaves it out is made before."""
+    site = late.reader.site.user
+    here, reader = Source(trace, site.path), located(trace, site)
+    node = here.file.given(here.file.at(site), late.place)
+    data = here.part(node) if node is not None else "y"
+    if late.of_itself or late.choice is None:
+        return Repair(
+            f"make the mask of the data, and choose before {reader}: with `there = ~{data}.isnan()` (of whole rows"
+            f" `~{data}.isnan().any(-1)`) compute with `{data}[there]` and the same part of the prediction"
+        )
+    choice = located(trace, late.choice.site.user)
+    return Repair(
+        f"give {reader} another number in place of NaN, `{data}.nan_to_num()`: {choice} leaves it out as before",
+        here.behind(node, ".nan_to_num()") if node is not None else (),
+    )
 
 
 # -- quotients -------------------------------------------------------------------------------

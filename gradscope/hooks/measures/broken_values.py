@@ -5,7 +5,7 @@ every op after them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradscope.hooks import _torch as private
@@ -72,6 +72,18 @@ class BrokenValues:
             for value, place in zip(row.written, template.writes, strict=False):
                 if value not in self.bad and not finite(tensors[place], self.suspect):
                     self._note(row, template.name, value, tensors[place], tensors)
+
+    def left_out(self) -> Origin | None:
+        """What came into this segment and is not finite, where the loss that was computed with it is: of the numbers
+        that were made of it none is left in there."""
+        if self.serial != self.recorder.segment.serial:
+            return None
+        for origin in self.bad.values():
+            if origin.where == "input" and origin.values:
+                return replace(origin, where="left_out")
+            if origin.where == "forward" and origin.op is not None and origin.name not in numbers.RISKY:
+                return replace(origin, where="left_out", values=[], inputs=[])  # it was not alive any more
+        return None
 
     def _can_break(self, template: int) -> bool:
         known = self.risky_templates.get(template)

@@ -27,7 +27,10 @@ RISKY = {
     "multi_head_attention_forward", "layer_norm", "batch_norm", "group_norm", "instance_norm", "normalize",
     "cosine_similarity", "cdist", "inv", "inverse", "pinv", "solve", "cholesky", "svd", "eigh", "logdet", "slogdet",
     "det", "prod", "cumprod", "sinh", "cosh", "square", "remainder", "fmod", "xlogy", "atan2", "hypot", "sum",
-    "log_", "sqrt_", "div_", "exp_", "pow_", "reciprocal_", "rsqrt_", "__itruediv__", "cumsum", "kl_divergence",
+    "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm", "linalg_inv", "linalg_pinv", "linalg_solve",
+    "linalg_cholesky", "linalg_svd", "linalg_svdvals", "linalg_eigh", "linalg_eigvalsh", "linalg_det",
+    "linalg_slogdet", "log_", "sqrt_", "div_", "exp_", "pow_", "reciprocal_", "rsqrt_", "__itruediv__", "cumsum",
+    "kl_divergence",
 }  # fmt: skip
 # Infinities put there on purpose (masks), and what only carries them on.
 ON_PURPOSE = {

@@ -288,6 +288,8 @@ class NonFinite(Hook):
             if self.loss_told:
                 self._emit(Pending(origin, self.loss, site, []))
         if broken:
+            if self.loss is None and (origin is None or any("not_finite" in data for data in origin.inputs)):
+                origin = self.forward.left_out() or origin
             guess = self._guess() if self.loss is None else Origin("unknown")
             self.pending = Pending(origin or guess, self.loss, site, broken)
             if origin is None:

@@ -197,7 +197,7 @@ def _never_negative(graph: Graph, value: int) -> bool:
 def _still_named(file: SourceFile, branch: Site, add: Site, position: int) -> str:
     """The variable that the addition reads, where it has had its value since before the call at `branch`, and that
     call was no statement of its own nor a method whose name says that it writes."""
-    operand, call = _operand(file, file.at(add), position), file.at(branch)
+    operand, call = file.given(file.at(add), position), file.at(branch)
     if not isinstance(operand, ast.Name) or not isinstance(call, ast.Call) or branch.line > add.line:
         return ""
     method = called_name(call)
@@ -216,19 +216,6 @@ def _still_named(file: SourceFile, branch: Site, add: Site, position: int) -> st
 
 def _in(node: ast.AST, statement: ast.stmt | None) -> bool:
     return statement is not None and any(other is node for other in ast.walk(statement))
-
-
-def _operand(file: SourceFile, node: ast.AST | None, position: int) -> ast.expr | None:
-    """What an addition has on one side."""
-    if isinstance(node, ast.BinOp):
-        return (node.left, node.right)[position]
-    if isinstance(node, ast.AugAssign):
-        return node.value if position else node.target
-    if not isinstance(node, ast.Call):
-        return None
-    held = node.func.value if isinstance(node.func, ast.Attribute) else None
-    given = node.args if held is None or file.is_imported(held) else [held, *node.args]
-    return given[position] if position < len(given) else None
 
 
 def _finding(trace: Trace, graph: Graph, found: Overwritten, count: int) -> Finding:

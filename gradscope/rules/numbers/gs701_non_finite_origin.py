@@ -6,7 +6,8 @@ destroys the parameters, so by the time it shows it is everywhere.
 Fix: keep the input of that operation where it is defined, before the operation: a small constant
 under a root, `clamp(min=…)` before a logarithm, one inside of -1 and 1 before `acos`, a mean only of
 what is not empty. `torch.where` after it does not help: its gradient is multiplied with the infinite
-derivative all the same.
+derivative all the same. The same holds for data with NaN: what a mask leaves out of the loss has a gradient of 0, and
+0 times NaN is NaN; replace or choose it before it is computed with.
 
 In half precision a step can make it from finite gradients: an optimizer that divides by the root of an average plus
 `eps` divides by 0 where both are 0 in that dtype.
@@ -27,9 +28,11 @@ from gradscope.analysis.delicate import idle_guard, makers_of, quotient_of_gradi
 from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.non_finite import (
     LateMask,
+    LeftOut,
     WrongFill,
     filled_with_infinity,
     late_mask,
+    left_out,
     roots_before,
     subjects_of,
 )
@@ -47,7 +50,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import NonFinite, Step
 from gradscope.fixes.calls import kept_positive, with_argument
-from gradscope.fixes.finite import FEW, Made, Repair, kept_finite, of_several
+from gradscope.fixes.finite import FEW, Made, Repair, chosen_before, kept_finite, of_several
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
@@ -94,11 +97,14 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
         if (labels := next((data for data in event.inputs if "ignored" in data), None)) is not None:
             yield _of_no_label(trace, event, labels, origin)
             continue
-        if origin is None and event.where != "unknown" and not op_name(str(event.name)):
+        if (late := left_out(trace, event)) is not None:
+            yield _of_left_out(trace, event, late)
+            continue
+        if origin is None and event.where not in ("unknown", "left_out") and not op_name(str(event.name)):
             continue
         reader = origin if event.where == "forward" else None
-        if reader is not None and (late := late_mask(trace, event, reader)) is not None:
-            yield _of_late_mask(trace, event, late, reader)
+        if reader is not None and (mask := late_mask(trace, event, reader)) is not None:
+            yield _of_late_mask(trace, event, mask, reader)
         elif reader is not None and (fill := filled_with_infinity(trace, event)) is not None:
             yield _of_wrong_fill(trace, event, fill, reader)
         else:
@@ -275,6 +281,36 @@ def _of_no_label(trace: Trace, event: NonFinite, labels: dict[str, Any], origin:
         else "",
         fix=f"leave such a batch out before its pass (`if (labels != {ignored}).any():`), or see why its labels are"
         " gone: an input that fills the whole length, a batch of padding",
+        count=event.count,
+        subjects=subjects_of(event),
+        since=since_segment(trace, event.segment),
+    )
+
+
+def _of_left_out(trace: Trace, event: NonFinite, late: LeftOut) -> Finding:
+    """Data with NaN that is masked in the loss, and not before."""
+    reader, choice = late.reader.site.user, late.choice.site.user if late.choice is not None else None
+    name = names_of(trace).name(late.graph, late.value)
+    data = f"`{name}`" if name else "the data"
+    text, edits = chosen_before(trace, late)
+    others = choice is not None and choice.location() != reader.location()
+    return Finding(
+        message=f"{data} holds {_number(event)}, and {code(trace, reader, 'a call')} computes with it: to leave the"
+        " result out of the loss is too late for the gradient",
+        cause=reader,
+        cause_label=f"computes with {data}",
+        effect=event.site.user,
+        effect_label=_effect(trace, event),
+        related=((choice, "leaves these out, which makes their gradient 0"),) if choice and others else (),
+        severity="" if event.parameters else "warning",
+        seen=(
+            *(f"{data}: {_range(measured)}" for measured in event.inputs[:1]),
+            "the loss was finite, the gradients are not",
+        ),
+        why="what is left out of a loss has a gradient of 0, and the backward of what was computed before multiplies"
+        " it by its own derivative: 0 times NaN is NaN.",
+        fix=text,
+        edits=edits,
         count=event.count,
         subjects=subjects_of(event),
         since=since_segment(trace, event.segment),

@@ -13,7 +13,7 @@ that pull the norm to 0.
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.analysis.ops import REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import NORMS, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import renamed
@@ -22,7 +22,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._derivatives import is_grad
 from gradscope.store import Trace
 
-NORMS = {"norm", "vector_norm", "sum"}
 FORMS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "__getitem__"}
 BEFORE = FORMS | {"pow", "__pow__", "square", "add", "__add__", "sqrt", "clamp", "clamp_min", "float", "to"}
 
@@ -94,7 +93,7 @@ def _norm_of_gradient(known: Paths, key: Key) -> tuple[Op, Op] | None:
         sources, op = known.sources(key)
         if op is None or len(sources) != 1:
             return (norm, op) if op is not None and norm is not None and is_grad(op) else None
-        if op.name in NORMS and norm is None and op.extra.get("dims"):
+        if op.name in NORMS | {"sum"} and norm is None and op.extra.get("dims"):
             norm = op
         elif op.name not in BEFORE:
             return None

@@ -17,7 +17,7 @@ import ast
 import math
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS, NORMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.source import Edits, Source
@@ -27,7 +27,6 @@ from gradscope.rules.numbers._losses import loss_values, losses, makers, shape_o
 from gradscope.store import Trace
 
 PRODUCTS = {"matmul", "mm", "bmm", "__matmul__", "linear"}
-NORMS = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm"}
 GUARDS = {"clamp", "clamp_min", "add", "__add__", "maximum"}
 FLOOR = 0.5
 TEMPERATURE = "0.1"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ALIASES, COMPARING_LOSSES, SUBTRACTIONS
+from gradscope.analysis.ops import ALIASES, COMPARING_LOSSES, NORMS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, parameter_names, plural, quoted
@@ -28,16 +28,7 @@ from gradscope.source import SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 ENOUGH = 3  # calls
-EVEN = {
-    "pow",
-    "__pow__",
-    "square",
-    "norm",
-    "vector_norm",
-    "linalg_vector_norm",
-    "abs",
-    "__abs__",
-}  # flat at 0
+EVEN = NORMS | {"pow", "__pow__", "square", "abs", "__abs__"}  # flat at 0
 LISTS = {"parameters", "named_parameters"}
 
 

@@ -924,3 +924,78 @@ def good_constant_under_the_root() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_labels_masked_after_the_square() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y = torch.randn(16, 5), torch.randn(16, 3)
+        y[torch.rand(16, 3) < 0.2] = float("nan")
+        known = ~torch.isnan(y)
+        error = (model(x) - y).pow(2)  # cause: GS701
+        loss = error[known].mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_labels_left_out_by_nanmean() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    labels = torch.randn(64, 3)
+    labels[torch.rand(64, 3) < 0.2] = float("nan")
+    for _ in range(3):
+        rows = torch.randint(0, 64, (16,))
+        x, y = torch.randn(16, 5), labels[rows]
+        error = nn.functional.mse_loss(model(x), y, reduction="none")  # cause: GS701
+        loss = error.nanmean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_distances_chosen_by_themselves() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def distances(target: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.norm(target - given, dim=-1)  # cause: GS701
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    labels = torch.randn(64, 3)
+    labels[torch.rand(64) < 0.2] = float("nan")
+    for _ in range(3):
+        rows = torch.randint(0, 64, (16,))
+        far = distances(labels[rows], model(torch.randn(16, 5)))
+        loss = torch.masked_select(far, ~torch.isnan(far)).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_labels_chosen_before_the_square() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y = torch.randn(16, 5), torch.randn(16, 3)
+        y[torch.rand(16, 3) < 0.2] = float("nan")
+        known = ~torch.isnan(y)
+        loss = (model(x)[known] - y[known]).pow(2).mean() + torch.where(known, model(x) - y, 0).abs().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -81,3 +81,65 @@ def bad_noise_of_a_clone_in_a_variable() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_logarithm_as_the_deviation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        mu, logvar = encoder(x).chunk(2, dim=1)
+        z = mu + torch.randn_like(mu) * logvar  # cause: GS769
+        divergence = -0.5 * (1 + logvar - mu.pow(2) - logvar.exp()).sum(1).mean()  # effect: GS769
+        loss = (decoder(z) - x).pow(2).sum(1).mean() + divergence
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_logarithm_never_negative() -> None:
+    import torch
+    from torch import nn
+
+    class Coder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mean, self.spread, self.back = nn.Linear(6, 2), nn.Linear(6, 2), nn.Linear(2, 6)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            mean, log_var = self.mean(x), nn.functional.softplus(self.spread(x))  # cause: GS769
+            std = log_var.mul(0.5).exp()
+            z = mean + std * torch.randn_like(std)  # effect: GS769
+            return self.back(z), -0.5 * torch.sum(1 + log_var - mean.pow(2) - log_var.exp())
+
+    torch.manual_seed(0)
+    model = Coder()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        again, divergence = model(x)
+        opt.zero_grad()
+        ((again - x).pow(2).sum() + divergence).backward()
+        opt.step()
+
+
+def good_deviation_by_softplus() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        mu, raw = encoder(x).chunk(2, dim=1)
+        std = nn.functional.softplus(raw)
+        z = mu + torch.randn_like(std) * std
+        divergence = (0.5 * (mu.pow(2) + std.pow(2) - 1) - std.log()).sum(1).mean()
+        opt.zero_grad()
+        ((decoder(z) - x).pow(2).sum(1).mean() + divergence).backward()
+        opt.step()

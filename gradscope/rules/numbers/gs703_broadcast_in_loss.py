@@ -5,8 +5,8 @@ so the model learns their average.
 
 Fix: give both the same shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`.
 
-Silent on: pairwise differences written with `unsqueeze`, `None` or `expand`; one operand that
-repeats as a whole (a mean that is subtracted); distances that are not reduced to a loss.
+Silent on: pairwise differences written with `unsqueeze`, `None` or `expand`, and products unless all of them are added
+up; one operand that repeats as a whole (a mean that is subtracted); distances that are not reduced to a loss.
 """
 
 import ast
@@ -23,6 +23,7 @@ from gradscope.analysis.ops import (
     SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.since import since_graph
 from gradscope.analysis.words import listed, located, source
 from gradscope.fixes.calls import assigned_back, beside, line_before, method_added
@@ -107,7 +108,10 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     wide = [_expanded(known, (graph.id, i)) for i in op.inputs[:2]]
     if op.name in POINTWISE_LOSSES:
         return not all(wide)
-    if any(wide) or not known.becomes_number((graph.id, op.outputs[0]), POINTWISE, REDUCTIONS, NEAR):
+    result = graph.id, op.outputs[0]
+    if any(wide) and (all(wide) or not _is_product_of_sums(known, op, result)):
+        return False
+    if not known.becomes_number(result, POINTWISE, REDUCTIONS, NEAR):
         return False
     a, b = (graph.values[i] for i in op.inputs[:2])
     if any(value.kind in ("parameter", "buffer") for value in (a, b)):
@@ -116,6 +120,12 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
         if a.requires_grad or not _weighs_samples(known, graph, op):
             return False  # not a prediction and a target
     return _without_ones(a.shape) == _without_ones(b.shape)  # the same examples on both sides
+
+
+def _is_product_of_sums(known: Paths, op: Op, result: Key) -> bool:
+    """Whether all pairs of a product are added up as they are, which gives the sum of one side times that of the other:
+    nobody makes pairs for that."""
+    return op.name in MULTIPLICATIONS and known.becomes_number(result, NEGATIONS, {"sum", "mean"}, NEAR)
 
 
 def _one_is_predicted(known: Paths, graph: Graph, op: Op) -> bool:

@@ -368,3 +368,37 @@ def bad_a_reward_is_added_to_a_column() -> None:
         adam.zero_grad()
         loss.backward()  # effect: GS703
         adam.step()
+
+
+def bad_returns_in_a_column() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 2)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(3):
+        chances = torch.distributions.Categorical(logits=policy(torch.randn(12, 4)))
+        logs = chances.log_prob(chances.sample())
+        returns = torch.FloatTensor([0.3 * step**2 for step in range(12)]).unsqueeze(1)
+        advantages = returns - returns.mean()
+        loss = -torch.sum(logs * advantages)  # cause: GS703
+        opt.zero_grad()
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def good_all_products_squared() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        scale = torch.rand(12).unsqueeze(1)
+        given = model(torch.randn(12, 4)).squeeze(1)
+        loss = (given * scale - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -19,15 +19,24 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import thrown_away
+from gradscope.analysis.made import made_at
 from gradscope.analysis.names import place
-from gradscope.analysis.ops import CUTTING_OFF, SATURATING, ZERO_GRADIENT
+from gradscope.analysis.ops import (
+    CUTTING_OFF,
+    LAYERS,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    SATURATING,
+    ZERO_GRADIENT,
+)
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.scales import under_a_scaler
 from gradscope.analysis.since import since_step
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, plural
-from gradscope.events import AllConstants, Backward, Flatness
+from gradscope.events import AllConstants, Backward, Flatness, Moved
+from gradscope.fixes.first_values import at_random, filled_at
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Parameter
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -70,7 +79,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705"), symptom=True)
+@rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705", "GS784"), symptom=True)
 def flat_activation(trace: Trace) -> Iterator[Finding]:
     known, thrown, scaled = paths(trace), thrown_away(trace), under_a_scaler(trace)
     lines = {event.site.user.location(): event for event in known.backwards}
@@ -135,6 +144,9 @@ def _finding(
     if (written := _all_constants(trace, known, event, filled)) is not None:
         return _of_constants(trace, event, filled, sites, measured, *written)
     op, flat = _flat(trace, known, event, filled, alive, since)
+    zeros = _nothing_to_begin_with(trace, known, op) if op is not None and before is None else []
+    if op is not None and zeros:
+        return _of_zeros(trace, event, filled, sites, since, op, zeros)
     losses = _losses(trace, sites, since)
     cause, label = event.site.user, "leaves zeros in every `.grad`"
     return Finding(
@@ -239,6 +251,45 @@ def _of_constants(
     )
 
 
+def _of_zeros(
+    trace: Trace,
+    event: Backward,
+    filled: list[int],
+    sites: set[int],
+    since: int,
+    op: Op,
+    zeros: list[Parameter],
+) -> Finding:
+    """Weights of zeros before a call that is flat at 0."""
+    ids = [p.id for p in zeros]
+    places = filled_at(trace, zeros[0])
+    one = places[0] if len(places) == 1 else None
+    cause = one or made_at(trace, zeros[0])
+    new, edits = at_random(trace, one) if one is not None else ("", ())
+    names = parameter_names(trace, ids)
+    return Finding(
+        message=f"every gradient is exactly zero: {parameter_names(trace, filled)} learn nothing, as {names}"
+        f" {'begins' if len(ids) == 1 else 'begin'} with zeros",
+        cause=cause,
+        cause_label="fills it with zeros" if one is not None else "made here",
+        effect=event.site.user,
+        effect_label="leaves zeros in every `.grad`",
+        related=((op.site.user, f"`{op.name}` is given 0, and is flat there"),),
+        seen=(
+            _seen(trace, filled, sites, since),
+            f"{names} {'was' if len(ids) == 1 else 'were'} 0 before the first step, and still"
+            f" {'is' if len(ids) == 1 else 'are'}",
+        ),
+        why=f"what is computed with weights of zeros is 0, `{op.name}` has the slope 0 there, so no gradient comes back"
+        " to what is before it; and it gives 0, so that what is behind it gets none either",
+        fix=f"give it random numbers: `{new}` in place of {located(trace, cause)}"
+        if new
+        else f"give {names} random numbers to begin with: the layers of `nn` do so by themselves",
+        edits=edits,
+        subjects=parameter_subjects(filled),
+    )
+
+
 def _written_to(here: Source, statement: ast.stmt | None) -> str:
     """In backticks, the name of what a statement writes to."""
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Subscript, ast.Name)):
@@ -278,10 +329,38 @@ def _flat(
     for op in known.graph(event.graph).ops[::-1]:
         if op.name in SATURATING | CUTTING_OFF and op.nodes:
             flat = looked.get((op.site.id, op.name))
-            if (flat is None or flat.slope < STEEP) and _on_every_way(known, event, op, filled):
-                if alive <= _beside(known, event, op):
-                    return op, flat
+            beside = _beside(known, event, op) if flat is None or flat.slope < STEEP else frozenset(filled)
+            if set(filled) & beside <= _multiplied_by(known, op) and alive <= beside:
+                return op, flat
     return None, None
+
+
+def _multiplied_by(known: Paths, op: Op) -> set[int]:
+    """The weights whose gradient is zero where what they are multiplied by is: a ReLU that lets nothing through gives
+    zeros."""
+    if op.name not in ("relu", "relu_"):
+        return set()
+    graph = known.graph(op.graph)
+    behind = graph.readers_behind((*op.outputs, *op.written), lambda reader: reader.name in PASSING)
+    weights = (
+        known.parameter_of((graph.id, reader.inputs[1]))
+        for value, reader in behind
+        if reader.name in LAYERS | PRODUCTS_OF_MATRICES
+        and reader.inputs[0] == value
+        and len(reader.inputs) > 1
+    )
+    return {parameter.id for parameter in weights if parameter is not None}
+
+
+def _nothing_to_begin_with(trace: Trace, known: Paths, op: Op) -> list[Parameter]:
+    """The weights behind a call that were zeros before the first step, and still are."""
+    behind = known.behind((op.graph, op.inputs[0])) if op.inputs else frozenset()
+    return [
+        trace.parameter(id)
+        for event in trace.of(Moved)
+        for id, begun, now in zip(event.parameters, event.begun, event.now, strict=False)
+        if id in behind and begun == now == 0
+    ]
 
 
 def _label(op: Op, flat: Flatness | None) -> str:

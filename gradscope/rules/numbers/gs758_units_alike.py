@@ -11,21 +11,17 @@ rounding. Silent on: weights that are all zeros, weights of one row, layers that
 penalty reads.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import made_at
 from gradscope.analysis.ops import PRODUCTS_OF_MATRICES, RECURRENT
-from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import located, parameter_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, Moved
-from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Parameter, Site
+from gradscope.fixes.first_values import at_random, filled_at
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import called_name
 from gradscope.store import Trace
 
-CONSTANT = {"constant_", "ones_", "fill_"}
 LAYERS = PRODUCTS_OF_MATRICES | RECURRENT | {
     "linear", "addmm", "bilinear", "embedding", "multi_head_attention_forward", "lstm_cell", "gru_cell",
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "mv", "__matmul__",
@@ -102,11 +98,11 @@ def _multiplies(graph: Graph, id: int) -> bool:
 
 def _finding(trace: Trace, event: Moved, ids: list[int]) -> Finding:
     p = trace.parameter(ids[0])
-    filled = _filled(trace, p)
+    filled = filled_at(trace, p)
     cause = filled[0] if filled else made_at(trace, p)
     names = parameter_names(trace, ids)
     passed = next((e for e in trace.of(Backward) if set(ids) & set(e.filled)), None)
-    new, edits = _at_random(trace, filled[0]) if len(filled) == 1 else ("", ())
+    new, edits = at_random(trace, filled[0]) if len(filled) == 1 else ("", ())
     leave = (
         f"give it random numbers: `{new}` in place of {located(trace, cause)}; `nn.Linear` and its like begin with such"
         " by themselves"
@@ -128,29 +124,3 @@ def _finding(trace: Trace, event: Moved, ids: list[int]) -> Finding:
         count=event.steps,
         subjects=parameter_subjects(ids),
     )
-
-
-def _at_random(trace: Trace, site: Site) -> tuple[str, Edits]:
-    """The call of `nn.init` with normal numbers, and the edit."""
-    here = Source(trace, site.path)
-    node = here.file.at(site)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
-        return "", ()
-    if not ast.unparse(node.func.value).endswith("init"):
-        return "", ()
-    new = f"{ast.unparse(node.func.value)}.normal_({here.file.text(node.args[0])}, std=0.1)"
-    return new, here.replace(node, new)
-
-
-def _filled(trace: Trace, p: Parameter) -> list[Site]:
-    """The calls in the program's text that fill it with one number; those that fill any weight, where none names it."""
-    named: list[Site] = []
-    others: list[Site] = []
-    for path, function, node in nodes_that_ran(trace, ast.Call):
-        if called_name(node) in CONSTANT and node.args:
-            text = ast.unparse(node.args[0])
-            if text == parameter_name(trace, p.id):
-                named.append(site_of(path, function, node))
-            elif "bias" not in text:
-                others.append(site_of(path, function, node))
-    return named or others

@@ -216,3 +216,44 @@ def bad_sigmoid_that_is_steep() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # cause: GS707
         opt.step()
+
+
+def bad_embedding_of_zeros() -> None:
+    import torch
+    from torch import nn
+
+    class Scorer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.hidden = nn.Embedding(30, 8), nn.Linear(8, 16, bias=False)
+            self.out = nn.Linear(16, 1, bias=False)
+            nn.init.zeros_(self.embed.weight)  # cause: GS707
+
+        def forward(self, words: torch.Tensor) -> torch.Tensor:
+            return self.out(torch.relu(self.hidden(self.embed(words).mean(1)))).squeeze(1)
+
+    torch.manual_seed(0)
+    model = Scorer()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(12):
+        words = torch.randint(0, 30, (16, 5))
+        loss = (model(words) - words.float().mean(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS707
+        opt.step()
+
+
+def good_layer_of_zeros_with_a_bias() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(8, 16), nn.Linear(16, 1)
+    nn.init.zeros_(last.weight)
+    opt = torch.optim.Adam([*first.parameters(), *last.parameters()], lr=0.01)
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        loss = (last(torch.relu(first(x))).squeeze(1) - x[:, 0]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

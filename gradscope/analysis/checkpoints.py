@@ -19,8 +19,9 @@ def goes_on_counting(trace: Trace, keys: Collection[str]) -> bool:
 
 
 def left_out_load(trace: Trace, key: str) -> Site | None:
-    """The line `opt.load_state_dict(loaded["key"])` of a program that did not come to it."""
-    for path, function, node in nodes_of_functions(trace, ast.Call):
+    """The line `opt.load_state_dict(loaded["key"])` of a program that did not come to it, though to its function, if
+    there is such a one."""
+    for path, function, node in (*nodes_that_ran(trace, ast.Call), *nodes_of_functions(trace, ast.Call)):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "load_state_dict" and node.args:
             site = site_of(path, function, node)
             if _reads(node.args[0], {key}) and not ran_in(trace, path, site.line, site.end_line):
@@ -29,9 +30,15 @@ def left_out_load(trace: Trace, key: str) -> Site | None:
 
 
 def _names_of(trace: Trace, keys: Collection[str]) -> Iterator[str]:
-    """The names that are given such a number, or one made of it; of `self.epoch` the last part."""
+    """The names that are given such a number, or one made of it, also by a function that returns it; of `self.epoch`
+    the last part."""
+    givers = {
+        function
+        for _, function, node in nodes_that_ran(trace, ast.Return)
+        if node.value is not None and _reads(node.value, keys)
+    }
     for _, _, node in nodes_that_ran(trace, ast.Assign):
-        if isinstance(node, ast.Assign) and _reads(node.value, keys):
+        if _reads(node.value, keys) or called_name(node.value) in givers:
             yield from (own_name(target) for target in node.targets)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
+from typing import NamedTuple
 
 from gradscope.analysis.stacks import beside_each_other
+from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.events import SchedulerMade, StateLeft
+from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, called_name, stands_in
 from gradscope.store import Trace
 
 
@@ -57,6 +61,64 @@ def state_taken_along(trace: Trace, event: StateLeft) -> Edits:
         test = f"if {here.file.text(under.test)}:"
         return here.rows_after(last, [(0, test), *((1, line) for line in lines)])
     return ()
+
+
+class AskedFor(NamedTuple):
+    """A call that leaves out what its function would load a state into."""
+
+    call: Site
+    names: list[str]  # of the arguments, as the call's place knows them too
+    edits: Edits
+
+
+def asked_for(trace: Trace, load: Site) -> AskedFor | None:
+    """The one call of the function in which a line that loads a state is passed over, as its argument for that is None
+    by default, with all such arguments of it."""
+    file = trace.source_file(load.path)
+    function = next((node for node in file.around(load) if isinstance(node, ast.FunctionDef)), None)
+    if function is None:
+        return None
+    own, defaults = function.args, [*function.args.defaults, *function.args.kw_defaults]
+    arguments = [*own.args[len(own.args) - len(own.defaults) :], *own.kwonlyargs]
+    optional = {
+        argument.arg
+        for argument, default in zip(arguments, defaults, strict=True)
+        if isinstance(default, ast.Constant) and default.value is None
+    }
+    guards = [node for node in ast.walk(function) if isinstance(node, ast.If) and _loads(node)]
+    asked = [name for guard in guards for name in _tested(guard.test) if name in optional]
+    calls = [
+        site_of(path, scope, node)
+        for path, scope, node in nodes_that_ran(trace, ast.Call)
+        if called_name(node) == function.name
+    ]
+    if (
+        not asked
+        or len(calls) != 1
+        or not any(stands_in(node, load) for guard in guards for node in guard.body)
+    ):
+        return None
+    (call,) = calls
+    given = trace.source_file(call.path)
+    asked = [name for name in dict.fromkeys(asked) if given.binds(call, name)]
+    edits = [with_argument(trace, call, name, name) for name in asked]
+    return AskedFor(call, asked, _together(edits)) if asked else None
+
+
+def _together(edits: list[Edits]) -> Edits:
+    """Arguments that are all put at the end of one call, as one edit."""
+    if not all(edits):
+        return ()
+    texts = [one.text for each in edits for one in each]
+    return (replace(edits[0][0], text="".join(texts)),)
+
+
+def _loads(guard: ast.If) -> bool:
+    return any(called_name(node) == "load_state_dict" for one in guard.body for node in ast.walk(one))
+
+
+def _tested(test: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
 
 
 def _schedules(trace: Trace, event: StateLeft) -> list[Site]:

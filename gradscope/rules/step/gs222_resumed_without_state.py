@@ -19,7 +19,7 @@ from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name
 from gradscope.events import LoadLost, Resumed, StateLeft, Step
 from gradscope.fixes.calls import moved
-from gradscope.fixes.resuming import state_taken_along
+from gradscope.fixes.resuming import asked_for, state_taken_along
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -146,7 +146,11 @@ def _passed_over(trace: Trace, event: StateLeft, line: Site, load: Site, maker: 
     steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
     late = maker.path == load.path and maker.line > load.line
     fix = f"let {located(trace, line)} run when the checkpoint is loaded"
-    if late:
+    asked = asked_for(trace, line)
+    if asked is not None:
+        them = listed([f"`{one}`" for one in asked.names])
+        fix = f"give {them} to {located(trace, asked.call)}, which {'are' if asked.names[1:] else 'is'} None there"
+    elif late:
         fix = (
             f"make {name} before the checkpoint is loaded ({located(trace, load)}), or keep its state until"
             f" {located(trace, maker)} has made it"
@@ -154,16 +158,23 @@ def _passed_over(trace: Trace, event: StateLeft, line: Site, load: Site, maker: 
     return Finding(
         message=f"the training goes on from a checkpoint, but {name} begins with an empty state: the line that loads it"
         " did not run",
-        cause=line,
-        cause_label="was passed over",
+        cause=line if asked is None else asked.call,
+        cause_label="was passed over"
+        if asked is None
+        else "gives the function no optimizer, which is None by default",
         effect=steps[0].site.user if steps else None,
         effect_label="its first step had no running averages",
-        related=((event.site.user, "loads the checkpoint"), (maker, f"makes {name}")),
+        related=(
+            *(((line, "was passed over"),) if asked is not None else ()),
+            (event.site.user, "loads the checkpoint"),
+            (maker, f"makes {name}"),
+        ),
         seen=(
             f'the checkpoint\'s `["{event.key}"]` is a state after {counted(event.steps, "step")}; at the first step of'
             f" {name} after the load its own was empty, and no optimizer was given one",
         ),
         fix=fix,
+        edits=asked.edits if asked is not None else (),
         subjects=frozenset({("optimizer", event.optimizer)}),
         since=since_segment(trace, steps[0].segment) if steps else None,
     )

@@ -392,3 +392,64 @@ def bad_load_before_there_is_an_optimizer() -> None:  # fix: by hand
     second = Trainer()
     second.resume()
     second.train(12)
+
+
+def bad_load_that_is_given_no_optimizer() -> None:
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def load(model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Any:
+        file.seek(0)
+        found: dict[str, Any] = torch.load(file)
+        model.load_state_dict(found["model"])
+        if optimizer is not None:
+            optimizer.load_state_dict(found["optimizer"])
+        return found["step"]
+
+    def train(model: nn.Module, optimizer: torch.optim.Optimizer, start: int, stop: int) -> None:
+        for _ in range(start, stop):
+            optimizer.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            optimizer.step()  # effect: GS222
+
+    file = io.BytesIO()
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    train(model, optimizer, 0, 6)
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": 6}, file)
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    start = load(model)  # cause: GS222
+    train(model, optimizer, start, 12)
+
+
+def good_load_for_an_evaluation() -> None:
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def restored(model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Any:
+        file.seek(0)
+        found: dict[str, Any] = torch.load(file)
+        model.load_state_dict(found["model"])
+        if optimizer is not None:
+            optimizer.load_state_dict(found["optimizer"])
+        return found["step"]
+
+    file = io.BytesIO()
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(6):
+        optimizer.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        optimizer.step()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": 6}, file)
+    copy = nn.Linear(3, 1)
+    restored(copy)
+    with torch.no_grad():
+        copy(torch.randn(8, 3))

@@ -90,7 +90,7 @@ def asked_for(trace: Trace, load: Site) -> AskedFor | None:
     calls = [
         site_of(path, scope, node)
         for path, scope, node in nodes_that_ran(trace, ast.Call)
-        if called_name(node) == function.name
+        if called_name(node) == function.name and not trace.source_file(path).is_imported(node.func)
     ]
     if (
         not asked

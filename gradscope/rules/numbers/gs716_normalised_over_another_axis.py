@@ -192,7 +192,7 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Fi
     uses = _uses(known, found, key, over)
     if uses is None:
         return None
-    loss = next((use for use in uses if use.name in LOSSES), None)
+    loss = next((use for use in uses if use.name in LOSSES or _picks(known, use)), None)
     shape, given = known.graph(op.graph).values[op.outputs[0]].shape, op.extra["dims"][0]
     count, place, dim = size_of(over), drawn.site.user, others[-1]
     return Finding(
@@ -210,6 +210,14 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Fi
         edits=along(trace, op.site.user, op.name, dim),
         severity="" if loss is not None else "note",
     )
+
+
+def _picks(known: Paths, op: Op) -> bool:
+    """Whether a call takes one number of each sample: `p[torch.arange(n), labels]`."""
+    if op.name != "__getitem__" or op.extra.get("at") != "tt":
+        return False
+    rows = known.graph(op.graph).maker(op.inputs[1])
+    return rows is not None and rows.name == "arange"
 
 
 def _uses(known: Paths, found: Axes, key: Key, over: Axis) -> list[Op] | None:

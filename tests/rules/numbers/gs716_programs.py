@@ -354,3 +354,21 @@ def good_policy_normalised_over_its_actions() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_chances_picked_by_their_labels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(64, 4), torch.randint(0, 3, (64,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows in torch.randperm(64).split(16):
+            x = inputs[rows]  # effect: GS716
+            chances = torch.softmax(model(x), dim=0)  # cause: GS716
+            loss = -chances[torch.arange(16), labels[rows]].log().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

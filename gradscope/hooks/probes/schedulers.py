@@ -41,13 +41,16 @@ class Schedulers(Hook):
             weakref.WeakKeyDictionary()
         )  # rates then
         self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
-        self.losses: dict[bool, list[Loss]] = {}  # with and without a graph, since the last number was given
+        self.losses: dict[
+            str, list[Loss]
+        ] = {}  # of passes, trained and evaluated, since the last number was given
         self.waits = False  # a schedule that is given numbers was made
         self.recorder.functions.follow(OF_ALL, self._loss)
         self.passes = 0  # over data loaders
         self.recorder.signals.loader_iterated.connect(self._loader_iterated)
         self.recorder.signals.before_end.connect(self._tell)
         self.recorder.signals.before_step.connect(self._before_step)
+        self.recorder.signals.before_pass.connect(self._before_pass)
         wraps = (("__init__", self._init), ("step", self._step), ("load_state_dict", self._load))
         for cls in _family(LRScheduler):
             for name, wrap in wraps:
@@ -178,15 +181,22 @@ class Schedulers(Hook):
         self.passes += 1
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        """Keeps what a loss came to. One on another device is not waited for."""
-        if not self.waits or not readable(result, 1):
-            return
-        kept = self.losses.setdefault(bool(result.requires_grad), [])
-        if len(kept) < MOST_LOSSES:
+        if self.waits and readable(result, 1):
             with private.aside():
                 plain = bool(args) and isinstance(args[0], torch.Tensor) and measurable(args[0])
                 rows = int(args[0].shape[0]) if plain and args[0].dim() else 1
-                kept.append(Loss(float(result.detach()), rows))
+                self._keep("trained" if result.requires_grad else "evaluated", result, rows)
+
+    def _before_pass(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        """What is backwarded is known while sampling sleeps, too."""
+        if self.waits and accumulate and len(t_outputs) == 1 and readable(t_outputs[0], 1):
+            self._keep("passes", t_outputs[0], 1)
+
+    def _keep(self, of: str, loss: Any, rows: int) -> None:
+        """Keeps what a loss came to. One on another device is not waited for."""
+        kept = self.losses.setdefault(of, [])
+        if len(kept) < MOST_LOSSES:
+            kept.append(Loss(float(loss.detach()), rows))
 
     def _tell(self) -> None:
         for number, turns in self.turns.items():
@@ -260,7 +270,9 @@ class Turns:
     mode: str = ""  # "min" or "max": of one that looks at a number
     given: list[float] = field(default_factory=list)  # these numbers
     cuts: list[int] = field(default_factory=list)  # the turns that made the rate smaller
-    losses: int = 0  # of these numbers that were a loss, or the mean of those computed since the one before
+    losses: int = (
+        0  # of these numbers that were a loss, or the sum or mean of those computed since the one before
+    )
 
     def add(self, site: int, before: list[float] | None, after: list[float] | None, passes: int) -> None:
         self.site = site
@@ -289,7 +301,7 @@ class Turns:
         number: Any,
         before: list[float] | None,
         after: list[float] | None,
-        losses: dict[bool, list[Loss]],
+        losses: dict[str, list[Loss]],
     ) -> None:
         """`number` as the program gave it. A tensor on another device is not waited for."""
         if isinstance(number, torch.Tensor):
@@ -307,10 +319,12 @@ class Turns:
 
 
 def _is_of(number: float, losses: list[Loss]) -> bool:
-    """Whether a number is one of these losses, or the mean of them, each counted once or as often as it has rows."""
+    """Whether a number is one of these losses, or the sum or mean of them, each counted once or as often as it has
+    rows."""
     rows = sum(loss.rows for loss in losses) or 1
-    means = sum(loss.value for loss in losses) / len(losses), sum(v * n for v, n in losses) / rows
-    return any(math.isclose(number, one, rel_tol=1e-5) for one in (*means, *(loss.value for loss in losses)))
+    once, by_rows = sum(loss.value for loss in losses), sum(v * n for v, n in losses)
+    sums = once, once / len(losses), by_rows, by_rows / rows
+    return any(math.isclose(number, one, rel_tol=1e-5) for one in (*sums, *(loss.value for loss in losses)))
 
 
 def _mode(scheduler: Any) -> str:

@@ -8,8 +8,8 @@ Fix: `mode="max"` for numbers that should rise, `mode="min"` for a loss.
 
 Measured: the numbers that it was given, the turns at which it cut the rate, and the loss of the passes meanwhile.
 A number that is a share of one and the same count (17 of 300 right) and rises while the loss falls is an accuracy; of
-other numbers that only rise this is a note, unless they are values of a loss function, or means of them: a validation
-loss may rise as well. Numbers that fall are told of only where they are such values.
+other numbers that only rise this is a note, unless they are values of a loss function, or sums or means of them: a
+validation loss may rise as well. Numbers that fall are told of only where they are such values.
 Silent on: numbers that go the way that the schedule waits for; rates that were cut less than twice.
 """
 
@@ -73,15 +73,17 @@ def good() -> None:
 def plateau_of_the_wrong_kind(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(Plateau):
-        maker, way = made.get(event.scheduler), _order(event.given)
+        maker = made.get(event.scheduler)
         if maker is None or len(event.given) < ENOUGH or len(event.cuts) < 2:
             continue
+        way = _order(event.given)
+        before = _order(event.given[: max(ENOUGH, event.cuts[1])])  # later on the rate may be next to nothing
         is_loss = event.losses >= ENOUGH_LOSSES
         if event.mode == "min" and way >= MONOTONE and not is_loss and _cut_beyond_the_first(event, 1):
             count = _counted(event.given)
             if (count or max(event.given) <= 1) and _loss_falls(trace, event.optimizer):
                 yield _finding(trace, event, maker, count)
-        elif event.mode == "max" and way <= -MONOTONE and is_loss and _cut_beyond_the_first(event, -1):
+        elif event.mode == "max" and before <= -MONOTONE and is_loss and _cut_beyond_the_first(event, -1):
             optimizer = trace.optimizers.get(event.optimizer)
             if optimizer is not None and not goes_up(optimizer) and _loss_falls(trace, event.optimizer):
                 yield _of_a_loss(trace, event, maker)
@@ -171,7 +173,7 @@ def _of_a_loss(trace: Trace, event: Plateau, maker: SchedulerMade) -> Finding:
         seen=(
             f"of {plural(len(event.given), 'number')}, from {first:.4g} to {last:.4g}, it took"
             f" {len(event.cuts)} for a plateau and cut the rate, while the loss of the passes fell",
-            f"{event.losses} of them are values of a loss function, or the mean of those since the number before",
+            f"{event.losses} of them are values of a loss function, or the sum or mean of those since the number before",
         ),
         fix=f'give `mode="min"` to {located(trace, site)}',
         edits=with_argument(trace, site, "mode", '"min"', 1),

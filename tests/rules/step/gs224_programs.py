@@ -195,3 +195,24 @@ def good_loss_and_accuracy_at_once() -> None:
             answers = model(x)
             print(nn.functional.cross_entropy(answers, y).item())
             plateau.step((answers.argmax(1) == y).float().mean().item())
+
+
+def bad_sum_of_losses_that_is_to_rise() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(320, 4)
+    y = (x[:, 0] + x[:, 1] > 0).long()
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode="max", patience=1)  # cause: GS224
+    for _ in range(16):
+        total = 0.0
+        for rows in torch.randperm(320).split(80):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
+            loss.backward()
+            opt.step()
+            total += loss.item()
+        plateau.step(total)  # effect: GS224

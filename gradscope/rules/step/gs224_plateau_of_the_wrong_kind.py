@@ -173,7 +173,7 @@ def _of_a_loss(trace: Trace, event: Plateau, maker: SchedulerMade) -> Finding:
         seen=(
             f"of {plural(len(event.given), 'number')}, from {first:.4g} to {last:.4g}, it took"
             f" {len(event.cuts)} for a plateau and cut the rate, while the loss of the passes fell",
-            f"{event.losses} of them are values of a loss function, or the sum or mean of those since the number before",
+            f"{event.losses} of them are values of a loss function, or the sum or mean of those since the one before",
         ),
         fix=f'give `mode="min"` to {located(trace, site)}',
         edits=with_argument(trace, site, "mode", '"min"', 1),

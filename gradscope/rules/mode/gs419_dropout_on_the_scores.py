@@ -1,0 +1,96 @@
+"""Dropout works on what the loss compares: some of the answers are zeros, at random.
+
+Why: dropout is for the numbers inside a network, of which the next layer sums many. Behind the last layer each number
+is an answer: a score of 0 in place of the real one, for the right class as often as for others, a prediction of 0
+where the target is not. The loss of those teaches nothing, and the others are scaled up. In `eval()` the answers are
+others than those that the loss was taken of.
+
+Fix: leave the dropout behind the last layer out, or put it before that layer.
+
+Measured: the loss took the result of a dropout that was active, with nothing between.
+Silent on: embeddings whose distances are compared; targets that went through dropout.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.made import layer_site
+from gradscope.analysis.ops import LOSSES, PASSING
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.events import Backward
+from gradscope.fixes.calls import unwrapped, without_last_layer
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+DROPOUTS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last, drop = nn.Linear(4, 16), nn.Linear(16, 5), nn.Dropout(0.5)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        scores = drop(last(torch.relu(first(x))))  # cause: GS419
+        loss = nn.functional.cross_entropy(scores, y)  # effect: GS419
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last, drop = nn.Linear(4, 16), nn.Linear(16, 5), nn.Dropout(0.5)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        scores = last(drop(torch.relu(first(x))))
+        loss = nn.functional.cross_entropy(scores, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS419", name="dropout-on-the-scores", severity="warning")
+def dropout_on_the_scores(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(DROPOUTS):
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, loss in known.used_calls(LOSSES):
+        given = (loss.graph, loss.inputs[0]) if loss.inputs else None
+        drop = known.maker_behind(given, PASSING) if given is not None else None
+        event = known.loss_of(key)
+        if given is None or drop is None or event is None or drop.site.user.location() in told:
+            continue
+        if drop.name in DROPOUTS and drop.nodes and drop.inputs != drop.outputs:
+            told.add(drop.site.user.location())
+            yield _finding(trace, known, given, drop, loss, event)
+
+
+def _finding(trace: Trace, known: Paths, given: Key, drop: Op, loss: Op, event: Backward) -> Finding:
+    layer = layer_site(trace, drop)
+    here = located(trace, layer or drop.site.user, f"`{drop.name}`")
+    effect = code(trace, loss.site.user, f"`{loss.name}`")
+    return Finding(
+        message=f"{effect} is given answers of which dropout has made some 0, at random",
+        cause=drop.site.user,
+        cause_label="the last thing that is done to them",
+        effect=loss.site.user,
+        effect_label="compares them with the targets",
+        related=((layer, "the layer that does it"),) if layer is not None else (),
+        seen=(
+            f"in {plural(known.alike(event), 'pass')} `{loss.name}` got the {known.value(given).shape} result of"
+            f" `{drop.name}`, which was active, with nothing between",
+        ),
+        fix=f"leave {here} out, or put it before the last layer",
+        edits=unwrapped(trace, drop.site.user) or without_last_layer(trace, drop),
+        subjects=parameter_subjects(known.reach([(loss.graph, loss.outputs[0])]).parameters),
+    )

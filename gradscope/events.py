@@ -1132,9 +1132,9 @@ class Targets(Kind):
     )  # of a binary cross entropy without weights, of `cross_entropy`, of labels of 1 and -1
     floor = Field(_number)  # of a binary cross entropy without weights
     total = Field(_number)  # of `kl_div`: the sum of its target's probabilities
-    least = Field(_number)  # of `cross_entropy` with probabilities: the lowest sum over the classes
+    least = Field(_number)  # of these and of `binary_cross_entropy`: the lowest sum over the classes
     most = Field(_number)  # the highest
-    columns = Field(_numbers)  # the least and the most of those down the first axis
+    columns = Field(_numbers)  # of `cross_entropy`: the least and the most of those down the first axis
 
 
 class Labels(Kind):

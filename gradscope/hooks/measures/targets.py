@@ -15,6 +15,7 @@ from gradscope.hooks.recorder.values import can_be_asked
 
 DIVERGENCE = "kl_div"
 CLASSES = "cross_entropy"  # its target may be a probability for each class
+PROBABILITIES = "binary_cross_entropy"  # its input may be a softmax
 SIGNED = (
     "soft_margin_loss",
     "hinge_embedding_loss",
@@ -96,8 +97,9 @@ def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) ->
     if plain or name in SIGNED or name == CLASSES:
         between = (numbers > ROUNDING) & (numbers < 1 - ROUNDING)
         data["between"] = int(between.sum()) / numbers.numel()
-    if name == CLASSES and numbers.dim() > 1:
+    if name in (CLASSES, PROBABILITIES) and numbers.dim() > 1:
         data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
+    if name == CLASSES and numbers.dim() > 1:
         data["columns"] = [float(bound) for bound in torch.aminmax(numbers.sum(0))]
     if name == DIVERGENCE:
         data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())

@@ -1,22 +1,24 @@
-"""`cross_entropy` is given several classes at once for a sample: it takes them for one probability distribution.
+"""A sample has several classes at once, and what the loss compares takes them for one probability distribution.
 
-Why: its targets are one class, or probabilities that add up to one. Of a row with three ones it makes three times the
-loss, and asks a softmax, whose numbers add up to one, to be one in three places: that can't be, so that the loss stays
-above zero, and a threshold at one half finds one class at most.
+Why: the targets of `cross_entropy` are one class, or probabilities that add up to one. Of a row with three ones it
+makes three times the loss, and asks a softmax, whose numbers add up to one, to be one in three places: that can't be,
+so that the loss stays above zero, and a threshold at one half finds one class at most. So does
+`binary_cross_entropy` of a softmax.
 
-Fix: `binary_cross_entropy_with_logits`, one yes or no for each class.
+Fix: `binary_cross_entropy_with_logits`, one yes or no for each class; a sigmoid in place of the softmax.
 
 Where each column has exactly one 1, rows and columns are exchanged: that is told in its place.
 
-Measured: the targets at the first call: zeros and ones only, and more than one of them in a row.
+Measured: the targets at the first call: zeros and ones only, and more than one of them in a row, or none in one.
 """
 
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.made import layer_site
+from gradscope.analysis.made import layer_site, softmax_site
+from gradscope.analysis.ops import CASTS
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located
+from gradscope.analysis.words import code, located
 from gradscope.events import Targets
 from gradscope.fixes.calls import argument_as
 from gradscope.fixes.source import Edits, Source
@@ -87,6 +89,54 @@ def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
             edits=edits,
             subjects=frozenset({("targets", site.location())}),
         )
+
+    for event, op in of_zeros_and_ones(trace, known, {"binary_cross_entropy"}):
+        maker = known.maker_behind((op.graph, op.inputs[0]), CASTS)
+        if maker is None or maker.name != "softmax" or event.most is None or event.least is None:
+            continue
+        shape, dims = known.value((op.graph, op.inputs[0])).shape, maker.extra.get("dims")
+        if len(shape) == 2 and dims in ([1], [-1]) and (event.most >= 2 or event.least < 1):
+            yield _of_a_softmax(trace, known, event, op, maker)
+
+
+def _of_a_softmax(trace: Trace, known: Paths, event: Targets, op: Op, maker: Op) -> Finding:
+    """Probabilities that add up to one, and labels of which a sample may have any number."""
+    site, place = op.site.user, softmax_site(trace, maker)
+    new, edits = _as_sigmoid(trace, place)
+    return Finding(
+        message=f"`binary_cross_entropy` asks for each class by itself, and {code(trace, place, 'a softmax')} makes them"
+        " add up to one",
+        cause=place,
+        cause_label="gives one distribution over the classes",
+        effect=site,
+        effect_label=f"compares it with {event.least:.0f} to {event.most:.0f} ones in a row",
+        seen=(
+            f"at the first call its targets were zeros and ones, of which {event.least:.0f} to {event.most:.0f} in a"
+            f" row; `{op.name}` got the result of `softmax` as it is",
+        ),
+        why="numbers that add up to one can't be near one in several places, nor near zero in all: the loss stays above"
+        " zero, and each class can only rise where the others fall.",
+        fix=f"ask each class by itself: `{new}` in place of {located(trace, place)}",
+        edits=edits,
+        subjects=frozenset({("targets", site.location())}),
+    )
+
+
+def _as_sigmoid(trace: Trace, site: Site) -> tuple[str, Edits]:
+    """The sigmoid for a softmax, or for the layer of one, and the edit."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "torch.sigmoid(scores)", ()
+    if node.func.attr == "Softmax":
+        new = f"{ast.unparse(node.func.value)}.Sigmoid()"
+    elif here.file.is_imported(node.func) and node.args and "torch" in here.file.imported:
+        new = f"torch.sigmoid({here.file.text(node.args[0])})"
+    elif node.func.attr == "softmax" and not here.file.is_imported(node.func):
+        new = f"{here.part(node.func.value)}.sigmoid()"
+    else:
+        return "torch.sigmoid(scores)", ()
+    return new, here.replace(node, new)
 
 
 def _transposed(trace: Trace, known: Paths, event: Targets, op: Op) -> Finding:

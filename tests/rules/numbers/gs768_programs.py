@@ -86,3 +86,36 @@ def bad_one_hot_along_the_samples() -> None:
         loss = nn.functional.cross_entropy(net(rows), right)  # cause: GS768
         loss.backward()  # effect: GS768
         opt.step()
+
+
+def bad_softmax_for_labels_of_their_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    y = (x[:, :4] > 0).float()
+    model = nn.Linear(6, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = torch.softmax(model(x), dim=1)  # cause: GS768
+        loss = nn.functional.binary_cross_entropy(chances, y)  # effect: GS768
+        loss.backward()
+        opt.step()
+
+
+def good_softmax_for_one_of_them() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    y = nn.functional.one_hot(x[:, :4].argmax(1), 4).float()
+    model = nn.Linear(6, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.binary_cross_entropy(torch.softmax(model(x), dim=1), y)
+        loss.backward()
+        opt.step()

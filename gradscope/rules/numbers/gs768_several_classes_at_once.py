@@ -104,8 +104,8 @@ def _of_a_softmax(trace: Trace, known: Paths, event: Targets, op: Op, maker: Op)
     site, place = op.site.user, softmax_site(trace, maker)
     new, edits = _as_sigmoid(trace, place)
     return Finding(
-        message=f"`binary_cross_entropy` asks for each class by itself, and {code(trace, place, 'a softmax')} makes them"
-        " add up to one",
+        message="`binary_cross_entropy` asks for each class by itself, and"
+        f" {code(trace, place, 'a softmax')} makes them add up to one",
         cause=place,
         cause_label="gives one distribution over the classes",
         effect=site,

@@ -617,6 +617,18 @@ class Unregistered(Kind):
     texts = Field(_flag)  # all keys of a dict are
 
 
+class RepeatedPart(Kind):
+    """A list of layers holds the same parameters in several places."""
+
+    __slots__ = ()
+    of = "repeated_part"
+    module = Field(_key)  # the list
+    cls = Field(_text)  # of what is in these places
+    names = Field(_texts)  # of the places
+    parameters = Field(_ids)
+    one = Field(_flag)  # one object, not copies that share their parameters
+
+
 class Misnamed(Kind):
     """An attribute named like `requires_grad` is False and does nothing."""
 

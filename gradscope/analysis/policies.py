@@ -55,7 +55,7 @@ def _advantage(known: Calls, graph: Graph, product: Op) -> Advantage | None:
         return None
     for weight, chance in (product.inputs, product.inputs[::-1]):
         difference = _difference(graph, weight)
-        if difference is None or not _scored(graph, chance):
+        if difference is None or not scored(graph, chance):
             continue
         estimate = next(i for i in difference.inputs[:2] if graph.values[i].requires_grad)
         reach = known.paths.reach
@@ -112,7 +112,7 @@ def rewards(known: Calls, told: Collection[tuple[str, int]]) -> Iterator[tuple[G
         if event.call != "backward" or event.create_graph:
             continue
         graph = known.paths.graph(event.graph)
-        scored = any(_method(site, "log_prob") for site in graph.sites)
+        scored = any(is_part_of(site, "log_prob") for site in graph.sites)
         for op in graph.called(MULTIPLICATIONS) if scored else ():
             place = op.site.user.location()
             if len(set(op.inputs)) == 2 and op.nodes and place not in seen:
@@ -151,7 +151,7 @@ def _score(known: Calls, graph: Graph, value: int, actor: frozenset[int]) -> boo
     return any(
         _drawn(known, (graph.id, i), actor)
         for op in _calls_behind(graph, value, EXPONENTIALS | PROBABILITIES)
-        if _method(op.site, "log_prob")
+        if is_part_of(op.site, "log_prob")
         for i in op.inputs
         if not graph.values[i].requires_grad
     )
@@ -161,16 +161,16 @@ def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
     """Whether a value was drawn with probabilities that these parameters give."""
     for key in known.paths.flow([value]).order:
         sources, op = known.paths.sources(key)
-        if op is not None and (op.name in DRAWS or _method(op.site, "sample")):
+        if op is not None and (op.name in DRAWS or is_part_of(op.site, "sample")):
             behind = (known.paths.parameter_of(source) for source in known.paths.flow(sources).order)
             if any(parameter is not None and parameter.id in actor for parameter in behind):
                 return True
     return False
 
 
-def _scored(graph: Graph, value: int) -> bool:
+def scored(graph: Graph, value: int) -> bool:
     """Whether a distribution's `log_prob` stands behind a value, with a graph."""
-    return any(_method(op.site, "log_prob") for op in _calls_behind(graph, value))
+    return any(is_part_of(op.site, "log_prob") for op in _calls_behind(graph, value))
 
 
 def _calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Iterator[Op]:
@@ -186,6 +186,6 @@ def _calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Ite
         todo += new
 
 
-def _method(site: Site, name: str) -> bool:
+def is_part_of(site: Site, name: str) -> bool:
     """Whether a call is a part of this method of a class of torch's."""
     return any(f.kind == "torch" and f.function.endswith(f".{name}") for f in site.stack)

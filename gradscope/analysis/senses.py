@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import (
     ADDITIONS,
@@ -69,6 +70,38 @@ def _is_plain(event: Backward) -> bool:
     return event.call == "backward" and len(event.roots) == 1 and event.sense == 1 and not event.weights
 
 
+class Term(NamedTuple):
+    """A value that a loss rises (1) or falls (-1) with. `turned` is the first call on the way from the loss that turns
+    it round, `added` the last one that adds it to something else, or takes it from that."""
+
+    key: Key
+    sign: int
+    turned: Op | None
+    added: Op | None
+
+
+def signed(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Iterator[Term]:
+    """What a plain loss is made of, as far as it is known which way it goes with it, the nearest first; not what is
+    behind a call for which `ends` holds, nor what only data goes into."""
+    if not _is_plain(event):
+        return
+    todo = [Term((event.graph, event.roots[0]), 1, None, None)]
+    seen = {todo[0].key}
+    for term in todo:  # grows while it is walked
+        yield term
+        sources, op = known.sources(term.key)
+        tracked = [s for s in sources if known.value(s).requires_grad]
+        if not tracked or len(seen) >= MOST or (op is not None and ends(op)):
+            continue
+        ways = [1] * len(tracked) if op is None else senses(known.trace, op, tracked)
+        added = op if op is not None and op.name in SUMS and len(op.inputs) > 1 else term.added
+        for source, way in zip(tracked, ways or (), strict=False):
+            if source not in seen:
+                seen.add(source)
+                turned = op if way < 0 and term.turned is None else term.turned
+                todo.append(Term(source, term.sign * way, turned, added))
+
+
 @dataclass
 class Divergence:
     """A divergence, which is never below 0, in a loss: the last call that makes it, and whether the loss rises (1) or
@@ -83,36 +116,24 @@ class Divergence:
 def divergences(known: Paths, event: Backward) -> list[Divergence]:
     """The divergences among the terms that a pass begins with: of probabilities from a constant (`q * (q.log() - g)`,
     `q * (k * q).log()`), and of a normal distribution from the standard one (`1 + v - m**2 - v.exp()`)."""
-    if not _is_plain(event):
-        return []
     found: list[Divergence] = []
     exponentials: dict[Key, Divergence] = {}
     squares: set[int] = set()  # with which signs
     plain: dict[Key, int] = {}
-    todo: list[tuple[Key, int, Op | None]] = [((event.graph, event.roots[0]), 1, None)]
-    seen = {todo[0][0]}
-    for key, sign, turned in todo:  # grows while it is walked
-        sources, op = known.sources(key)
+    for term in signed(known, event, lambda op: op.name == "exp" or is_square(op)):
+        sources, op = known.sources(term.key)
         tracked = [s for s in sources if known.value(s).requires_grad]
-        plain[known.made(key)] = sign
-        if (
-            op is not None
-            and op.name in MULTIPLICATIONS
-            and len(tracked) == 2
-            and _from_constant(known, tracked)
-        ):
-            found.append(Divergence(op, sign, turned, "probabilities from a constant distribution"))
-        elif op is not None and op.name == "exp" and tracked:
+        plain[known.made(term.key)] = term.sign
+        if op is None:
+            continue
+        if op.name in MULTIPLICATIONS and len(tracked) == 2 and _from_constant(known, tracked):
+            form = "probabilities from a constant distribution"
+            found.append(Divergence(op, term.sign, term.turned, form))
+        elif op.name == "exp" and tracked:
             form = "a normal distribution from the standard one"
-            exponentials[known.made(tracked[0])] = Divergence(op, sign, turned, form)
-        elif op is not None and is_square(op):
-            squares.add(sign)
-        elif tracked and len(seen) < MOST:
-            ways = [1] * len(tracked) if op is None else senses(known.trace, op, tracked)
-            for source, way in zip(tracked, ways or (), strict=False):
-                if source not in seen:
-                    seen.add(source)
-                    todo.append((source, sign * way, op if way < 0 and turned is None else turned))
+            exponentials[known.made(tracked[0])] = Divergence(op, term.sign, term.turned, form)
+        elif is_square(op):
+            squares.add(term.sign)
     return found + [
         one for key, one in exponentials.items() if one.sign in squares and plain.get(key) == -one.sign
     ]
@@ -193,8 +214,8 @@ def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:
         first = op.inputs[1 if turned else 0]
         return [1 if index == first else -1 for _, index in sources]
     if op.name in SCALES and len(op.inputs) == 1:
-        factor = plain_factor(trace, op)
-        return None if factor is None else [1 if factor > 0 else -1]
+        sign = op.extra.get("sign")
+        return [sign] if isinstance(sign, int) else None
     return None
 
 

@@ -1,5 +1,6 @@
 """Which axes a call works on, as the JSON that is kept with its op: {"dims": [0, 1]}, {"at": ":i"},
-{"batch_first": true}, {"equation": "ij,jk->ik"}, {"create_graph": true}, {"causal": true}.
+{"batch_first": true}, {"equation": "ij,jk->ik"}, {"create_graph": true}, {"causal": true}; and the sign of a number
+that it multiplies with or divides by: {"sign": -1}.
 
 Only what is the same in every step is kept: graphs that differ in it are different graphs. So the numbers in an
 index are left out, and sizes are what the values' shapes tell.
@@ -102,6 +103,14 @@ def _differentiated(args: Any, kwargs: Any) -> str:
     return '{"create_graph":true}' if given is True else ""
 
 
+def _sign(args: Any, kwargs: Any) -> str:
+    """That of the plain number that a tensor is scaled by."""
+    number = args[1] if len(args) > 1 else None
+    if type(number) is not float and type(number) is not int:
+        return ""
+    return '{"sign":1}' if number > 0 else '{"sign":-1}' if number < 0 else ""
+
+
 _ONE = _dim(1, "dim", "axis")
 _TWO = _dims(1, "dim0", "axis0", "dim1", "axis1")
 AXES: dict[str, Told] = {
@@ -119,6 +128,7 @@ AXES: dict[str, Told] = {
     **dict.fromkeys(("split", "chunk", "norm", "normalize", "cosine_similarity"), _dim(2, "dim")),
     **dict.fromkeys(("vector_norm", "linalg_vector_norm", "linalg_norm"), _dim(2, "dim")),
     "__getitem__": _index,
+    **dict.fromkeys(("mul", "__mul__", "__rmul__", "div", "__truediv__", "true_divide"), _sign),
     "einsum": _equation,
     "grad": _differentiated,
     "scaled_dot_product_attention": _causal,

@@ -1,0 +1,135 @@
+"""A policy's loss rises with its entropy: every step makes the policy surer of itself, right or wrong.
+
+Why: the entropy is added to what a policy gains, so that it keeps trying other actions; of a loss, which is made
+smaller, it is taken away. Added to the loss it does the opposite: the policy soon takes one action in every state, and
+learns nothing of the others any more.
+
+Fix: `loss = policy_loss - coefficient * entropy`.
+
+Measured: the loss is also made of log-probabilities of actions, and rises with the entropy of the distribution, by the
+signs of all numbers that it is scaled by on the way.
+Silent on: entropies alone, which some trainings are to make smaller; entropies by the program's own arithmetic.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.policies import is_part_of
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.senses import Term, seen_from, signed
+from gradscope.analysis.words import code, located, parameter_subjects
+from gradscope.events import Backward
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(3):
+        chances = torch.distributions.Categorical(logits=policy(torch.randn(16, 4)))
+        actions = chances.sample()
+        gain = (chances.log_prob(actions) * (actions == 1)).mean()
+        loss = -gain + 0.01 * chances.entropy().mean()  # cause: GS361
+        opt.zero_grad()
+        loss.backward()  # effect: GS361
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(3):
+        chances = torch.distributions.Categorical(logits=policy(torch.randn(16, 4)))
+        actions = chances.sample()
+        gain = (chances.log_prob(actions) * (actions == 1)).mean()
+        loss = -gain - 0.01 * chances.entropy().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS361", name="entropy-made-smaller", severity="warning")
+def entropy_made_smaller(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for event in known.backwards:
+        if event.site.user.location() in told or not _of_a_policy(known, event):
+            continue
+        for term in signed(known, event, _is_entropy):
+            op = known.maker(term.key)
+            if op is not None and term.added is not None and term.sign > 0 and _is_entropy(op):
+                told.add(event.site.user.location())
+                yield _finding(trace, known, event, term, op)
+                break
+
+
+def _is_entropy(op: Op) -> bool:
+    return is_part_of(op.site, "entropy")
+
+
+def _of_a_policy(known: Paths, event: Backward) -> bool:
+    """Whether a pass goes through the log-probability that a distribution gives to something."""
+    graph = known.graph(event.graph)
+    named = [[is_part_of(site, name) for site in graph.sites] for name in ("entropy", "log_prob")]
+    if not all(map(any, named)):
+        return False
+    nodes = known.reach((event.graph, root) for root in event.roots).nodes
+    return any(
+        is_part_of(op.site, "log_prob") and any((graph.id, node) in nodes for node in op.nodes)
+        for op in graph.ops
+    )
+
+
+def _finding(trace: Trace, known: Paths, event: Backward, term: Term, op: Op) -> Finding:
+    assert term.added is not None
+    cause = seen_from(term.added, event.site.user)
+    entropy = op.site.user
+    text, edits = _taken_away(trace, known, term)
+    return Finding(
+        message=f"{code(trace, cause, 'the loss')} rises with the entropy of the policy: every step makes it surer of"
+        " itself, right or wrong",
+        cause=cause,
+        cause_label="adds the entropy to what is made smaller",
+        effect=event.site.user,
+        effect_label="goes down with the entropy",
+        related=((entropy, "the entropy"),) if entropy.location() != cause.location() else (),
+        seen=(
+            f"the loss is made of log-probabilities too, and rises with {code(trace, entropy, 'the entropy')}: no"
+            " number on the way turns it round",
+        ),
+        fix=f"take the entropy away: {text}",
+        edits=edits,
+        subjects=parameter_subjects(known.behind(term.key)) | {("entropy", *cause.location())},
+    )
+
+
+def _taken_away(trace: Trace, known: Paths, term: Term) -> tuple[str, Edits]:
+    """`loss - …` for `loss + …`, where the entropy is in what stands on the right."""
+    assert term.added is not None
+    site = term.added.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    inputs = term.added.inputs
+    right = len(inputs) > 1 and term.key in known.flow([(term.added.graph, inputs[1])]).order
+    if right and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        new = f"{here.file.text(node.left)} - {here.file.operand(node.right)}"
+        if isinstance(node.right, ast.BinOp) and isinstance(node.right.op, (ast.Mult, ast.Div)):
+            new = f"{here.file.text(node.left)} - {here.file.text(node.right)}"
+        return f"`{new}` in {located(trace, site)}", here.replace(node, new)
+    if right and isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        new = f"{here.file.text(node.target)} -= {here.file.text(node.value)}"
+        return f"`{new}` in {located(trace, site)}", here.replace(node, new)
+    return f"the term of it is to have a minus in {located(trace, site)}", ()

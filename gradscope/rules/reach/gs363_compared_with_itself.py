@@ -1,0 +1,142 @@
+"""A contrastive loss lets each sample choose itself: of all similarities in a row the one with itself is the largest.
+
+Why: the softmax of a row asks which of all others belongs to a sample. The similarity of normalised vectors with
+themselves is 1, the largest there is: it takes the most of the row's probability whatever the network learns, the loss
+stays high, and its gradient goes to making that smaller, which nothing can.
+
+Fix: take it out before the softmax: `sim.masked_fill(torch.eye(n, dtype=torch.bool), float("-inf"))`.
+
+Measured: the rows that `cross_entropy` compares are the product of one value with its own transpose, scaled by numbers
+alone. Silent on: similarities of two different views; rows whose label may be the sample itself; masks by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import CASTS, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.events import Backward
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__"}
+TRANSPOSES = {"t", "T", "mT", "transpose", "permute", "swapaxes"}
+COUNTED = {"arange"}
+DEEP = 6  # scalings between the product and the loss
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(6, 4)
+    opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        views = torch.cat([x + 0.1 * torch.randn(8, 6), x + 0.1 * torch.randn(8, 6)])
+        z = nn.functional.normalize(encoder(views), dim=1)
+        similar = z @ z.t()  # cause: GS363
+        labels = torch.cat([torch.arange(8, 16), torch.arange(8)])
+        loss = nn.functional.cross_entropy(similar / 0.5, labels)  # effect: GS363
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(6, 4)
+    opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        views = torch.cat([x + 0.1 * torch.randn(8, 6), x + 0.1 * torch.randn(8, 6)])
+        z = nn.functional.normalize(encoder(views), dim=1)
+        similar = (z @ z.t()).masked_fill(torch.eye(16, dtype=torch.bool), float("-inf"))
+        labels = torch.cat([torch.arange(8, 16), torch.arange(8)])
+        loss = nn.functional.cross_entropy(similar / 0.5, labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS363", name="compared-with-itself", severity="warning")
+def compared_with_itself(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, loss in known.used_calls({"cross_entropy"}):
+        event = known.loss_of(key)
+        if len(loss.inputs) != 2 or event is None or _counts(known, (loss.graph, loss.inputs[1])):
+            continue
+        product = _product(known, (loss.graph, loss.inputs[0]))
+        if product is not None and product.site.user.location() not in told:
+            told.add(product.site.user.location())
+            yield _finding(trace, known, event, loss, product)
+
+
+def _product(known: Paths, key: Key) -> Op | None:
+    """The product of a value with its own transpose that these rows are, scaled by numbers alone."""
+    for _ in range(DEEP):
+        op = known.maker(key)
+        if op is None or not op.inputs:
+            return None
+        if op.name in PRODUCTS and len(op.inputs) == 2:
+            first, second = ((op.graph, index) for index in op.inputs)
+            turned = known.maker(second)
+            itself = turned is not None and turned.name in TRANSPOSES and bool(turned.inputs)
+            if itself and turned is not None:
+                second = (turned.graph, turned.inputs[0])
+            return op if itself and known.made(first) == known.made(second) else None
+        if op.name not in CASTS and (op.name not in SCALES or len(op.inputs) != 1):
+            return None
+        key = (op.graph, op.inputs[0])
+    return None
+
+
+def _counts(known: Paths, labels: Key) -> bool:
+    """Whether the label of each row may be the row itself: `torch.arange(n)`."""
+    maker = known.maker_behind(labels, CASTS)
+    return maker is not None and maker.name in COUNTED
+
+
+def _finding(trace: Trace, known: Paths, event: Backward, loss: Op, product: Op) -> Finding:
+    site = product.site.user
+    size = known.value((product.graph, product.outputs[0])).shape[-1]
+    text, edits = _without_itself(trace, product)
+    return Finding(
+        message=f"{code(trace, site, 'the product')} compares each sample with itself too: that similarity is the"
+        " largest of its row, and the loss wants another one",
+        cause=site,
+        cause_label=f"{size} by {size}, the diagonal is each with itself",
+        effect=loss.site.user,
+        effect_label="takes the softmax over whole rows",
+        seen=(
+            f"in {plural(known.alike(event), 'pass')} the rows of `{loss.name}` were the product of one value with its"
+            " own transpose, scaled by numbers alone; the labels are not the rows' own numbers",
+        ),
+        fix=f"take the diagonal out: {text}",
+        edits=edits,
+        subjects=parameter_subjects(known.behind((product.graph, product.outputs[0])))
+        | {("similar", *site.location())},
+    )
+
+
+def _without_itself(trace: Trace, product: Op) -> tuple[str, Edits]:
+    site = product.site.user
+    here = Source(trace, site.path)
+    node, first = here.file.at(site), here.file.given(here.file.at(site), 0)
+    rows = f"{here.part(first)}.shape[0]" if first is not None else "n"
+    device = f", device={here.part(first)}.device" if first is not None else ""
+    mask = f'.masked_fill(torch.eye({rows}, dtype=torch.bool{device}), float("-inf"))'
+    plain = first is not None and "torch" in here.file.imported
+    return f"`{mask}` behind {located(trace, site)}", here.behind(
+        node, mask
+    ) if plain and node is not None else ()

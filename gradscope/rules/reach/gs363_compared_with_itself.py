@@ -136,7 +136,6 @@ def _without_itself(trace: Trace, product: Op) -> tuple[str, Edits]:
     rows = f"{here.part(first)}.shape[0]" if first is not None else "n"
     device = f", device={here.part(first)}.device" if first is not None else ""
     mask = f'.masked_fill(torch.eye({rows}, dtype=torch.bool{device}), float("-inf"))'
-    plain = first is not None and "torch" in here.file.imported
-    return f"`{mask}` behind {located(trace, site)}", here.behind(
-        node, mask
-    ) if plain and node is not None else ()
+    if not isinstance(node, ast.expr) or first is None or "torch" not in here.file.imported:
+        return f"`{mask}` behind {located(trace, site)}", ()
+    return f"`{mask}` behind {located(trace, site)}", here.behind(node, mask)

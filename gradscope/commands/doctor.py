@@ -149,7 +149,7 @@ def _layout() -> Iterator[str]:
         lay_out("digraph { a -> b }", "svg")
         yield f"{engine()}: {_says(str(engine()))}"
     except GradscopeError as error:
-        yield f"{error}: no picture can be drawn here, but a .dot file"
+        yield str(error)
     except Exception as error:
         yield _broken("the layout engine", error)
 

@@ -46,7 +46,7 @@ def command(
     path = output if output is not None else Path(f"{source.stem}.svg")
     if path.suffix.lower() == ".html":
         return _page(source, rank, path, step, asked=bool(level or around or depth is not None))
-    kind = check_target(path)
+    kind = check_target(path, [".html"])
     opened = one_trace(source, rank)
     extent = None if whole(kind) and level is not None else screens
     with working("drawing the graph", sys.stderr):

@@ -32,7 +32,7 @@ from gradscope.imports import BEGAN, kept_apart, seconds_to_import, torch_needed
 from gradscope.model import SEVERITIES, GradscopeError, NoPlaceError
 from gradscope.places import beside as folder_beside
 from gradscope.places import last_from_here, new_trace_path, point_last, standing
-from gradscope.render import renderer_for, renderers, write_report
+from gradscope.render import renderer_for, report_suffixes, write_report
 from gradscope.runner import Outcome, Program, run
 from gradscope.store import Trace
 from gradscope.telling import Telling, asked
@@ -333,7 +333,7 @@ def _sorted(
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Which files are reports, a page is one, and which are pictures. Raises GradscopeError where one is neither, or
     can't be made: before the run."""
-    known = {renderer.suffix for renderer in renderers().values()}
+    known = report_suffixes()
     reports += tuple(path for path in outputs if path.suffix.lower() in known)
     reports += tuple(path for path in pictures if path.suffix.lower() == ".html")
     pictures = tuple(path for path in pictures if path.suffix.lower() != ".html")
@@ -344,7 +344,7 @@ def _sorted(
         from gradscope.render.pictures import check_target
 
         for path in pictures:
-            check_target(path)
+            check_target(path, known if path in outputs else [".html"])
     return reports, pictures
 
 

@@ -62,15 +62,19 @@ def renderers() -> dict[str, Renderer]:
     }
 
 
+def report_suffixes() -> dict[str, Renderer]:
+    """Suffix of a file → the renderer of reports that it asks for, in the order of the alphabet."""
+    return {r.suffix: r for r in sorted(renderers().values(), key=lambda r: r.suffix or "") if r.suffix}
+
+
 def renderer_for(path: str | os.PathLike[str]) -> Renderer:
     """The renderer that a report file's suffix asks for. Raises GradscopeError where there
     is none, or where the file can't be made: call it before a run starts."""
     path = Path(path)
-    by_suffix = {r.suffix: r for r in renderers().values() if r.suffix}
-    renderer = by_suffix.get(path.suffix.lower())
+    renderer = report_suffixes().get(path.suffix.lower())
     if renderer is None:
         raise GradscopeError(
-            f"can't tell the kind of report from `{path}`: end it in {' or '.join(sorted(by_suffix))}"
+            f"can't tell the kind of report from `{path}`: end it in {' or '.join(report_suffixes())}"
         )
     check_place(path, "report")
     return renderer

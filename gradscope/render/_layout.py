@@ -41,7 +41,8 @@ def engine() -> Path:
         if candidate.is_file():
             return candidate
     raise GradscopeError(
-        "no layout engine: install graphviz (`dot`) or `pip install graphviz-pure`, or write a .dot file"
+        "no layout engine: install graphviz (`dot`) or `pip install graphviz-pure`, or write what needs none: "
+        ".html, .dot, .mmd, .graphml or .json"
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -46,13 +47,14 @@ def paint(view: View, kind: str) -> bytes:
     return bytes(painter.paint(view, kind))
 
 
-def check_target(path: Path) -> str:
-    """The kind of picture for `path`, before any work is done. Raises GradscopeError."""
+def check_target(path: Path, others: Iterable[str] = ()) -> str:
+    """The kind of picture for `path`, before any work is done. Raises GradscopeError, which names as well the suffixes
+    of the `others` that whoever asks has written."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in painters():
-        *most, last = suffixes()
+        *most, last = dict.fromkeys([*suffixes(), *others])
         raise GradscopeError(
-            f"can't tell the kind of picture from `{path}`: end it in {', '.join(most)} or {last}"
+            f"can't tell from the name `{path}` what to write: end it in {', '.join(most)} or {last}"
         )
     render.check_place(path, "picture")
     return kind

@@ -476,10 +476,10 @@ class Inspector(Shell):
         """Asks where to, and writes a picture or a report."""
         if self.trace is None:
             return
-        from gradscope.render import renderers
+        from gradscope.render import report_suffixes
         from gradscope.render.pictures import suffixes
 
-        reports = sorted(r.suffix for r in renderers().values() if r.suffix)
+        reports = list(report_suffixes())
         pictures = [suffix for suffix in suffixes() if suffix not in reports]
         prompt = f"write to a file: the report ({' '.join(reports)}) or a picture ({' '.join(pictures)})"
         self.push_screen(AskText(prompt, f"{self.path.stem}.svg"), self._export)

@@ -81,10 +81,10 @@ def shapes(trace: Trace, first: str, second: str) -> list[dict[tuple[int, str], 
 
 def export(trace: Trace, target: str, folder: str, run: str = "") -> str:
     """Writes a picture or a report, as the suffix of `target` says; tells what was written."""
-    from gradscope.render import renderers, write_report
+    from gradscope.render import report_suffixes, write_report
 
     path = Path(folder) / target
-    if path.suffix.lower() in {r.suffix for r in renderers().values()}:
+    if path.suffix.lower() in report_suffixes():
         from gradscope.config import load_config
         from gradscope.together import examine_path
 
@@ -95,7 +95,7 @@ def export(trace: Trace, target: str, folder: str, run: str = "") -> str:
     from gradscope.render.picture import screens
     from gradscope.render.pictures import check_target, draw
 
-    check_target(path)
+    check_target(path, report_suffixes())
     shown = view(trace, findings=check(trace), extent=screens)
     draw(shown, path)
     return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"

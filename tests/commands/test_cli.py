@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,22 @@ def test_check_prints_the_form_asked_for(here: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["findings"][0]["code"] == "GS101"
     assert main(["check"]) == 1
     assert capsys.readouterr().out.startswith("error[GS101]")
+
+
+@pytest.mark.parametrize(
+    ("args", "suffixes"),
+    [
+        (["graph", "-o", "out.xyz"], {".svg", ".html"}),
+        (["run", "-o", "out.xyz", "train.py"], {".svg", ".html", ".md"}),
+        (["run", "--graph", "out.xyz", "train.py"], {".svg", ".html"}),
+    ],
+)
+def test_an_unknown_suffix_is_answered_with_all_that_can_be_written(
+    args: list[str], suffixes: set[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 2
+    said = capsys.readouterr().err
+    assert suffixes <= set(re.findall(r"\.\w+", said)), said
 
 
 def test_check_minds_pyproject(here: Path) -> None:

@@ -124,15 +124,17 @@ def test_bad_places_are_one_error(scope, tmp_path):
         shown.render(tmp_path / "folder.svg")
 
 
-def test_without_an_engine_dot_text_still_works(scope, tmp_path, monkeypatch):
+def test_without_an_engine_text_still_works(scope, tmp_path, monkeypatch):
     monkeypatch.setattr(_layout.shutil, "which", lambda name: None)
     monkeypatch.setattr(_layout, "_brought_by_wheel", list)
     _layout.engine.cache_clear()
     try:
         shown = picture(scope.trace, "line")
-        with pytest.raises(GradscopeError, match="no layout engine"):
+        with pytest.raises(GradscopeError, match="no layout engine") as refused:
             shown.render(tmp_path / "g.svg")
-        shown.render(tmp_path / "g.dot")
+        for suffix in (".dot", ".mmd", ".graphml", ".json"):
+            assert suffix in str(refused.value)
+            shown.render(tmp_path / f"g{suffix}")
         assert "no layout engine" in shown._repr_mimebundle_()["text/plain"]
     finally:
         _layout.engine.cache_clear()

@@ -496,7 +496,7 @@ def test_export_writes_what_the_suffix_says(
             await pilot.press("g", "ctrl+u", *name, "enter")
             await settled(pilot)
             await pilot.pause(0.1)
-        assert "can't tell the kind of picture" in told(app)
+        assert "what to write: end it in" in told(app)
 
     drive(trace, steps)
     assert "<svg" in (tmp_path / "out.svg").read_text()

@@ -178,6 +178,16 @@ def one_digit(number: float) -> str:
     return f"{number:.0e}".replace("e-0", "e-").replace("e+00", "")
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Part of a whole: "59%"; what would be rounded to nothing or to all of it is "less than 1%", "more than 99%"."""
+    least = 10.0 ** -(digits + 2)
+    if 0 < share < least / 2:
+        return f"less than {least:.{digits}%}"
+    if 1 - least / 2 < share < 1:
+        return f"more than {1 - least:.{digits}%}"
+    return f"{share:.{digits}%}"
+
+
 def numbers(values: Any, limit: int = 5) -> str:
     """First elements of a tensor, as "[6, 1.3333, 1.3333]"."""
     if not isinstance(values, (list, tuple)):

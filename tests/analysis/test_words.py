@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from observed import observed, optimizer
 from torch import nn
 
-from gradscope.analysis.words import is_known_at, method, named_at, parameter_name
+from gradscope.analysis.words import is_known_at, method, named_at, parameter_name, percent
 from gradscope.answers import why
 from gradscope.check import examine
 
@@ -151,3 +153,48 @@ def test_a_repair_names_no_schedule_where_it_is_not_known() -> None:
     (found,) = (one for one in examine(observed(program).trace).findings if one.code == "GS210")
     assert "`scheduler_g.step()`" not in found.fix and "after `optim_g.step()`" in found.fix
     assert "`step()` of `scheduler_g`, which has to be handed to the function that steps" in found.fix
+
+
+def test_a_share_is_not_rounded_to_nothing_or_to_all() -> None:
+    assert [percent(share) for share in (0.0, 0.003, 0.59, 0.997, 1.0)] == [
+        "0%", "less than 1%", "59%", "more than 99%", "100%"
+    ]  # fmt: skip
+    assert [percent(share, 1) for share in (0.0004, 0.0124, 3.5)] == ["less than 0.1%", "1.2%", "350.0%"]
+
+
+def test_a_call_that_takes_numbers_is_named_as_it_is_written() -> None:
+    def program(listed: bool) -> None:
+        weights, layer = nn.Parameter(torch.ones(1)), nn.Linear(4, 1)
+        opt = torch.optim.SGD([weights, *layer.parameters()], lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            loss = layer(torch.randn(8, 4)).pow(2).mean()
+            if listed:
+                number = torch.Tensor([loss])
+                (number * weights.pow(2)).sum().backward()
+            else:
+                number = float(loss)
+                (number * weights.pow(2)).sum().backward()
+            opt.step()
+
+    for listed, said in (
+        (True, "but `torch.Tensor([loss])`, which takes plain numbers, cuts"),
+        (False, "but `float()` cuts"),
+    ):
+        (found,) = examine(observed(partial(program, listed)).trace).findings
+        assert found.code == "GS301" and said in found.message
+
+
+def test_what_is_to_be_left_out_is_the_function_and_not_what_it_is_given() -> None:
+    def program() -> None:
+        torch.manual_seed(0)
+        first, last = nn.Linear(4, 16), nn.Linear(16, 5)
+        opt = torch.optim.Adam([*first.parameters(), *last.parameters()], lr=0.01)
+        for _ in range(3):
+            opt.zero_grad()
+            scores = torch.relu(last(torch.tanh(first(torch.randn(16, 4)))))
+            nn.functional.cross_entropy(scores, torch.randint(0, 5, (16,))).backward()
+            opt.step()
+
+    (found,) = (f for f in examine(observed(program).trace).findings if f.code == "GS728")
+    assert found.fix.startswith("leave `relu` out of `torch.relu(last(")

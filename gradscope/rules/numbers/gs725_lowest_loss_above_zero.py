@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import located
+from gradscope.analysis.words import located, percent
 from gradscope.events import Backward
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -83,8 +83,8 @@ def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
                 related=((layer, "the loss"),) if layer is not None else (),
                 seen=(
                     f"outputs equal to the targets of the first call would give {event.floor:.4g}; the loss was"
-                    f" {values[0]:.4g} at first and {values[-1]:.4g} at last, {values[-1] / event.floor - 1:.1%} above"
-                    " that",
+                    f" {values[0]:.4g} at first and {values[-1]:.4g} at last,"
+                    f" {percent(values[-1] / event.floor - 1, 1)} above that",
                 ),
                 fix="look at the distance of outputs and targets itself, by `l1_loss` or `mse_loss` beside the loss, or"
                 f" at what the loss is above {event.floor:.3g}: its gradient is zero where outputs equal targets, so"

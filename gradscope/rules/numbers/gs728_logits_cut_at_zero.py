@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import RELUS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import located, parameter_subjects, plural, source
+from gradscope.analysis.words import located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.calls import unwrapped, without_last_layer
 from gradscope.model import Finding, Op
@@ -92,8 +92,12 @@ def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: 
     graph = known.graph(maker.graph)
     last = sum(o.name == maker.name and o.site.user == maker.site.user for o in graph.ops) == 1
     layer = layer_site(trace, maker)
-    here = located(trace, maker.site.user, f"`{maker.name}`")
-    place = f"`{source(trace, layer)}` ({layer.path.rpartition('/')[2]}:{layer.line})" if layer else here
+    where_it_is = "" if last else " behind the last layer"
+    leave_out = (
+        f"leave {located(trace, layer)} out"
+        if layer
+        else f"leave `{maker.name}` out of {located(trace, maker.site.user, 'the call')}{where_it_is}"
+    )
     name = "a ReLU6" if maker.name == "relu6" else "a ReLU"
     return Finding(
         message=f"the scores that `{op.name}` compares come out of {name}: whatever the last layer gives below 0 is cut"
@@ -107,8 +111,7 @@ def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: 
             f"in {plural(known.alike(event), 'pass')} `{op.name}` got the {shape_of(known, scores)} result of"
             f" `{maker.name}` with nothing between",
         ),
-        fix=f"leave {place} out{'' if layer or last else ' behind the last layer'}: the loss takes the plain numbers"
-        " of the last layer",
+        fix=f"{leave_out}: the loss takes the plain numbers of the last layer",
         edits=(unwrapped(trace, maker.site.user) or without_last_layer(trace, maker))
         if last or layer
         else (),

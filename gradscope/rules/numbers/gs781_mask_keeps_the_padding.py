@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import PASSING
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import located, quoted
+from gradscope.analysis.words import located, percent, quoted
 from gradscope.events import KeptPlaces
 from gradscope.fixes.masks import turned_round
 from gradscope.model import Finding, Op, Site
@@ -137,8 +137,8 @@ def _finding(trace: Trace, known: Paths, event: KeptPlaces, found: tuple[Key, Op
         related=((site, "only the padding is left here"),) if elsewhere else (),
         seen=(
             f"in each of its first {event.calls} calls it let through one end of each row, {event.kept:,} of"
-            f" {total:,} places, where the target was always {target}; at {event.others / event.left_out:.0%} of the"
-            f" {event.left_out:,} places left out it was another",
+            f" {total:,} places, where the target was always {target}; at"
+            f" {percent(event.others / event.left_out)} of the {event.left_out:,} places left out it was another",
         ),
         fix=f"turn the mask round: {quoted(turned.new)} in line {turned.site.line}"
         if turned.new

@@ -38,6 +38,7 @@ from gradscope.analysis.words import (
     optimizer_name,
     parameter_names,
     parameter_subjects,
+    quoted,
     root_of,
     source,
     variable,
@@ -220,6 +221,9 @@ def _words(trace: Trace, cut: Cut) -> str:
     if _drawn(trace, cut):
         return f"{code(trace, cut.site, '`sample()`')}, which draws without a gradient,"
     if cut.kind == "number" and cut.op.name == "__float__":
+        text = source(trace, cut.site)
+        if text and "float(" not in text:
+            return f"{quoted(text)}, which takes plain numbers,"
         return "`float()`"
     return cut_words(cut.op, cut.kind)
 

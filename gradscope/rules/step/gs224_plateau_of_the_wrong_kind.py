@@ -134,7 +134,7 @@ def _finding(trace: Trace, event: Plateau, maker: SchedulerMade, count: int) -> 
     site = maker.site.user
     first, last, low, high = event.given[0], event.given[-1], min(event.given), max(event.given)
     share = f"each of them is a share of {count:,}" if count else ""
-    sure = "" if count else " Where smaller is better, as of a validation loss, it is right as it is."
+    sure = "" if count else ". Where smaller is better, as of a validation loss, it is right as it is."
     return Finding(
         message=f"{code(trace, site, 'the schedule')} cuts the learning rate while its number rises: it waits for"
         " smaller ones",
@@ -152,7 +152,7 @@ def _finding(trace: Trace, event: Plateau, maker: SchedulerMade, count: int) -> 
                 ),
             )
         ),
-        fix=f'give `mode="max"` to {located(trace, site)}, or step it with the validation loss.{sure}',
+        fix=f'give `mode="max"` to {located(trace, site)}, or step it with the validation loss{sure}',
         edits=with_argument(trace, site, "mode", '"max"', 1),
         count=len(event.cuts),
         severity="" if count else "note",

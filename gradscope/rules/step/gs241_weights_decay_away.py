@@ -14,7 +14,16 @@ from collections.abc import Iterator
 from statistics import median
 
 from gradscope.analysis.course import Course, course_of
-from gradscope.analysis.words import code, numbers, optimizer_name, parameter_subjects, plural, user, where
+from gradscope.analysis.words import (
+    code,
+    numbers,
+    optimizer_name,
+    parameter_subjects,
+    percent,
+    plural,
+    user,
+    where,
+)
 from gradscope.events import Moved
 from gradscope.fixes.settings import with_setting
 from gradscope.model import Finding, Optimizer
@@ -89,13 +98,13 @@ def _finding(trace: Trace, event: Moved, optimizer: Optimizer, left: float, cour
     decay, name = optimizer.groups[0]["weight_decay"], optimizer_name(trace, optimizer.id)
     first, last = course.ends
     return Finding(
-        message=f"the `weight_decay` of {name} has taken the weights away: {left:.1%} of their size is left",
+        message=f"the `weight_decay` of {name} has taken the weights away: {percent(left, 1)} of their size is left",
         cause=made,
         cause_label=f"a decay of {decay:g}",
         effect=course.line,
         effect_label="the loss does not fall",
         seen=(
-            f"after {plural(event.steps, 'step')} half of the weights were below {left:.1%} of what they began with",
+            f"after {plural(event.steps, 'step')} the median weight had {percent(left, 1)} of its first size",
             f"the loss went from {numbers(first)} to {numbers(last)}",
         ),
         fix=f"a weaker decay in {code(trace, made, 'the optimizer')} ({where(made)}): 1e-4 in place of {decay:g}",

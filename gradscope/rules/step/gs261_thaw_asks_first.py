@@ -116,7 +116,7 @@ def _finding(trace: Trace, thaw: Thaw) -> Finding:
             f"{plural(len(ids), 'parameter')} switched off at {place(thaw.off)}, called from {place(thaw.frozen_by)};"
             f" none of them was switched on at {place(call)}, nor anywhere else",
         ),
-        fix=f"set it without asking: take {test} ({place(asked)}) away, and leave {setting_text}",
+        fix=f"set it without asking: take the condition {test} ({place(asked)}) away, and keep {setting_text}",
         edits=here.replace(thaw.guard, here.file.text(setting)) if here.text_of(setting) else (),
         subjects=parameter_subjects(ids),
     )

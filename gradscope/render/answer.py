@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TextIO
 
-from rich.text import Text
-
 from gradscope.analysis.names import relative
 from gradscope.answers import Answer, Step
 from gradscope.escape import one_line
 from gradscope.model import place_of
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
-from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.render.terminal import Text, inline, print_rows, to_plain
 from gradscope.store import Trace
 
 

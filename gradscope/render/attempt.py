@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TextIO
 
-from rich.text import Text
-
 from gradscope.escape import one_line
 from gradscope.model import Finding
-from gradscope.render.terminal import inline, print_rows
+from gradscope.render.terminal import Text, inline, print_rows
 from gradscope.trying.attempts import Attempt
 from gradscope.trying.numbers import numbers
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from gradscope.escape import one_line, plain
+from gradscope.render.terminal import Text
 
 GUTTER_STYLE = "bright_blue"
 _TAB = 4

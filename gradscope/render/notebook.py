@@ -5,13 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from gradscope import cards
 from gradscope.analysis.names import relative
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.model import place_of
+from gradscope.render.terminal import Text
 from gradscope.render.text import summary
 from gradscope.store import Trace
 

@@ -7,10 +7,8 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 
-from rich.text import Text
-
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
-from gradscope.render.terminal import STYLES, inline
+from gradscope.render.terminal import STYLES, Text, inline
 from gradscope.rules import Rule, all_rules
 
 _MARK = re.compile(r"\s*#\s*(cause|effect):\s*([\w, ]+?)\s*$")

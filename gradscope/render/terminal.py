@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from rich.console import Console
-from rich.text import Text
+from rich.text import Text as Text  # others take it from here: what the program loads is another rich's
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 PIPE_WIDTH = 100

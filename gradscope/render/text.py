@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, TextIO
 
-from rich.text import Text
-
 from gradscope.analysis.course import courses
 from gradscope.analysis.names import parameter_name
 from gradscope.analysis.names import place as place_at
@@ -22,7 +20,7 @@ from gradscope.model import SEVERITIES, Finding, Location, Parameter, place_of
 from gradscope.render._cost import cost
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.spark import sparkline
-from gradscope.render.terminal import STYLES, inline, print_rows, to_plain
+from gradscope.render.terminal import STYLES, Text, inline, print_rows, to_plain
 from gradscope.store import Run
 from gradscope.trying.command import why_not
 from gradscope.unwatched import NO_PASS

@@ -153,3 +153,30 @@ def test_a_program_that_watches_is_the_same_under_run(tmp_path: Path) -> None:
     assert watched.stdout == plain.stdout and plain.stdout.count("GS201") >= 2
     assert "GS201" in watched.stderr and "50 backward passes" in watched.stderr
     assert "fault" not in watched.stderr
+
+
+SHOWS = """
+import torch, gradscope
+
+weight, other = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
+with gradscope.watch() as scope:
+    loss = ((weight * 2).detach() * other).sum()
+    loss.backward()
+    print(gradscope.why(weight), gradscope.why(other), gradscope.why(loss))
+for shown in (gradscope.why(weight), scope.why("weight"), scope, scope.trace, scope.graph()):
+    print(shown, sorted(shown._repr_mimebundle_()))
+print(scope.report(), scope.without_gradient, gradscope.saved(loss), gradscope.table({"weight": weight}))
+"""
+
+
+def test_what_a_program_shows_under_run_is_drawn_with_one_library(tmp_path: Path) -> None:
+    """`run` keeps the libraries that it has loaded itself from the program; what draws is of both."""
+    (tmp_path / "program.py").write_text(SHOWS)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "gradscope", "run", "program.py"], cwd=tmp_path, env=env, text=True,
+        capture_output=True, timeout=120,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("`weight` has no gradient: on its way to the loss it is cut off") == 3
+    assert "Traceback" not in shown.stderr

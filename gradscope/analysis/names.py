@@ -308,11 +308,26 @@ class Names:
             if site.kind != "user":
                 continue
             names, returned = self._target(site)
+            if len(names) > 1 and len(op.outputs) == 1 and self._taken_apart(site):
+                at = self._turn(graph, op, site, bool(depth), len(names))
+                return (names[at], site) if at is not None else None
             if names:
                 return names[min(value.position, len(names) - 1)], site
             if not returned:
                 return None
         return None
+
+    def _taken_apart(self, site: Site) -> bool:
+        """Whether it is the targets of `a, b = map(f, x)`, at which each of them is made in turn."""
+        return isinstance(self.file(site.path).at(site), (ast.Tuple, ast.List))
+
+    def _turn(self, graph: Graph, op: Op, site: Site, within: bool, targets: int) -> int | None:
+        """Which of the targets an op makes; None where some of them were made otherwise. within: calls made there."""
+        if within:
+            made = sorted(self._results(graph)[site.id])
+        else:
+            made = [other.index for other in graph.ops if other.site.id == site.id]
+        return made.index(op.index) % targets if len(made) % targets == 0 else None
 
     def assigned(self, site: Site) -> str | None:
         """The name that the result of the call at this site is assigned to."""

@@ -389,3 +389,23 @@ def test_names_of_values():
 def sum_of(x):
     y = x * 2
     return y.prod()
+
+
+def test_what_is_made_as_it_is_unpacked_has_the_name_of_its_target():
+    pairs = [(torch.randn(1, 3), torch.ones(1)) for _ in range(4)]
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            states, rewards = map(torch.cat, zip(*pairs, strict=True))
+            doubled, halved = map(lambda x: x.mean(0) * 2, (states, states))
+        low, high = torch.stack([doubled, halved])
+    assert low is not None and high is not None and rewards is not None
+    from gradscope.graph import flow_of
+
+    flow = flow_of(scope.trace)
+    names = {}
+    for value, op in enumerate(flow.maker):
+        if op is not None:
+            names.setdefault(flow.ops[op].name, []).append(flow.name(value))
+    assert names["cat"] == ["states", "rewards"] * 2
+    assert names["mul"] == ["doubled", "halved"] * 2
+    assert names["unbind"] == ["low", "high"]

@@ -118,6 +118,12 @@ class Site:
         """The expression: path, line and column of its start, line and column of its end."""
         return self.path, self.line, self.column, self.end_line, self.end_column
 
+    def within(self, other: Site) -> bool:
+        """Whether it is a part of another expression."""
+        begins = (other.line, other.column) <= (self.line, self.column)
+        ends = (self.end_line, self.end_column) <= (other.end_line, other.end_column)
+        return self.path == other.path and begins and ends and self.span() != other.span()
+
 
 @dataclass(frozen=True, slots=True)
 class Module:

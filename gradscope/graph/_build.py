@@ -14,7 +14,7 @@ from gradscope.analysis.names import buffer_name, module_title, names_of, op_nam
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
-from gradscope.graph._counts import Counts
+from gradscope.graph._counts import COMPREHENDED, Counts
 from gradscope.graph._earlier import source_of
 from gradscope.graph._marks import Mark, got_gradient, stopped
 from gradscope.graph._owners import Boxes, code_of, frame_at, joined_name, part_title
@@ -139,10 +139,7 @@ class Builder:
         if key[0] == "line":
             site = frame_at(op, *key[1:3])  # type: ignore[arg-type]
             text = code_of(self.names.line(site)) or part_title(flow, ops)
-            where = (
-                f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
-            )
-            return "line", text, where
+            return "line", text, f"{place(site)} in {within}" if (within := _function(site)) else place(site)
         if key[0] == "module" and op.module is not None:
             id = key[1]
             module = flow.trace.modules[id]  # type: ignore[index]
@@ -743,6 +740,14 @@ def _closing(back: set[tuple[str, str]], ways: Iterable[tuple[str, str]]) -> set
 
 def _call(op: Op) -> Hashable:
     return op.site.id, op.name, op.module, op.cut
+
+
+def _function(site: Site) -> str:
+    """The function that a line stands in; of a generator or a comprehension the one around it."""
+    around = site.function
+    while around.rpartition(".")[2] in (*COMPREHENDED, "<locals>"):
+        around = around.rpartition(".")[0]
+    return "" if around == "<module>" else around
 
 
 def _made(value: Value, site: Site | None = None) -> Hashable:

@@ -96,17 +96,20 @@ class Counts:
     def _of_line(self, ops: list[int]) -> int:
         runs: Counter[Site] = Counter()
         latest: dict[Site, tuple[list[int], set[Hashable]]] = {}
+        last: dict[Site, int] = {}
         for i in ops:
             op = self.flow.ops[i]
             place = op.site.user
             called, seen = latest.get(place, ([], set()))
             module, what = self.called(op), (op.site.id, op.name, op.module)
             again = what in seen and not self.looped_within(op.site, place)
+            if again and self.adds_up(i, last[place], place):
+                again = any(line != place.location() for line in self.flow.lines[last[place] : i])
             if place not in latest or called != module or again:
                 runs[place] += self.of_graph(op.graph)
                 seen = set()
             seen.add(what)
-            latest[place] = module, seen
+            latest[place], last[place] = (module, seen), i
         by_span: Counter[Site] = Counter()
         for place, count in runs.items():  # however it was reached
             by_span[_without_callers(place)] += count
@@ -186,6 +189,35 @@ class Counts:
                 found[id(above)] = side
             node = above
         return found
+
+    def on_several_lines(self, site: Site) -> bool:
+        """Whether the statement of an expression goes over several lines, other than a block."""
+        statement = self.flow.trace.source_file(site.path).statement(site)
+        return (
+            statement is not None
+            and not hasattr(statement, "body")
+            and statement.end_lineno != statement.lineno
+        )
+
+    def precedes(self, site: Site, other: Site) -> bool:
+        """Whether an expression is evaluated before another one of its line each time that the line runs."""
+        node = self.flow.trace.source_file(site.path).at(site)
+        if node is None or isinstance(
+            getattr(node, "ctx", None), ast.Store
+        ):  # what is assigned to comes last
+            return False
+        return site.within(other) or (site.end_line, site.end_column) <= (other.line, other.column)
+
+    def takes_from_generator(self, site: Site) -> bool:
+        """Whether it is a call such as `sum(f(x) for x in xs)`, during which what it is given runs."""
+        node = self.flow.trace.source_file(site.path).at(site)
+        return isinstance(node, ast.Call) and any(isinstance(arg, ast.GeneratorExp) for arg in node.args)
+
+    def adds_up(self, op: int, before: int, site: Site) -> bool:
+        """Whether an op is of the same call as one before it at its place, if the line was not left between: it goes on
+        with what that gave."""
+        taken = set(self.flow.inputs[op]).intersection(self.flow.outputs[before])
+        return bool(taken) and self.takes_from_generator(site)
 
     def _ways(self, site: Site) -> list[Way]:
         """What decides whether and how often an expression runs when its line does, outermost first."""

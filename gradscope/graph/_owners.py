@@ -6,6 +6,7 @@ A box is a hashable key; `Boxes` gives one per op (in program order) and what it
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -82,11 +83,15 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     owns = [(way, flow.ops[op].region, op in flow.earlier) for op, way in enumerate(ways)]
     frames = [frame_at(op, *way[-1]) for op, way in zip(flow.ops, ways, strict=True)]
     runs = line_runs(flow, owns, frames, counts)
-    groups = _rolled(runs) if rolled else folded(flow, runs, least=2)
+    calling = {way[:k] for way in ways for k in range(1, len(way))}
+    # A line is left in the middle where it calls another, or where its statement goes on on the next line.
+    left = [ways[run.ops[0]] in calling or counts.on_several_lines(frames[run.ops[0]]) for run in runs]
+    pieces = _pieces(runs, frames, left)
+    groups = _rolled(runs, pieces) if rolled else folded(flow, runs, least=2)
     if not rolled:
         groups = gathered(flow, runs, groups, [ways[run.ops[0]][:-1] for run in runs])
+    divided = Counter(runs[piece].own for piece in set(pieces))
     boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops))
-    calling = {way[:k] for way in ways for k in range(1, len(way))}
     ids: dict[Hashable, int] = {}
     for number, group in enumerate(groups):
         way = ways[runs[group[0]].ops[0]]
@@ -98,7 +103,7 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
             boxes.nesting[ids[part]] = len(part)
             boxes.callers[ids[part]] = part[-1]
         boxes.cluster[key] = tuple(ids[part] for part in around)
-        if way in calling:
+        if way in calling or divided[runs[group[0]].own] > 1:
             boxes.parts.add(key)
         for run in group:
             for op in runs[run].ops:
@@ -106,10 +111,22 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     return boxes
 
 
-def _rolled(runs: list[Run]) -> list[list[int]]:
-    groups: dict[Hashable, list[int]] = {}
-    for number, run in enumerate(runs):
-        groups.setdefault(run.own, []).append(number)
+def _pieces(runs: list[Run], frames: list[Site], left: list[bool]) -> list[int]:
+    """Of each run the first that is of the same piece of its line: of one that is left in the middle, what it does
+    before and what it does after, as far as these have no expression in common. frames: of each op the one that it
+    stands at in its line."""
+    pieces = Joined(range(len(runs)))
+    first: dict[Hashable, int] = {}
+    for number, (run, apart) in enumerate(zip(runs, left, strict=True)):
+        for part in [frames[op].span() for op in run.ops] if apart else [None]:
+            pieces.join(number, first.setdefault((run.own, part), number))
+    return [pieces.first(number) for number in range(len(runs))]
+
+
+def _rolled(runs: list[Run], pieces: list[int]) -> list[list[int]]:
+    groups: dict[int, list[int]] = {}
+    for number, piece in enumerate(pieces):
+        groups.setdefault(piece, []).append(number)
     return list(groups.values())
 
 

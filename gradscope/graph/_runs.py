@@ -38,13 +38,18 @@ def runs_of(owns: Sequence[Hashable]) -> list[Run]:
 
 
 def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], counts: Counts) -> list[Run]:
-    """The runs of lines: a new one where an expression comes again, or calls another module, or a condition goes the
-    other way. frames: of each op the line that stands for it, which may have called the one that it stands at."""
+    """The runs of lines: a new one where an expression comes again, or one that stands before what the line has come
+    to, or calls another module, or a condition goes the other way. frames: of each op the line that stands for it,
+    which may have called the one that it stands at."""
     seen: set[Hashable] = set()  # what the present run has done
     sides: dict[int, dict[int, str]] = {}  # expression → the side of each condition that it stands on
     taken: dict[int, str] = {}  # condition → the side that the present run has taken
     comprehended: dict[int, bool] = {}  # expression → whether it runs several times in one run of its line
     called: dict[int, list[int]] = {}  # expression → the module that it called in it
+    latest: dict[int, int] = {}  # expression → the last op of it
+    starts: dict[
+        tuple[int, int], bool
+    ] = {}  # expression, the one before it → whether it begins the line again
 
     def again(op: int) -> bool:
         at, frame = flow.ops[op], frames[op]
@@ -55,7 +60,12 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
             return True
         if any(taken.get(condition, side) != side for condition, side in sides[frame.id].items()):
             return True
-        return _what(flow, op, frame) in seen and not counts.looped_within(at.site, frame)
+        before = frames[op - 1]
+        if not sides[frame.id] and starts.setdefault((frame.id, before.id), counts.precedes(frame, before)):
+            return True
+        if _what(flow, op, frame) not in seen or counts.looped_within(at.site, frame):
+            return False
+        return not counts.adds_up(op, latest[frame.id], frame)
 
     found: list[Run] = []
     for op, own in enumerate(owns):
@@ -64,11 +74,14 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
             sides[frame.id] = counts.chosen(frame)
         if not found or found[-1].own != own or again(op):
             ahead = _made_ahead(flow, found[-1], op) if found and found[-1].own == own else []
+            if found and found[-1].own == own and counts.takes_from_generator(frame):
+                ahead = [*_generated(found[-1], frames, frame), *ahead]
             found.append(Run(own, ahead))
             seen.clear()
             called.clear()
             taken.clear()
         found[-1].ops.append(op)
+        latest[frame.id] = op
         seen.add(_what(flow, op, frame))
         called[frame.id] = counts.called(flow.ops[op], frame)
         taken.update(sides[frame.id])
@@ -117,6 +130,14 @@ def _made_ahead(flow: Flow, run: Run, op: int) -> list[int]:
             break
         ahead.insert(0, run.ops.pop())
     return ahead
+
+
+def _generated(run: Run, frames: Sequence[Site], frame: Site) -> list[int]:
+    """Takes from a run what it ends with that the generator of a call gave, which comes again."""
+    given: list[int] = []
+    while len(run.ops) > 1 and frames[run.ops[-1]].within(frame):
+        given.insert(0, run.ops.pop())
+    return given
 
 
 def _what(flow: Flow, op: int, frame: Site) -> Hashable:

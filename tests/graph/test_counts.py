@@ -15,6 +15,9 @@ from torch import nn
 
 import gradscope
 from gradscope.graph import view
+from gradscope.graph._build import Builder
+from gradscope.graph._owners import line_boxes
+from gradscope.graph._shown import shown as shown_of
 
 HEAD = """
 import torch
@@ -132,6 +135,19 @@ many = layers(5)
 x = torch.stack([layer(x) for layer in many]).sum(0)  # ran
 end(x)
 """,
+    "a sum of a generator": """
+many = layers(4)
+for i in range(3):
+    x = x + sum(layer(x) for layer in many)  # ran
+weights = 0.1 * sum(layer.weight.pow(2).sum() for layer in many)  # ran
+end(x.sum() + weights)
+""",
+    "sums of a generator in turn": """
+many, parts = layers(4), []
+for i in range(3):
+    parts.append(sum(layer(x) for layer in many))  # ran
+end(torch.cat(parts))
+""",
     "attention to other data": """
 attention, data = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(4, 5, 8)
 x = x[:, None]
@@ -166,7 +182,7 @@ def watched(name: str) -> tuple[Any, Counter[int]]:
         return lines
 
     def trace(frame: Any, event: str, arg: object) -> Any:
-        own = frame.f_code.co_filename == path and frame.f_code.co_name != "<listcomp>"
+        own = frame.f_code.co_filename == path and frame.f_code.co_name not in ("<listcomp>", "<genexpr>")
         return lines if own else None
 
     code = compile(text, path, "exec")
@@ -189,6 +205,42 @@ def test_a_line_is_counted_as_often_as_it_ran(name: str) -> None:
         if data["kind"] in ("line", "cut"):
             shown[data["site"].user.line] += data["count"]
     assert {line: shown[line] for line in runs} == dict(runs)
+
+
+LEFT = """
+class Around(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.norm = inner, nn.LayerNorm(8)
+    def forward(self, x):
+        return self.inner(self.norm(x)) + x
+for layer in [Around(Block()) for _ in range(5)]:
+    x = layer(x)
+loss = F.mse_loss(
+    x.tanh(),
+    torch.zeros(4, 8),
+) - 0.5 * torch.sum(
+    x.exp() + 1
+)
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_what_a_line_does_before_and_after_what_it_calls_is_two_boxes(
+    rolled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROGRAMS, "lines that are left in the middle", LEFT)
+    scope, _ = watched("lines that are left in the middle")
+    flow = shown_of(scope.trace, None, []).flow
+    graph = Builder(flow, line_boxes(flow, rolled=rolled), "line", {}, []).build()
+    parts: Counter[str] = Counter()
+    for _, data in graph.nodes.items():
+        if data["form"] == "op":
+            parts[data["label"]] += data["count"]
+    assert parts == {"layer_norm": 5, "add": 5, "mse_loss": 1, "sub": 1}
+    texts = [data["label"] for _, data in graph.nodes.items() if data["form"] == "line"]
+    assert "loss = F.mse_loss(" not in texts and {"x.tanh(),", "x.exp() + 1"} <= set(texts)
 
 
 CALLING = """

@@ -391,12 +391,16 @@ def sum_of(x):
     return y.prod()
 
 
+def twice(x):
+    return x.mean(0) * 2
+
+
 def test_what_is_made_as_it_is_unpacked_has_the_name_of_its_target():
     pairs = [(torch.randn(1, 3), torch.ones(1)) for _ in range(4)]
     with gradscope.watch() as scope:
         for _ in range(2):
             states, rewards = map(torch.cat, zip(*pairs, strict=True))
-            doubled, halved = map(lambda x: x.mean(0) * 2, (states, states))
+            doubled, halved = map(twice, (states, states))
         low, high = torch.stack([doubled, halved])
     assert low is not None and high is not None and rewards is not None
     from gradscope.graph import flow_of

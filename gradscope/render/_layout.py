@@ -69,8 +69,8 @@ def lay_out(dot: str, kind: str) -> bytes:
     if kind == "pdf":
         own = engine().stem == "dot"
         placed = _titles_as_boxes(_run(dot if own else dot.translate(style.SIGNS_PDF), "dot").decode())
-        if own:
-            return _run(placed, kind, placed=True)
+        if own:  # which leaves half an inch around a picture for a printer
+            return _run(placed.replace("{", "{\n\tgraph [margin=0]", 1), kind, placed=True)
         return _as_pdf(finish(_run(placed, "svg", placed=True)))
     picture = _run(dot, kind)
     return finish(picture) if kind == "svg" else picture

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.ops import CASTS, PASSING
 from gradscope.events import ModuleCall
 from gradscope.model import GradscopeError, Graph, Module, Op, Parameter, Site, Span, Value, place_of
 from gradscope.source import LOOPS, SourceFile, called_name, method_name
@@ -34,6 +34,17 @@ _SAME = PASSING | {
     "long", "int", "bool", "detach", "requires_grad_", "pin_memory", "as_tensor", "tensor", "asarray", "Tensor",
     "Parameter", "Variable", "Buffer",
 }  # fmt: skip
+# What gives the same numbers in another place or dtype.
+_MOVING = CASTS | {
+    "contiguous",
+    "clone",
+    "detach",
+    "requires_grad_",
+    "pin_memory",
+    "from_numpy",
+    "as_tensor",
+    "tensor",
+}
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -361,7 +372,7 @@ class Names:
         if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.value is node:
             return [ast.unparse(above.target)], False
         if isinstance(above, (ast.For, ast.comprehension)) and above.iter is node:
-            return [ast.unparse(above.target)], False
+            return ([] if isinstance(above.target, ast.Tuple) else [ast.unparse(above.target)]), False
         if isinstance(above, ast.Return) or (isinstance(above, ast.Lambda) and above.body is node):
             return [], True
         return [], False
@@ -381,6 +392,9 @@ class Names:
             for op in graph.ops:
                 if op.site.kind == "user":
                     self._learn(found, graph, op.inputs, op.site)
+                elif op.site.kind == "torch":  # `self.linear(x)`, `F.cross_entropy(scores, labels)`
+                    given = tuple(v for v in op.inputs if not _held_by_module(graph, v))
+                    self._learn(found, graph, given, op.site.user)
             self._inputs[graph.id] = found
         return self._inputs[graph.id]
 
@@ -424,8 +438,26 @@ class Names:
         if len(exprs) != count:
             return
         for index, expr in enumerate(exprs):
-            if isinstance(expr, _PLAIN):
-                yield index, ast.unparse(expr)
+            named = self._unchanged(file, expr)
+            if isinstance(named, _PLAIN):
+                yield index, ast.unparse(named)
+
+    def _unchanged(self, file: SourceFile, expr: ast.expr) -> ast.expr:
+        """`x` of `x.to(device)` and of `torch.as_tensor(x)`: what is given, as far as calls only move or cast it."""
+        while isinstance(expr, ast.Call) and called_name(expr) in _MOVING:
+            if isinstance(expr.func, ast.Attribute) and not file.is_imported(expr.func):
+                expr = expr.func.value
+            elif expr.args:
+                expr = expr.args[0]
+            else:
+                break
+        return expr
+
+
+def _held_by_module(graph: Graph, value: int) -> bool:
+    """Whether a value is a parameter or a buffer, which a module gives to its own operations."""
+    held = graph.values[value]
+    return held.parameter is not None or held.module is not None
 
 
 def _flat(exprs: list[ast.expr]) -> list[ast.expr]:

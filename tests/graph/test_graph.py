@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import gradscope
@@ -413,3 +414,30 @@ def test_what_is_made_as_it_is_unpacked_has_the_name_of_its_target():
     assert names["cat"] == ["states", "rewards"] * 2
     assert names["mul"] == ["doubled", "halved"] * 2
     assert names["unbind"] == ["low", "high"]
+
+
+class Scored(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pair, self.out = nn.Bilinear(3, 3, 4), nn.Linear(4, 2)
+
+    def forward(self, left, right):
+        return self.out(self.pair(left, right))
+
+
+def test_data_is_named_however_it_is_handed_over():
+    """Moved or cast on the way, in a dict or a list, to a function of torch's, out of a nested target."""
+    model, other, single = Scored(), nn.Bilinear(3, 3, 2), nn.Linear(3, 2)
+    both = [torch.randn(5, 3), torch.randn(5, 3)]
+    pairs = [((torch.randn(5, 3), torch.randn(5, 3)), torch.randn(5, 2))]
+    batch, labels = {"label": torch.arange(5) % 2}, torch.arange(5) % 2
+    samples = torch.randn(5, 3)
+    with gradscope.watch() as scope:
+        loss = F.cross_entropy(model(*both), batch["label"])
+        loss = loss + F.cross_entropy(single(samples.to("cpu").float()), labels.to("cpu"))
+        for (first, second), target in pairs:
+            loss = loss + F.mse_loss(other(first, second), target)
+        loss.backward()
+    known = {data["label"] for _, data in picture(scope.trace, "op").graph.nodes.items()}
+    assert {"left", "right", "batch['label']", "samples", "labels", "first", "second", "target"} <= known
+    assert "input" not in known

@@ -1,7 +1,7 @@
 """Answers to "why (not)?": requires_grad, `.grad` is None, no graph.
 
 `why(trace, name)` takes a parameter (`layer1.weight`), a variable (`loss`) or a place
-(`train.py:31`), and gives the shortest honest explanation: what was measured, and the way
+(`train.py:31`) or `op 3 of graph 0`, and gives the shortest honest explanation: what was measured, and the way
 from the loss to it or the cut that severs it, as places in the user's source.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from gradscope.analysis.cuts import between
 from gradscope.analysis.handed_over import handed_over
-from gradscope.analysis.names import full_name, names_apart, names_of, parameter_name, short_path
+from gradscope.analysis.names import full_name, names_apart, names_of, parameter_name, place, short_path
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import counted
 from gradscope.analysis.words import parameter_name as name_in_report
@@ -31,6 +31,7 @@ __all__ = ["Answer", "Step", "cuts_between", "of_parameter", "of_parameters", "p
 
 _INDEX = re.compile(r"""\[(['"]?)([^]['"]+)\1\]""")  # a shell may have taken the quotes
 _PLACE = re.compile(r"^(.+?)(?::|, line )(\d+)$")
+_OP = re.compile(r"^op (\d+) of graph (\d+)$")  # as the terminal UI calls it
 _NUMBERED = re.compile(r"^(.+?) ?#\d+$")
 
 
@@ -40,6 +41,8 @@ def why(trace: Trace, name: str) -> Answer:
     more than one thing, has that name."""
     name = name.strip()
     flow = flow_of(trace)
+    if match := _OP.match(name):
+        return _of_op(flow, int(match[2]), int(match[1]))
     if match := _PLACE.match(name):
         return _at_place(flow, match[1], int(match[2]))
     parameters = _parameters(trace, name, exact=True)
@@ -259,6 +262,19 @@ def _number(flow: Flow, name: str) -> int | None:
         if not flow.outputs[index] and names.assigned(flow.ops[index].site.user) == name:
             return index
     return None
+
+
+def _of_op(flow: Flow, graph: int, index: int) -> Answer:
+    """Explains what one operation made."""
+    name = f"op {index} of graph {graph}"
+    for number, op in enumerate(flow.ops):
+        if (op.graph, op.index) == (graph, index):
+            if not flow.outputs[number]:
+                return explain_number(flow, number, name)
+            return replace(
+                explain_value(flow, flow.outputs[number][-1], place(op.site.user), at=True), subject=name
+            )
+    raise GradscopeError(f"there is no {name}")
 
 
 def _at_place(flow: Flow, path: str, line: int) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -743,13 +744,28 @@ def test_w_on_a_row_of_graph_asks_of_what_the_row_is(trace: Path) -> None:
         for sought, asked in (
             ("first", "first.weight"),
             ("second", "second.weight"),
-            ("square", "train.py:18"),
         ):
             await pilot.press("2")
             await settled(pilot)
             await pilot.press("slash", *sought, "enter", "w")
             await settled(pilot)
             assert app.screen.query_one("#why-name").value == asked
+
+    drive(trace, steps)
+
+
+def test_w_on_an_op_of_graph_asks_of_it_and_not_of_its_line(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for sought, about in (
+            ("square", "the result of `square` at train.py:18"),
+            ("mean", "`loss` at train.py:18"),
+        ):
+            await pilot.press("2")
+            await settled(pilot)
+            await pilot.press("slash", *sought, "enter", "w")
+            await settled(pilot)
+            assert re.fullmatch(r"op \d of graph \d", app.screen.query_one("#why-name").value)
+            assert about in screen(app)
 
     drive(trace, steps)
 

@@ -96,6 +96,7 @@ class View:
     mild: frozenset[str] = frozenset()  # the codes of findings that are notes
     cwd: str = ""  # of the run
     depth: int | None = None  # of the calls or modules that are opened, where not all are
+    rolled: bool = False  # whether a line is one box also where its rounds differ
 
     def __str__(self) -> str:
         kinds: dict[str, int] = {}
@@ -155,7 +156,7 @@ def view(
             if around is not None:
                 shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
-            shown.depth = attempt.depth
+            shown.depth, shown.rolled = attempt.depth, boxes.rolled
             count = size(shown.graph)
             told = replace(shown, notes=[*shown.notes, attempt.note] if attempt.note else shown.notes)
             if not attempt.too_many(count):

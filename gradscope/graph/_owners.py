@@ -48,6 +48,7 @@ class Boxes:
     run: list[int] = field(default_factory=list)  # of each op: which round of its line it belongs to
     parts: set[Key] = field(default_factory=set)  # what a line that has a cluster does itself
     lines: bool = False  # whether what happens outside modules has a box for each line
+    rolled: bool = False  # whether a line is one box also where its rounds differ
 
 
 def groups_of(flow: Flow, pairs: bool = True) -> list[list[int]]:
@@ -91,7 +92,7 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     if not rolled:
         groups = gathered(flow, runs, groups, [ways[run.ops[0]][:-1] for run in runs])
     divided = Counter(runs[piece].own for piece in set(pieces))
-    boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops))
+    boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops), rolled=rolled)
     ids: dict[Hashable, int] = {}
     for number, group in enumerate(groups):
         way = ways[runs[group[0]].ops[0]]

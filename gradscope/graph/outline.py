@@ -68,9 +68,10 @@ def outline(
     first = view(trace, None, findings, step=step, extent=extent)
     known = shown(trace, step, findings)
     flow, found = known.flow, list(findings)
+    rolled = (deepest_call(flow) if first.depth is None else first.depth) if first.rolled else -1
     ladders = {
         "module": [module_boxes(flow, depth) for depth in range(deepest_module(flow) + 1)],
-        "line": [line_boxes(flow, depth) for depth in range(deepest_call(flow) + 1)],
+        "line": [line_boxes(flow, depth, depth <= rolled) for depth in range(deepest_call(flow) + 1)],
     }
     atoms, notes = _atoms(flow, ladders)
     builder = Builder(flow, atoms, "outline", known.marks, found)

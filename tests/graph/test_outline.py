@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,23 @@ def test_what_is_shown_first_is_the_picture(depth: int, rows: int) -> None:
     boxes = found.ways[found.view.level]
     told = [boxes[n].data for n in closed(found, found.view.level)]
     assert Counter((d["label"], d["count"]) for d in told if d["kind"] in kinds) == drawn
+
+
+def test_a_line_that_the_picture_has_in_one_box_is_one_on_the_page_and_opens() -> None:
+    """Its rounds all differ, and would be too many boxes."""
+    sizes = [*range(3, 37), 2]
+    layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(sizes))
+    with gradscope.watch() as scope:
+        x = torch.randn(4, 3)
+        for layer in layers:
+            x = torch.tanh(layer(x))
+        x.pow(2).mean().backward()
+    found = outline(scope.trace)
+    boxes = found.ways["line"]
+    assert found.view.level == "line" and found.view.rolled
+    (rounds,) = [n for n in closed(found, "line") if boxes[n].data["label"] == "x = torch.tanh(layer(x))"]
+    assert boxes[rounds].data["count"] == len(layers) and not boxes[rounds].leaf
+    assert any(box.parent == rounds for box in boxes)
 
 
 @pytest.mark.parametrize("way", ["module", "line"])

@@ -95,20 +95,20 @@ class Counts:
 
     def _of_line(self, ops: list[int]) -> int:
         runs: Counter[Site] = Counter()
-        latest: dict[Site, tuple[list[int], set[Hashable]]] = {}
+        latest: dict[Site, tuple[list[int], Counter[Hashable]]] = {}
         last: dict[Site, int] = {}
         for i in ops:
             op = self.flow.ops[i]
             place = op.site.user
-            called, seen = latest.get(place, ([], set()))
+            called, seen = latest.get(place, ([], Counter()))
             module, what = self.called(op), (op.site.id, op.name, op.module)
-            again = what in seen and not self.looped_within(op.site, place)
+            again = seen[what] >= self.turns(place) and not self.looped_within(op.site, place)
             if again and self.adds_up(i, last[place], place):
                 again = any(line != place.location() for line in self.flow.lines[last[place] : i])
             if place not in latest or called != module or again:
                 runs[place] += self.of_graph(op.graph)
-                seen = set()
-            seen.add(what)
+                seen = Counter()
+            seen[what] += 1
             latest[place], last[place] = (module, seen), i
         by_span: Counter[Site] = Counter()
         for place, count in runs.items():  # however it was reached
@@ -189,6 +189,14 @@ class Counts:
                 found[id(above)] = side
             node = above
         return found
+
+    def turns(self, site: Site) -> int:
+        """How often an expression comes in one run of its line: the targets of `a, b = map(f, xs)`, at which each of
+        them is made, once for each; any other one once."""
+        node = self.flow.trace.source_file(site.path).at(site)
+        if isinstance(node, (ast.Tuple, ast.List)) and isinstance(node.ctx, ast.Store):
+            return len(node.elts)
+        return 1
 
     def on_several_lines(self, site: Site) -> bool:
         """Whether the statement of an expression goes over several lines, other than a block."""

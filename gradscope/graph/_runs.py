@@ -41,7 +41,7 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
     """The runs of lines: a new one where an expression comes again, or one that stands before what the line has come
     to, or calls another module, or a condition goes the other way. frames: of each op the line that stands for it,
     which may have called the one that it stands at."""
-    seen: set[Hashable] = set()  # what the present run has done
+    seen: Counter[Hashable] = Counter()  # what the present run has done, and how often
     sides: dict[int, dict[int, str]] = {}  # expression → the side of each condition that it stands on
     taken: dict[int, str] = {}  # condition → the side that the present run has taken
     comprehended: dict[int, bool] = {}  # expression → whether it runs several times in one run of its line
@@ -63,7 +63,7 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
         before = frames[op - 1]
         if not sides[frame.id] and starts.setdefault((frame.id, before.id), counts.precedes(frame, before)):
             return True
-        if _what(flow, op, frame) not in seen or counts.looped_within(at.site, frame):
+        if seen[_what(flow, op, frame)] < counts.turns(frame) or counts.looped_within(at.site, frame):
             return False
         return not counts.adds_up(op, latest[frame.id], frame)
 
@@ -82,7 +82,7 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
             taken.clear()
         found[-1].ops.append(op)
         latest[frame.id] = op
-        seen.add(_what(flow, op, frame))
+        seen[_what(flow, op, frame)] += 1
         called[frame.id] = counts.called(flow.ops[op], frame)
         taken.update(sides[frame.id])
     return found

@@ -148,6 +148,14 @@ for i in range(3):
     parts.append(sum(layer(x) for layer in many))  # ran
 end(torch.cat(parts))
 """,
+    "results that are unpacked one by one": """
+one, two = layers(2)
+for i in range(3):
+    a, b = map(torch.tanh, [one(x), two(x)])  # ran
+    x = a + b  # ran
+left, right = map(one, [x, x])  # ran
+end(left + right)
+""",
     "attention to other data": """
 attention, data = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(4, 5, 8)
 x = x[:, None]

@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -75,6 +76,20 @@ def op_name(name: str) -> str:
 def short_path(path: str) -> str:
     """The file's name alone, for labels."""
     return re.split(r"[/\\]", path)[-1]
+
+
+def _told_apart(paths: Iterable[str]) -> dict[str, str]:
+    """Path → as much of its end as no other one has."""
+    rest = {path: [part for part in re.split(r"[/\\]", path) if part] for path in paths}
+    found: dict[str, str] = {}
+    length = 1
+    while rest:
+        alike = Counter(tuple(parts[-length:]) for parts in rest.values())
+        for path, parts in list(rest.items()):
+            if alike[tuple(parts[-length:])] == 1 or length >= len(parts):
+                found[path] = "/".join(rest.pop(path)[-length:])
+        length += 1
+    return found
 
 
 def relative(path: str, cwd: str) -> str:
@@ -220,6 +235,15 @@ class Names:
         self._last: dict[int, dict[int, set[int]]] = {}
         self._inputs: dict[int, dict[int, str]] = {}
         self._targets: dict[Span, tuple[list[str], bool]] = {}
+        self._short = _told_apart({site.path for site in trace.sites if site.kind == "user"})
+
+    def short_path(self, path: str) -> str:
+        """The file's name alone, with the folders that tell it from another of the program's of that name."""
+        return self._short.get(path) or short_path(path)
+
+    def place(self, site: Site) -> str:
+        """`train.py:31`, or `models/train.py:31` where there are several of that name."""
+        return place_of(self.short_path(site.path), site.line)
 
     def file(self, path: str) -> SourceFile:
         return self._source_file(path)

@@ -40,7 +40,7 @@ def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
         text = f"`{line}`"
     elif text and re.match(rf"{re.escape(text.strip('`'))} [-+*/@]?=[^=]", line):
         text = quoted(line)  # that of `p.requires_grad = False` is its target
-    return f"{text or otherwise} ({place(site)})".strip()
+    return f"{text or otherwise} ({names_of(trace).place(site)})".strip()
 
 
 def source(trace: Trace, site: Site | None) -> str:

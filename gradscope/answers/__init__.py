@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from gradscope.analysis.cuts import between
 from gradscope.analysis.handed_over import handed_over
-from gradscope.analysis.names import full_name, names_apart, names_of, parameter_name, place, short_path
+from gradscope.analysis.names import full_name, names_apart, names_of, parameter_name, short_path
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import counted
 from gradscope.analysis.words import parameter_name as name_in_report
@@ -272,7 +272,10 @@ def _of_op(flow: Flow, graph: int, index: int) -> Answer:
             if not flow.outputs[number]:
                 return explain_number(flow, number, name)
             return replace(
-                explain_value(flow, flow.outputs[number][-1], place(op.site.user), at=True), subject=name
+                explain_value(
+                    flow, flow.outputs[number][-1], names_of(flow.trace).place(op.site.user), at=True
+                ),
+                subject=name,
             )
     raise GradscopeError(f"there is no {name}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from gradscope.analysis.names import op_name, place, shape_words
+from gradscope.analysis.names import names_of, op_name, place, shape_words
 from gradscope.graph import Flow
 from gradscope.model import Parameter, Region, Site
 
@@ -110,7 +110,7 @@ def cut_words(flow: Flow, op: int) -> str:
     shown = flow.ops[op]
     name = f"`{op_name(shown.name)}`"
     region = region_of(flow, op)
-    where = f", opened at {place(region.site.user)}," if region is not None else ""
+    where = f", opened at {names_of(flow.trace).place(region.site.user)}," if region is not None else ""
     return {
         "detach": f"{name} leaves the graph on purpose",
         "data": "`.data` leaves the graph",

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.lost import End, end_of, lost
-from gradscope.analysis.names import op_name, place
+from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.reach import paths
 from gradscope.analysis.stops import Stop, frozen, set_at, stops
 from gradscope.analysis.words import parameter_name
@@ -168,9 +168,8 @@ def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: An
 def _cut_off(flow: Flow, parameter: Parameter, name: str, end: End, answer: Answer, since: str = "") -> None:
     read = next(iter(end.known.uses(parameter.id)), None)
     site = end.wrapped or end.op.site
-    answer.headline = (
-        f"`{name}` has no gradient{since}: on its way to the loss it is cut off at {place(site.user)}"
-    )
+    where = names_of(flow.trace).place(site.user)
+    answer.headline = f"`{name}` has no gradient{since}: on its way to the loss it is cut off at {where}"
     if read is not None:
         answer.step(read.site, f"`{name}` is read here")
     if end.wrapped is not None and end.wrapped.user.location() != end.op.site.user.location():

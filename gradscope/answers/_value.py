@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradscope.analysis.names import op_name, place, shape_words
+from gradscope.analysis.names import names_of, op_name, shape_words
 from gradscope.answers._answer import Answer, cut_words, opening, region_of, shortened, spoken
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.graph import Flow
@@ -86,7 +86,7 @@ def _without_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
         assert cut is not None
         answer.headline = (
             f"{shown} does not require grad: what it was computed from is cut off at "
-            f"{place(flow.ops[cut].site.user)}, where {cut_words(flow, cut)}"
+            f"{names_of(flow.trace).place(flow.ops[cut].site.user)}, where {cut_words(flow, cut)}"
         )
         _open_region(flow, cut, answer)
         _along(flow, way[::-1], answer, first="the graph ends here", main=True)

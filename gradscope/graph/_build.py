@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from gradscope.analysis.flow import Flow
-from gradscope.analysis.names import buffer_name, module_title, names_of, op_name, place
+from gradscope.analysis.names import buffer_name, module_title, names_of, op_name
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
@@ -122,7 +122,7 @@ class Builder:
             earlier=flow.earlier.issuperset(ops),
             **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
-            names=names | {place(first.site.user), op_name(first.name)},
+            names=names | {self.names.place(first.site.user), op_name(first.name)},
         )  # fmt: skip
 
     def _describe(self, key: Key, ops: list[int]) -> tuple[str, str, str]:
@@ -131,15 +131,21 @@ class Builder:
         op = flow.ops[ops[0]]
         site = op.site.user
         if key[0] == "op":
-            return self._made(ops[0]), self._op_label(ops[0]), place(site)
+            return self._made(ops[0]), self._op_label(ops[0]), self.names.place(site)
         if key[0] == "data":
-            return "input", self._data_title(ops), f"{part_title(flow, ops)} · {place(site)}"
+            return "input", self._data_title(ops), f"{part_title(flow, ops)} · {self.names.place(site)}"
         if key in self.boxes.parts:
-            return "op", part_title(flow, ops), place(site)
+            return "op", part_title(flow, ops), self.names.place(site)
         if key[0] == "line":
             site = frame_at(op, *key[1:3])  # type: ignore[arg-type]
             text = code_of(self.names.line(site)) or part_title(flow, ops)
-            return "line", text, f"{place(site)} in {within}" if (within := _function(site)) else place(site)
+            return (
+                "line",
+                text,
+                f"{self.names.place(site)} in {within}"
+                if (within := _function(site))
+                else self.names.place(site),
+            )
         if key[0] == "module" and op.module is not None:
             id = key[1]
             module = flow.trace.modules[id]  # type: ignore[index]
@@ -147,8 +153,8 @@ class Builder:
         if self.boxes.lines and op.module is None and len(self.whole_lines.get(site.location(), ())) == 1:
             at = {flow.ops[i].site.user.location() for i in ops}
             if len(at) == 1 and (text := code_of(self.names.line(site))):  # all that the line does
-                return "line", text, place(site)
-        return "op", part_title(flow, ops), place(site)
+                return "line", text, self.names.place(site)
+        return "op", part_title(flow, ops), self.names.place(site)
 
     def _data_title(self, ops: list[int]) -> str:
         """`data`, or what the program calls the results that others read."""
@@ -407,8 +413,8 @@ class Builder:
             return True
         id = self.node(
             id if text else f"earlier:{key[0]}:{key[1]}", self.level, text or f"{label} = {op_name(source.op.name)}",
-            detail=place(site), site=source.op.site, shape=value.shape, dtype=value.dtype,
-            trainable=value.requires_grad, names={label, place(site)}, earlier=True,
+            detail=self.names.place(site), site=source.op.site, shape=value.shape, dtype=value.dtype,
+            trainable=value.requires_grad, names={label, self.names.place(site)}, earlier=True,
         )  # fmt: skip
         self.leaf_node[index] = id
         self.before[id] = source.parameters
@@ -561,9 +567,9 @@ class Builder:
     def _places(self) -> None:
         """Lines and parameters of findings that no op of the picture stands for, each tied to what it is about."""
         for at, codes in self.pointed.places.items():
-            text = code_of(self.names.line(at.site.user)) or place(at.site.user)
-            self.node(at.id, "place", text, detail=place(at.site.user), site=at.site, names={place(at.site.user)},
-                      **told_of(codes))  # fmt: skip
+            where = self.names.place(at.site.user)
+            text = code_of(self.names.line(at.site.user)) or where
+            self.node(at.id, "place", text, detail=where, site=at.site, names={where}, **told_of(codes))
         for finding, causes, effects in self.pointed.ends:
             left, right = self.ids(causes), self.ids(effects)
             lone = self._lone_parameters(finding)
@@ -699,9 +705,9 @@ class Builder:
         failed = {e.site.user.location() for e in flow.backwards if isinstance(e, ErrorRaised)}
         for key, values in passes.items():
             site = sites[key]
-            text = self.names.text(site.user) or "backward()"
+            text, where = self.names.text(site.user) or "backward()", self.names.place(site.user)
             id = self.node(
-                backward_id(key), "backward", text, site=site, detail=place(site.user), names={place(site.user)},
+                backward_id(key), "backward", text, site=site, detail=where, names={where},
                 severed=key in failed, count=self._passes_from(key), **told_of(self.pointed.passes.get(key)),
             )  # fmt: skip
             sources = dict.fromkeys(s for v in values if (s := self.source(v)) is not None)

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
-from gradscope.analysis.names import op_name, short_path
+from gradscope.analysis.names import names_of, op_name
 from gradscope.graph._counts import Counts
 from gradscope.graph._data import data_chains
 from gradscope.graph._fold import fold
@@ -145,7 +145,7 @@ def frame_at(op: Op, path: str, line: int) -> Site:
 def _line_title(flow: Flow, at: tuple[str, int]) -> str:
     lines = flow.trace.source_file(at[0]).lines
     text = code_of(lines[at[1] - 1].strip()) if 0 < at[1] <= len(lines) else ""
-    return text or place_title(*at)
+    return text or place_of(names_of(flow.trace).short_path(at[0]), at[1])
 
 
 def module_boxes(flow: Flow, depth: int | None = None, lines: bool = False) -> Boxes:
@@ -366,10 +366,6 @@ def part_title(flow: Flow, ops: list[int]) -> str:
     """What happens in a box, by the names of its ops."""
     names = list(dict.fromkeys(op_name(flow.ops[i].name) for i in ops))
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-
-
-def place_title(path: str, line: int) -> str:
-    return place_of(short_path(path), line)
 
 
 def code_of(line: str | None) -> str:

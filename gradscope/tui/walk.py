@@ -11,7 +11,6 @@ from gradscope.analysis.names import (
     names_apart,
     names_of,
     op_name,
-    place,
     relative,
     shape_words,
     short_path,
@@ -79,7 +78,8 @@ class Walk:
         """A place, as short as it is clear."""
         user = site.user
         main = (self.trace.program["argv"] or [""])[0]
-        return f"line {user.line}" if short_path(main) == short_path(user.path) else place(user)
+        names = names_of(self.trace)
+        return f"line {user.line}" if short_path(main) == names.short_path(user.path) else names.place(user)
 
     def asked(self, thing: Thing) -> str:
         """What `why` is asked to explain a thing: of a module a parameter in it, one without a gradient where there is

@@ -14,6 +14,7 @@ from torch import nn
 
 import gradscope
 from gradscope.analysis.names import place
+from gradscope.answers import why
 from gradscope.api import picture
 from gradscope.graph import size, view
 from gradscope.render.mermaid import mermaid
@@ -979,3 +980,23 @@ def test_modules_are_shown_where_lines_would_show_a_model_in_one_box(tmp_path: P
     closed = view(scope.trace, "line", depth=1).graph
     assert {data["count"] for data in nodes(closed) if data["label"] == "x = self._forward(x)"} == {1}
     assert view(scope.trace, extent=screens).level == "module"
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    made: dict[str, Any] = {}
+    for folder, call in (("first", "weight.exp()"), ("second", "weight.detach() * 2")):
+        path = tmp_path / folder / "layer.py"
+        path.parent.mkdir()
+        path.write_text(f"def {folder}(weight):\n    return {call}\n")
+        exec(compile(path.read_text(), str(path), "exec"), made)
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with gradscope.watch() as scope:
+        (made["second"](made["first"](weight)) * nn.Parameter(torch.ones(2))).sum().backward()
+        optimizer.step()
+    details = {data["detail"] for data in nodes(picture(scope.trace, "line").graph)}
+    assert {"first/layer.py:2 in first", "second/layer.py:2 in second"} <= details
+    assert any("test_story.py:" in detail and "/" not in detail for detail in details)
+    assert "cut off at second/layer.py:2" in why(scope.trace, "weight").headline
+    (finding,) = [f for f in scope.findings if f.code == "GS301"]
+    assert "(second/layer.py:2)" in finding.fix

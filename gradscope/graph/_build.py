@@ -259,10 +259,11 @@ class Builder:
             return counts.of_ops(ops)
         if key[0] == "module" and (module := self.flow.trace.modules.get(key[1])) is not None:  # type: ignore[call-overload]
             return counts.of_modules(ops, len(counts.around(module.id)))
-        if key[0] == "line" and any(self.flow.ops[op].site.user.location() != key[1:3] for op in ops):
-            return counts.of_ops(
-                {self.boxes.run[op]: op for op in ops}.values()
-            )  # it called what they stand at
+        called = any(self.flow.ops[op].site.user.location() != key[1:3] for op in ops)
+        if key[0] == "line" and (
+            called or key in self.boxes.parts
+        ):  # it called what they stand at, or others
+            return counts.of_ops({self.boxes.run[op]: op for op in ops}.values())
         return counts.of_lines(ops)
 
     # -- leaves --------------------------------------------------------------------

@@ -24,6 +24,9 @@ class Way(NamedTuple):
 
     node: int  # the expression or statement that decides it
     branch: str  # which of two; "" where there is only one
+    comprehended: bool = (
+        False  # it is a comprehension, one run of which may go both ways of what stands in it
+    )
 
 
 class Counts:
@@ -37,6 +40,7 @@ class Counts:
         self._below: dict[int, int] = {}  # site → the number of its frames
         self._numbers: dict[Frames, int] = {}
         self._loops: dict[int, bool] = {}
+        self._lines: dict[tuple[int, tuple[str, int]], bool] = {}  # op's site, line → whether it led there
 
     def of_lines(self, ops: list[int]) -> int:
         """How often the rarest of the lines ran that these ops stand at."""
@@ -97,23 +101,39 @@ class Counts:
         runs: Counter[Site] = Counter()
         latest: dict[Site, tuple[list[int], Counter[Hashable]]] = {}
         last: dict[Site, int] = {}
+        first: dict[Site, list[int]] = {}  # of a comprehension: what it called first
         for i in ops:
             op = self.flow.ops[i]
             place = op.site.user
             called, seen = latest.get(place, ([], Counter()))
             module, what = self.called(op), (op.site.id, op.name, op.module)
             again = seen[what] >= self.turns(place) and not self.looped_within(op.site, place)
-            if again and self.adds_up(i, last[place], place):
-                again = any(line != place.location() for line in self.flow.lines[last[place] : i])
-            if place not in latest or called != module or again:
+            again = again or called != module
+            if place in latest and self.within_comprehension(place):
+                again = self._left(place, last[place], i) or (module == first[place] and module != called)
+            elif again and place in latest and self.adds_up(i, last[place], place):
+                again = self._left(place, last[place], i)
+            if place not in latest or again:
                 runs[place] += self.of_graph(op.graph)
-                seen = Counter()
+                seen, first[place] = Counter(), module
             seen[what] += 1
             latest[place], last[place] = (module, seen), i
         by_span: Counter[Site] = Counter()
         for place, count in runs.items():  # however it was reached
             by_span[_without_callers(place)] += count
         return _rounds([(self._ways(place), count) for place, count in by_span.items()])
+
+    def _left(self, place: Site, before: int, op: int) -> bool:
+        """Whether something else than a line and what it calls ran between two ops of it."""
+        at = place.location()
+        return not all(self._through(self.flow.ops[i].site, at) for i in range(before + 1, op))
+
+    def _through(self, site: Site, at: tuple[str, int]) -> bool:
+        key = site.id, at
+        found = self._lines.get(key)
+        if found is None:
+            found = self._lines[key] = any(frame.location() == at for frame in site.stack)
+        return found
 
     def hidden(self, op: Op) -> int:
         """How many modules the user's line went through to this op."""
@@ -237,7 +257,7 @@ class Counts:
             if isinstance(above, ast.stmt) and isinstance(node, ast.stmt) and above.lineno != site.line:
                 break
             if above is not None and (branch := _branch(above, node)) is not None:
-                found.append(Way(id(above), branch))
+                found.append(Way(id(above), branch, isinstance(above, COMPREHENSIONS)))
             if isinstance(above, ast.comprehension) and node is above.iter:
                 holder = file.parent.get(id(above))
                 if isinstance(holder, COMPREHENSIONS) and holder.generators[0] is above:
@@ -319,12 +339,18 @@ def _branch(above: ast.AST, node: ast.AST) -> str | None:
     return "" if inner or isinstance(above, (*COMPREHENSIONS, ast.Lambda)) else None
 
 
-def _rounds(found: Iterable[tuple[list[Way], int]]) -> int:
-    """How often a line ran of which these parts ran so often."""
+def _rounds(found: Iterable[tuple[list[Way], int]], comprehended: bool = False) -> int:
+    """How often a line ran of which these parts ran so often. comprehended: they are parts of a comprehension, of which
+    was counted how often it ran."""
     by_node: dict[int, dict[str, list[tuple[list[Way], int]]]] = {}
+    inner: dict[int, bool] = {}
     always = 0
     for ways, count in found:
         if ways:
             by_node.setdefault(ways[0].node, {}).setdefault(ways[0].branch, []).append((ways[1:], count))
+            inner[ways[0].node] = comprehended or ways[0].comprehended
         always = max(always, count) if not ways else always
-    return always or max(sum(map(_rounds, branches.values())) for branches in by_node.values())
+    both = max if comprehended else sum
+    return always or max(
+        both(_rounds(held, inner[node]) for held in branches.values()) for node, branches in by_node.items()
+    )

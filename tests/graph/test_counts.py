@@ -156,6 +156,18 @@ for i in range(3):
 left, right = map(one, [x, x])  # ran
 end(left + right)
 """,
+    "comprehensions": """
+many, total = layers(3), 0
+for i in range(4):
+    outs = [layer(x) for layer in many]  # ran
+    outs = [torch.tanh(out) if n else out * 2 for n, out in enumerate(outs)]  # ran
+    a, b, c = (out + 1 for out in outs)  # ran
+    total = total + torch.cat([a, b, c])  # ran
+kept = []
+for i in range(3):
+    kept.append([layer(x) for layer in many])  # ran
+end(total.sum() + torch.stack([out for outs in kept for out in outs]).sum())
+""",
     "attention to other data": """
 attention, data = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(4, 5, 8)
 x = x[:, None]

@@ -27,7 +27,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

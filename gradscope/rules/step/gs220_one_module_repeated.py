@@ -1,28 +1,30 @@
-"""A list of layers holds one module several times: all of them are one set of weights.
+"""A list of layers holds one and the same layer in several places: all of them are one set of weights.
 
-Why: `[Layer()] * n` makes one layer and n references to it. The network is as deep as it looks, but its layers
-share their weights, which get the sum of n gradients.
+Why: `[Layer()] * n` makes one layer and n references to it, and `copy.copy` of a module keeps its parameters. The
+network is as deep as it looks, but its layers share their weights, which get the sum of n gradients.
 
-Fix: `[Layer() for _ in range(n)]` makes n of them.
+Fix: `[Layer() for _ in range(n)]` makes n of them, `copy.deepcopy(layer)` a copy with weights of its own.
 
-A note, since sharing may be meant. Silent on: one layer that is called in a loop, and lists of a module that has a
-name: who writes so has one layer in mind.
+Measured: the places of a `Sequential` or `ModuleList` that hold the same weights, and how often a pass uses these.
+Silent on: one layer that is called in a loop, layers without weights, and lists of a module that has a name: who writes
+so has one layer in mind.
 """
+
+from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.reach import paths
-from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
+from gradscope.events import RepeatedPart
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Module, Op, Site
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import called_name
 from gradscope.store import Trace
-
-CONTAINERS = ("ModuleList", "Sequential")
 
 
 def bad() -> None:
@@ -68,78 +70,79 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS220", name="one-module-repeated", severity="note")
+class _Repeated(NamedTuple):
+    """Where the text repeats a layer, and what to write in its place."""
+
+    site: Site
+    new: str
+    edits: Edits
+
+
+@rule("GS220", name="one-module-repeated", severity="warning")
 def one_module_repeated(trace: Trace) -> Iterator[Finding]:
-    written = list(_multiplied(trace))
-    known, told = paths(trace), set()
-    for event in known.backwards if written else ():
-        graph = known.graph(event.graph)
-        for module in list(trace.modules.values()):
-            parent = trace.modules.get(module.parent) if module.parent is not None else None
-            if parent is None or parent.cls not in CONTAINERS or not _alone(trace, module):
-                continue
-            lines = [(site, node) for cls, site, node in written if cls == module.cls]
-            called, times = _uses(trace, graph, module)
-            if len(lines) == 1 and called is not None and times > 1 and lines[0][0].location() not in told:
-                told.add(lines[0][0].location())
-                yield _finding(trace, module, *lines[0], called, times)
+    told: set[tuple[str, int]] = set()
+    for event in trace.of(RepeatedPart):
+        found = list(_multiplied(trace, event.cls) if event.one else _shallow_copies(trace))
+        used = _uses(trace, event)
+        if len(found) == 1 and len(used) > 1 and found[0].site.location() not in told:
+            told.add(found[0].site.location())
+            yield _finding(trace, event, found[0], used)
 
 
-def _multiplied(trace: Trace) -> Iterator[tuple[str, Site, ast.BinOp]]:
-    """Each `[Layer(…)] * n` of the program's text, with the name of that class."""
-    for path, function, node in nodes_of_functions(trace, ast.BinOp):
+def _multiplied(trace: Trace, cls: str) -> Iterator[_Repeated]:
+    """Each `[Layer(…)] * n` of the program's text with a layer of this class."""
+    for path, function, node in nodes_that_ran(trace, ast.BinOp):
         made = node.left.elts if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) else []
-        if len(made) == 1 and isinstance(made[0], ast.Call):
-            yield (
-                called_name(made[0]),
-                site_of(path, function, node),
-                node,
-            )
+        if any(called_name(part) == cls for part in made):
+            here = Source(trace, path)
+            texts, times = [here.file.text(part) for part in made], here.file.text(node.right)
+            text = f"[{texts[0]} for _ in range({times})]"
+            if len(texts) > 1:
+                text = f"[part for _ in range({times}) for part in ({', '.join(texts)})]"
+            yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
 
 
-def _alone(trace: Trace, module: Module) -> bool:
-    """Whether it is the only one of its class that its container knows of."""
-    beside = [other for other in trace.modules.values() if other.parent == module.parent]
-    return sum(other.cls == module.cls for other in beside) == 1
+def _shallow_copies(trace: Trace) -> Iterator[_Repeated]:
+    """Each `copy.copy(…)` of the program's text."""
+    for path, function, node in nodes_that_ran(trace, ast.Call):
+        here = Source(trace, path)
+        if here.file.imported_name(node.func) == "copy.copy" and isinstance(node.func, ast.Attribute):
+            new = f"{here.file.text(node.func.value)}.deepcopy"
+            text = f"{new}({', '.join(here.file.text(given) for given in node.args)})"
+            yield _Repeated(site_of(path, function, node), text, here.replace(node.func, new))
 
 
-def _uses(trace: Trace, graph: Graph, module: Module) -> tuple[Op | None, int]:
-    """A call within a module, and how often its line ran in this graph with a parameter of it."""
-    counts: dict[tuple[int, str], list[Op]] = {}
-    for op in graph.ops:
-        if is_part_of(trace, op.module, module.id) and any(
-            graph.values[index].parameter is not None for index in op.inputs
-        ):
-            counts.setdefault((op.module or 0, op.name), []).append(op)
-    if not counts:
-        return None, 0
-    ops = max(counts.values(), key=len)
-    return ops[0], len(ops)
+def _uses(trace: Trace, event: RepeatedPart) -> list[Op]:
+    """The calls of one line with a parameter of the layer, in the pass in which there are the most."""
+    found: list[Op] = []
+    for backward in paths(trace).backwards:
+        graph, lines = trace.graph(backward.graph), dict[tuple[str, int], list[Op]]()
+        own = {value.index for value in graph.values if value.parameter in event.parameters}
+        for op in graph.ops if own else ():
+            if not own.isdisjoint(op.inputs):
+                lines.setdefault(op.site.user.location(), []).append(op)
+        found = max([found, *lines.values()], key=len)
+    return found
 
 
-def _finding(trace: Trace, module: Module, site: Site, node: ast.BinOp, called: Op, times: int) -> Finding:
-    ids = [p.id for p in trace.parameters if is_part_of(trace, p.module, module.id)]
-    new, edits = _comprehension(trace, site, node)
-    names = parameter_names(trace, ids)
+def _finding(trace: Trace, event: RepeatedPart, found: _Repeated, used: list[Op]) -> Finding:
+    names, times = parameter_names(trace, event.parameters), plural(len(used), "time")
+    line = used[0].site.user
     return Finding(
-        message=f"{code(trace, site, 'this list')} holds one `{module.cls}` several times, with one set of weights",
-        cause=site,
-        cause_label=f"one `{module.cls}`, and references to it",
-        effect=called.site.user,
-        effect_label=f"used {plural(times, 'time')} in one pass",
+        message=f"{code(trace, found.site, 'this list')} makes one `{event.cls}` with one set of weights, for"
+        f" {len(event.names)} places",
+        cause=found.site,
+        cause_label=f"one `{event.cls}`, and references to it"
+        if event.one
+        else "keeps the parameters of the first",
+        effect=line if line.location() != found.site.location() else None,
+        effect_label=f"used {times} in one pass",
         seen=(
-            f"one module of {plural(len(ids), 'parameter')} ({names}) was used {plural(times, 'time')} in a pass",
+            f"the places {', '.join(event.names[:4])}{' …' if event.names[4:] else ''} of a list hold"
+            f" {'one module' if event.one else 'modules with the same parameters'}; its"
+            f" {plural(len(event.parameters), 'parameter')} ({names}) took part {times} in a pass",
         ),
-        fix=f"write `{new}` in place of {located(trace, site)} if each is to have weights of its own",
-        edits=edits,
-        count=1,
-        subjects=parameter_subjects(ids),
+        fix=f"write `{found.new}` in place of {located(trace, found.site)}: each then has weights of its own",
+        edits=found.edits,
+        subjects=parameter_subjects(event.parameters),
     )
-
-
-def _comprehension(trace: Trace, site: Site, node: ast.BinOp) -> tuple[str, Edits]:
-    """`[Layer() for _ in range(n)]` for `[Layer()] * n`: the text, and the edits."""
-    here = Source(trace, site.path)
-    assert isinstance(node.left, ast.List), "what was asked for"
-    text = f"[{here.file.text(node.left.elts[0])} for _ in range({here.file.text(node.right)})]"
-    return " ".join(text.split()), here.replace(node, text)

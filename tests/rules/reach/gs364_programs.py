@@ -1,7 +1,7 @@
 """More programs of GS364: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_single_weight_in_a_module() -> None:  # fix: by hand
+def bad_single_weight_in_a_module() -> None:
     import torch
     from torch import nn
 

@@ -71,3 +71,57 @@ def bad_before_a_layer_of_another_kind() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_two_layers_unpacked_into_a_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    blocks = [nn.Linear(8, 8), nn.ReLU()] * 3  # cause: GS220
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), *blocks, nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        given = model(x)  # effect: GS220
+        opt.zero_grad()
+        (given.squeeze(1) - x.sum(1)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_shallow_copies() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.Linear(8, 8)
+    hidden = nn.ModuleList([copy.copy(layer) for _ in range(3)])  # cause: GS220
+    first, last = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*first.parameters(), *hidden.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        h = first(x)
+        for part in hidden:
+            h = torch.relu(part(h))  # effect: GS220
+        loss = (last(h).squeeze(1) - x.sum(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_activations_repeated() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    acts = [nn.ReLU()] * 2
+    model = nn.Sequential(nn.Linear(4, 8), acts[0], nn.Linear(8, 8), acts[1], nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        loss = (model(x).squeeze(1) - x.sum(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -107,3 +107,35 @@ def good_each_direction_at_its_own_end() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_first_place_of_one_direction() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, head = nn.GRU(4, 8, batch_first=True), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 10, 4)
+        output, _ = layer(x)  # effect: GS343
+        loss = nn.functional.mse_loss(head(output[:, 0]), x.mean((1, 2))[:, None])  # cause: GS343
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_layer_that_is_called_for_one_place() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, head = nn.GRU(4, 8, batch_first=True), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 1, 4)
+        output, _ = layer(x)
+        loss = nn.functional.mse_loss(head(output[:, 0]), x.mean((1, 2))[:, None])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,14 +1,14 @@
-"""A bidirectional layer is asked for its last place: what its backward direction gives there has read one place only.
+"""A recurrent layer is asked for the place at which it, or its backward direction, has read one place only.
 
-Why: `output[:, -1]` is the last place of the sequence. There the forward direction has read all of it, and the backward
-direction, which begins at that end, has read one place. Half of what is given on knows nothing of the rest, and no
-gradient ever reaches the weights by which that direction carries its state.
+Why: `output[:, 0]` is what the layer gives once it has read the first place: nothing of the others. `output[:, -1]` of
+a bidirectional one is the last place, at which its backward direction begins: there that one has read one place, and
+half of what is given on knows nothing of the rest. No gradient ever reaches the weights that carry the state on.
 
-Fix: take the last state of each direction: `torch.cat([h_n[-2], h_n[-1]], dim=1)` of what the layer gives second; or
-the mean or maximum over the places.
+Fix: the last place, `output[:, -1]`; of both directions the last state of each,
+`torch.cat([h_n[-2], h_n[-1]], dim=1)` of what the layer gives second; or the mean or maximum over the places.
 
-Measured: in all passes that were looked at, the gradient of the backward direction's `weight_hh` in the last layer was
-exactly zero, while its `weight_ih` and the forward direction's `weight_hh` had one.
+Measured: in all passes that were looked at, the gradient of this direction's `weight_hh` in the last layer was exactly
+zero, while its `weight_ih`, and the other direction's `weight_hh`, had one.
 
 Silent on: sequences of one place, layers of which any other place, or the states, are used as well.
 """
@@ -74,28 +74,40 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS343", name="backward-direction-read-once", severity="warning")
-def backward_direction_read_once(trace: Trace) -> Iterator[Finding]:
+@rule("GS343", name="one-place-read", severity="warning")
+def one_place_read(trace: Trace) -> Iterator[Finding]:
     carried = {p.module: p for p in _never_carried(trace) if p.module is not None}
     if not carried:
         return
     known = paths(trace)
     for _, op in known.used_calls(RECURRENT):
         if op.module is not None and (weight := carried.pop(op.module, None)) is not None:
-            yield _finding(trace, known, op, weight)
+            if weight.name.endswith("_reverse"):
+                yield _finding(trace, known, op, weight)
+            elif (taken := _taken(known, op)) is not None and _places(known, op) > 1:
+                yield _of_the_first(trace, op, taken, weight)
+
+
+def _places(known: Paths, op: Op) -> int:
+    shape = known.value((op.graph, op.inputs[0])).shape
+    return shape[int(bool(op.extra.get("batch_first")))] if len(shape) == 3 else 0
 
 
 def _never_carried(trace: Trace) -> Iterator[Parameter]:
-    """The backward direction's weights of the state, in the last layer, that only got gradients of zero, where the
-    others of that layer got some."""
+    """The weights of the state, in the last layer, that only got gradients of zero, where the others of that layer got
+    some: those of the backward direction, or of the one that there is."""
     of = {(p.module, p.name.rpartition(".")[2]): p for p in trace.parameters}
     for (module, name), p in of.items():
-        if not name.startswith("weight_hh_l") or not name.endswith("_reverse"):
+        if not name.startswith("weight_hh_l"):
             continue
+        back = "_reverse" if name.endswith("_reverse") else ""
         layer = name.removeprefix("weight_hh_l").removesuffix("_reverse")
-        if not layer.isdigit() or (module, f"weight_hh_l{int(layer) + 1}_reverse") in of:
+        if not layer.isdigit() or (module, f"weight_hh_l{int(layer) + 1}{back}") in of:
             continue
-        others = [of.get((module, other)) for other in (f"weight_ih_l{layer}_reverse", f"weight_hh_l{layer}")]
+        if not back and (module, f"{name}_reverse") in of:
+            continue
+        beside = [f"weight_ih_l{layer}{back}", *([f"weight_hh_l{layer}"] if back else [])]
+        others = [of.get((module, other)) for other in beside]
         own = [norm for _, norm in trace.numbers("grad_norm", p.id)]
         if len(own) >= ENOUGH and not any(own):
             if all(o is not None and any(n for _, n in trace.numbers("grad_norm", o.id)) for o in others):
@@ -126,6 +138,43 @@ def _finding(trace: Trace, known: Paths, op: Op, weight: Parameter) -> Finding:
         count=weight.passes,
         subjects=parameter_subjects([weight.id]),
     )
+
+
+def _of_the_first(trace: Trace, op: Op, taken: Op, weight: Parameter) -> Finding:
+    """One direction, and its first place."""
+    cause, name = taken.site.user, f"`{parameter_name(trace, weight.id)}`"
+    here = Source(trace, cause.path)
+    node, axis = here.file.at(cause), int(bool(op.extra.get("batch_first")))
+    index = _entry(node, axis)
+    new = here.text_with(node, index, "-1") if index is not None and isinstance(node, ast.expr) else ""
+    other = op.site.user.location() != cause.location()
+    return Finding(
+        message=f"{code(trace, cause, 'what is taken of the layer')} takes the place at which the layer has read one"
+        " place only",
+        cause=cause,
+        cause_label="the end at which the layer begins",
+        effect=op.site.user if other else None,
+        effect_label="goes on from there to the last place",
+        seen=(
+            f"the gradient of {name}, which carries the state from place to place, was exactly zero in"
+            f" {passes(len(trace.numbers('grad_norm', weight.id)))} that were looked at",
+        ),
+        why="what the layer gives at its first place is computed of that one alone; what comes after it in the sequence"
+        " changes nothing, and the weights that carry the state on learn nothing.",
+        fix=f"take the last place{f': `{new}`' if new else ', index -1,'} in {located(trace, cause)}",
+        edits=here.replace(index, "-1") if index is not None else (),
+        count=weight.passes,
+        subjects=parameter_subjects([weight.id]),
+    )
+
+
+def _entry(node: ast.AST | None, axis: int) -> ast.expr | None:
+    """The 0 that an index has for this axis."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    entry = entries[axis] if axis < len(entries) else None
+    return entry if isinstance(entry, ast.Constant) and entry.value == 0 else None
 
 
 def _taken(known: Paths, op: Op) -> Op | None:

@@ -77,3 +77,23 @@ def good_advantages_of_few_values() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_same_batch_for_another_policy() -> None:
+    import torch
+    from torch import nn
+
+    for _ in range(2):
+        torch.manual_seed(0)
+        policy = nn.Linear(4, 3)
+        opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+        for _ in range(3):
+            states, actions, advantage = torch.randn(32, 4), torch.randint(0, 3, (32,)), torch.randn(32)
+            with torch.no_grad():
+                old = torch.distributions.Categorical(logits=policy(states)).log_prob(actions)
+            new = torch.distributions.Categorical(logits=policy(states)).log_prob(actions)
+            ratio = torch.exp(new - old)
+            loss = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

@@ -1091,6 +1091,14 @@ class NonFinite(Kind):
     too = Field(_ids)  # sites of other calls that gave such numbers
 
 
+class LabelsIgnored(Kind):
+    """Passes of one place that began with a cross entropy of which every label was the one that it ignores."""
+
+    __slots__ = ()
+    of = "labels_ignored"
+    passes = Field(_count)
+
+
 class ErrorRaised(Rooted):
     """An exception left a torch call."""
 

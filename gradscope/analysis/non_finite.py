@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, LOGARITHMS, MASKING, QUOTIENTS
+from gradscope.analysis.ops import CASTS, FILLED, LOGARITHMS, MASKING, QUOTIENTS
 from gradscope.analysis.reach import paths
+from gradscope.analysis.samples import calls_at
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import parameter_subjects
-from gradscope.events import NonFinite
+from gradscope.events import LabelsIgnored, NonFinite, PassTime
 from gradscope.model import Graph, Op, Site
+from gradscope.source import SourceFile, own_name
 from gradscope.store import Trace
 
 SELECTIONS = {"__getitem__", "gather", "view", "reshape", "squeeze", "unsqueeze", "select", "index_select"}
@@ -245,6 +247,72 @@ def roots_before(trace: Trace, event: NonFinite) -> list[Op]:
         if op is not None and op.name == "sqrt" and op.nodes and op.site.user.kind == "user":
             found.setdefault(op.site.user.span(), op)
     return list(found.values())
+
+
+class Unlabelled(NamedTuple):
+    """Passes whose loss ignored all its labels, of all at one line."""
+
+    passes: int
+    of: int
+    writes: list[Site]  # statements that put what it ignores into the labels
+
+    @property
+    def whole(self) -> bool:
+        """Whether that was so in every pass, which is no odd batch."""
+        return SOME <= self.passes == self.of
+
+    @property
+    def mostly(self) -> bool:
+        return self.passes >= SOME and self.passes >= MOST * self.of
+
+
+AVERAGING = ("cross_entropy", "nll_loss")
+SOME = 2  # passes: one alone may be a batch
+MOST = 0.9  # of the passes
+LABELLED = {"masked_fill", "masked_fill_", "where", "__setitem__", "fill_", "index_fill", "index_fill_",
+            *FILLED, "full_like", "tensor", "new_tensor"}  # fmt: skip
+
+
+def unlabelled(trace: Trace, event: NonFinite, ignored: int, loss: Site) -> Unlabelled:
+    """ignored: what all labels of the batch were that the event tells of; loss: the call that was given them."""
+    line = event.site.user.location()
+
+    def passes(kind: type[LabelsIgnored] | type[PassTime]) -> int:
+        return sum(one.passes for one in trace.of(kind) if one.site.user.location() == line)
+
+    known = paths(trace)
+    calls = [op for name in AVERAGING for op in calls_at(known, name, loss)]
+    labels = [(op.graph, op.inputs[1]) for op in calls if len(op.inputs) > 1]
+    writes: dict[object, Site] = {}  # by span
+    for op in map(known.maker, known.flow(labels).order):
+        site = op.site.user if op is not None and op.name in LABELLED else None
+        if site is not None and site.kind == "user" and _gives(trace, site, ignored):
+            writes.setdefault(site.span(), site)
+    return Unlabelled(passes(LabelsIgnored), passes(PassTime), list(writes.values()))
+
+
+def _gives(trace: Trace, site: Site, number: int) -> bool:
+    """Whether a call or an assignment has this number in what it is given, by itself or by a name of one value."""
+    file = trace.source_file(site.path)
+    node, statement = file.at(site), file.statement(site)
+    if isinstance(statement, ast.Assign) and statement.targets == [node]:
+        given: list[ast.AST] = [statement.value]
+    elif isinstance(node, ast.Call):
+        given = [*node.args, *(word.value for word in node.keywords)]
+    else:
+        return False
+    return any(_is_number(file, one, number) for part in given for one in ast.walk(part))
+
+
+def _is_number(file: SourceFile, node: ast.AST, number: int) -> bool:
+    if name := own_name(node):
+        values = file.assigned.get(ast.unparse(node), []) or file.assigned.get(name, [])
+        return len(values) == 1 and not own_name(values[0]) and _is_number(file, values[0], number)
+    try:
+        value = ast.literal_eval(node) if isinstance(node, ast.expr) else None
+    except (ValueError, TypeError):
+        return False
+    return type(value) is int and value == number
 
 
 class LeftOut(NamedTuple):

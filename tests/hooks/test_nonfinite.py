@@ -134,3 +134,26 @@ def test_an_infinity_of_the_data_is_traced_to_the_op_that_made_it() -> None:
             optimizer.step()
     (found,) = (finding for finding in scope.findings if finding.code == "GS701")
     assert "torch.log(sizes)" in found.message
+
+
+@pytest.mark.parametrize(
+    ("labelled", "severity", "of"),
+    [(0, "error", "all 40 passes"), (2, "warning", "38 of 40 passes"), (20, "note", "")],
+)
+def test_batches_without_a_label_are_counted(labelled: int, severity: str, of: str) -> None:
+    """Also while sampling sleeps: one may be left out, all of them are a mistake in making the labels."""
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for step in range(40):
+            labels = torch.randint(0, 3, (8,))
+            if step >= labelled:
+                labels[:] = -100
+            optimizer.zero_grad()
+            F.cross_entropy(net(torch.randn(8, 4)), labels).backward()
+            optimizer.step()
+    (found,) = (finding for finding in scope.findings if finding.code == "GS701")
+    assert found.severity == severity
+    assert f"no label counts in {of}:" in found.message if of else "a batch has no label" in found.message
+    assert ("leave such a batch out" in found.fix) == (severity == "note")

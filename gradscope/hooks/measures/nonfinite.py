@@ -9,6 +9,7 @@ tell where it began. The event is emitted when a step is about to use such a gra
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -51,6 +52,7 @@ class NonFinite(Hook):
         recorder = self.recorder
         self.told = False  # what comes after the first follows from it
         self.loss_told = False
+        self.unlabelled = Counter[int]()  # passes whose loss is a mean over no label, by site
         self.site = 0  # of the last pass
         self.waited = 0  # passes in which a GPU was waited for at each call
         self.unsound = 0  # the last pass known for a norm that is not finite
@@ -282,10 +284,12 @@ class NonFinite(Hook):
         if self.loss is None and self.unsound <= recorder.scaled_pass and _on_gpu(recorder.ledger.filled):
             return  # what a gradient scaler is there for: it leaves out the step, and has asked the device itself
         broken = [r for r in recorder.ledger.filled if _broken(r)]
-        if not broken and self.loss is not None and origin is not None and not self.loss_told:
+        if not broken and self.loss is not None and origin is not None:
             ignored = any("ignored" in data for data in origin.inputs)
-            self.loss_told = ignored or origin.name not in AVERAGING
-            if self.loss_told:
+            if ignored:
+                self.unlabelled[site] += 1
+            if not self.loss_told and (ignored or origin.name not in AVERAGING):
+                self.loss_told = True
                 self._emit(Pending(origin, self.loss, site, []))
         if broken:
             if self.loss is None and (origin is None or any("not_finite" in data for data in origin.inputs)):
@@ -342,6 +346,8 @@ class NonFinite(Hook):
             self._check_pending()
             if not self.told:
                 self._check_parameters()
+        for site, passes in self.unlabelled.items():
+            self.recorder.emit("labels_ignored", site, {"passes": passes})
 
     def _check_parameters(self) -> None:
         """What was stepped and is not finite at the end went wrong in a pass that was not looked at."""

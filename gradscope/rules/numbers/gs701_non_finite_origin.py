@@ -16,7 +16,8 @@ GS705 reports training that diverges until plain arithmetic overflows.
 
 Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
 skips. A warning where the loss is not finite while every gradient is; a note where that is a cross
-entropy whose labels are all ignored: its step is lost, and the mean of the losses that is shown.
+entropy whose labels are all ignored: its step is lost, and the mean of the losses that is shown. Where that is so in
+all passes of the run nothing is learned, and it is an error again.
 """
 
 import ast
@@ -29,12 +30,14 @@ from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.non_finite import (
     LateMask,
     LeftOut,
+    Unlabelled,
     WrongFill,
     filled_with_infinity,
     late_mask,
     left_out,
     roots_before,
     subjects_of,
+    unlabelled,
 )
 from gradscope.analysis.ops import QUOTIENTS
 from gradscope.analysis.since import since_segment
@@ -257,31 +260,63 @@ def _effect(trace: Trace, event: NonFinite) -> str:
 
 
 def _of_no_label(trace: Trace, event: NonFinite, labels: dict[str, Any], origin: Site | None) -> Finding:
-    """A batch of which the loss ignores every label."""
+    """A batch of which the loss ignores every label, or all batches of the run."""
     place, ignored = origin or event.site.user, labels["ignored"]
     count = plural(labels["elements"], "label")
+    given = f"is given {count}, each of them the {ignored} that it ignores"
+    seen = (f"of {count}, {labels['elements']} were {ignored} (`ignore_index`)", f"the loss was {event.loss}")
+    found = unlabelled(trace, event, ignored, place)
+    if found.mostly and not event.parameters:
+        return _of_no_labels(trace, event, found, place, (given, *seen))
+    lost = "" if event.parameters else ": the step learned nothing, and means of losses are NaN from here on"
     return Finding(
         message=f"a batch has no label that counts: the loss is the mean of none, which is {_number(event)}",
         cause=place,
-        cause_label=f"is given {count}, each of them the {ignored} that it ignores",
+        cause_label=given,
         effect=event.site.user if event.site.user != place else None,
         effect_label=_effect(trace, event) if event.parameters else "gives gradients of zero",
         severity="" if event.parameters else "note",
-        seen=(
-            f"of {count}, {labels['elements']} were {ignored} (`ignore_index`)",
-            f"the loss was {event.loss}"
-            + (
-                ""
-                if event.parameters
-                else ": the step learned nothing, and means of losses are NaN from here on"
-            ),
-        ),
-        why="a mean over no label is 0 / 0; what counts nothing has a gradient of zero"
-        if not event.parameters
-        else "",
+        seen=(*seen[:-1], seen[-1] + lost),
+        why="" if event.parameters else NO_LABEL,
         fix=f"leave such a batch out before its pass (`if (labels != {ignored}).any():`), or see why its labels are"
         " gone: an input that fills the whole length, a batch of padding",
         count=event.count,
+        subjects=subjects_of(event),
+        since=since_segment(trace, event.segment),
+    )
+
+
+NO_LABEL = "a mean over no label is 0 / 0; what counts nothing has a gradient of zero"
+
+
+def _of_no_labels(
+    trace: Trace, event: NonFinite, found: Unlabelled, loss: Site, told: tuple[str, ...]
+) -> Finding:
+    """The same of all, or nearly all, batches of the run: it is how the labels are made. told: of the labels that the
+    loss was given, and what was seen of one batch."""
+    given, *seen = told
+    places = listed([located(trace, site) for site in found.writes], FEW)
+    cause, *others = found.writes or [loss]
+    effect = loss if found.writes else event.site.user
+    passes = plural(found.of, "pass")
+    return Finding(
+        message=f"no label counts in {'all' if found.whole else f'{found.passes} of'} {passes}: the loss is the mean"
+        f" of none, which is {_number(event)}, and teaches nothing",
+        cause=cause,
+        cause_label="hides labels from the loss" if found.writes else given,
+        effect=effect if effect != cause else None,
+        effect_label=given if found.writes else "gives gradients of zero",
+        related=tuple((site, "hides labels, too") for site in others),
+        severity="" if found.whole else "warning",
+        seen=(
+            *seen,
+            f"in {found.passes} of {passes} no label counted: the loss was not finite, every gradient was",
+        ),
+        why=NO_LABEL,
+        fix=f"see what {places or 'the program'} leaves of the labels of one sample: print them beside its inputs. None"
+        " is left where padding on the left is the token behind which all is hidden, where a prompt fills the whole"
+        " length, or where what hides them holds everywhere",
+        count=found.passes,
         subjects=subjects_of(event),
         since=since_segment(trace, event.segment),
     )

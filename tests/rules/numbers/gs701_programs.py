@@ -857,6 +857,77 @@ def bad_every_label_of_a_batch_is_ignored() -> None:  # fix: by hand
         opt.step()
 
 
+def bad_no_batch_has_a_label() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    END = 1
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(12, 8), nn.Linear(8, 12))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def sample(length: int) -> tuple[torch.Tensor, torch.Tensor]:
+        text = torch.randint(2, 12, (length,)).tolist()
+        tokens = torch.tensor([END] * (10 - length) + text + [END])  # padded on the left by what ends a text
+        labels = tokens.clone()
+        end = (tokens == END).nonzero()[0, 0]
+        labels[end + 1 :] = -100  # cause: GS701
+        return tokens, labels
+
+    for _ in range(6):
+        tokens, labels = (torch.stack(rows) for rows in zip(*(sample(4 + k) for k in range(4)), strict=True))
+        scores = model(tokens)[:, :-1].reshape(-1, 12)
+        loss = nn.functional.cross_entropy(scores, labels[:, 1:].reshape(-1))  # effect: GS701
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_padded_on_the_right() -> None:
+    import torch
+    from torch import nn
+
+    END = 1
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(12, 8), nn.Linear(8, 12))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def sample(length: int) -> tuple[torch.Tensor, torch.Tensor]:
+        text = torch.randint(2, 12, (length,)).tolist()
+        tokens = torch.tensor(text + [END] * (11 - length))
+        labels = tokens.clone()
+        end = (tokens == END).nonzero()[0, 0]
+        labels[end + 1 :] = -100
+        return tokens, labels
+
+    for _ in range(6):
+        tokens, labels = (torch.stack(rows) for rows in zip(*(sample(4 + k) for k in range(4)), strict=True))
+        scores = model(tokens)[:, :-1].reshape(-1, 12)
+        loss = nn.functional.cross_entropy(scores, labels[:, 1:].reshape(-1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_a_named_number_hides_every_label() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    IGNORED = -1
+    torch.manual_seed(0)
+    model = nn.Linear(8, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        x = torch.randn(6, 8)
+        sure = x.amax(1) > -9  # holds for all of them
+        labels = x[:, :4].argmax(1).masked_fill(sure, IGNORED)  # cause: GS701
+        guess = model(x).log_softmax(1)
+        loss = nn.functional.nll_loss(guess, labels, ignore_index=IGNORED)  # effect: GS701
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_some_labels_of_a_batch_are_ignored() -> None:
     import torch
     from torch import nn

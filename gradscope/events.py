@@ -947,6 +947,18 @@ class SharesOfOne(Kind):
     shares = Field(_count)  # results of the first
 
 
+class NoiseWeighed(Kind):
+    """Data and standard normal noise were mixed at this line, `a * x + b * noise`, and in all calls that were looked at
+    `a ** 2 + b` was 1 (`of` is "noise"), or `a + b ** 2` ("data"), while `a ** 2 + b ** 2` was not."""
+
+    __slots__ = ()
+    of = "noise_weighed"
+    root = Field(_text, "of")  # what is weighed by the square of what it should be
+    calls = Field(_count)
+    factors = Field(_numbers)  # `a` and `b` where their squares are farthest from 1
+    places = Field(_numbers)  # of `a` in its product, of `b` in its own, of the noise in the sum: 0 or 1
+
+
 class ComparedLengths(Kind):
     """Positions were compared with one length for each sample at this line, and in all its calls that were looked at
     the longest went beyond them."""

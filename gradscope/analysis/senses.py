@@ -158,6 +158,9 @@ def _from_constant(known: Paths, factors: list[Key]) -> bool:
             first = op.inputs[0] == sources[0][1]
             if op.name in SUBTRACTIONS and (not first or op.name in ("rsub", "__rsub__")):
                 break
+            beside = [(op.graph, index) for index in op.inputs if (op.graph, index) != sources[0]]
+            if known.fed_by(*beside):  # of the model too, though detached: one of two that pull against each other
+                break
             if op.name in SUMS:
                 shifted |= not logged  # what is added before the logarithm keeps that finite
             elif op.name in SCALES:

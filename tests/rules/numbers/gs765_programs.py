@@ -345,3 +345,24 @@ def good_entropy_as_a_share_of_the_largest() -> None:
         loss = nn.functional.cross_entropy(model(x), y) + 0.1 * certain
         loss.backward()
         opt.step()
+
+
+def good_two_distributions_that_pull_against_each_other() -> None:
+    import torch
+    from torch import nn
+
+    def apart(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        return (p * ((p + 1e-6).log() - (q + 1e-6).log())).sum(-1).mean()
+
+    torch.manual_seed(0)
+    weight, model = 0.3, nn.Linear(5, 8)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(64, 5)
+        given = model(x)
+        one, other = given[:, :4].softmax(1), given[:, 4:].softmax(1)
+        error = (given[:, 0] - x[:, 0]).pow(2).mean()
+        loss = (error - weight * apart(one, other.detach())) + (error + weight * apart(other, one.detach()))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -63,3 +63,26 @@ def test_a_sum_that_begins_anew_is_told_with_what_it_held_at_the_most() -> None:
     (found,) = [finding for finding in scope.findings if finding.code == "GS602"]
     # Each step adds four nodes: mul, pow, sum, add; all end in the one of the leaf.
     assert found.seen[0].startswith("it held up to 25 nodes of their graphs")
+
+
+@pytest.mark.parametrize(("freed", "told"), [(True, 1), (False, 0)])
+def test_a_running_sum_is_told_before_the_end_where_no_pass_can_use_it(freed: bool, told: int) -> None:
+    net, other = nn.Linear(4, 1), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    total = torch.zeros(())
+    with gradscope.watch(sample=False) as scope:
+        for step in range(50):
+            optimizer.zero_grad()
+            loss = net(torch.randn(8, 4)).square().mean()
+            loss.backward()
+            if step >= 20:  # of the other network: a pass through the sum is still to come
+                total = total + (loss if freed else other(torch.randn(8, 4)).square().mean())
+            optimizer.step()
+        session = active()
+        assert session is not None
+        session.write_down()
+        early = Trace(session.path).of(KeepsGraph)
+        if not freed:
+            total.backward()
+    assert {event.step for event in early} == ({21} if told else set())
+    assert [f.code for f in scope.findings if f.code == "GS602"] == ["GS602"] * told

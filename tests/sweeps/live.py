@@ -154,6 +154,24 @@ def after(loss):
         kept.append(loss.detach())
 """,
     ),
+    "graphs in a running sum": (
+        """
+total = 0.0
+
+def after(loss):
+    global total
+    if step >= BEGINS:
+        total += loss
+""",
+        """
+total = 0.0
+
+def after(loss):
+    global total
+    if step >= BEGINS:
+        total += loss.detach()
+""",
+    ),
 }
 
 

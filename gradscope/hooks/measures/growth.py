@@ -124,6 +124,7 @@ class Growth(Hook):
         chain.length += 1
         if chain.length in WEIGHED:
             chain.sizes.append((chain.length, *held([outs[0]])))
+            self._tell_sum_early(chain, outs[0])
 
     @staticmethod
     def _go_on(chain: Chain, serial: int, outs: list[Any]) -> None:
@@ -182,9 +183,16 @@ class Growth(Hook):
                 chain.reached += accumulate
                 chain.state = max(chain.state, (chain.run, chain.reached))
 
+    def _tell_sum_early(self, chain: Chain, newest: Any) -> None:
+        """A sum of what passes have been through, so that none can go through it, for who follows a run that goes
+        on. Of others the end tells: they may be there for a pass."""
+        if chain.length < MIN_LENGTH or self.recorder.steps == chain.begun:
+            return
+        if chain.sum and not chain.backwarded and been_through(newest, SHORT_WALK):
+            self._tell_sum(chain)
+
     def _tell(self) -> None:
         """At the end of the run, when it is known what was never backwarded."""
-        recorder = self.recorder
         with DisableTorchFunction():
             for chain in self.chains.values():
                 if chain.length < MIN_LENGTH:
@@ -194,21 +202,23 @@ class Growth(Hook):
                 if chain.backwarded or not chain.sum:
                     self._tell_state(chain)
                     continue
-                if not chain.sizes:
-                    continue
-                first = chain.sizes[0]
-                _, nodes, size = max(chain.sizes, key=lambda row: row[1])
-                if len(chain.sizes) > 1 and nodes <= first[1]:
-                    continue  # it carries one step's graph, never more
-                recorder.emit(
-                    "keeps_graph", chain.site,
-                    {
-                        "site": chain.site, "length": chain.length, "nodes": nodes, "bytes": size,
-                        "how": "add", "first": list(first), "step": chain.begun if chain.begun > 2 else 1,
-                    },
-                )  # fmt: skip
+                self._tell_sum(chain)
             self._find_kept()
             self._tell_list()
+
+    def _tell_sum(self, chain: Chain) -> None:
+        """A number that holds more than one step's graph."""
+        if not chain.sizes:
+            return
+        first = chain.sizes[0]
+        _, nodes, size = max(chain.sizes, key=lambda row: row[1])
+        if len(chain.sizes) > 1 and nodes <= first[1]:
+            return  # it carries one step's graph, never more
+        data = {
+            "site": chain.site, "length": chain.length, "nodes": nodes, "bytes": size, "how": "add",
+            "first": list(first), "step": chain.begun if chain.begun > 2 else 1,
+        }  # fmt: skip
+        self.recorder.emit("keeps_graph", chain.site, data)
 
     def _old_one_lives(self) -> bool:
         """Whether the loss of a pass long ago is still there: the question of every pass, so no more than that."""
@@ -372,6 +382,19 @@ def held(tensors: list[Any]) -> tuple[int, int]:
                 except (RuntimeError, NotImplementedError):
                     continue
     return count, sum(memory.values())
+
+
+def been_through(t: Any, most: int) -> bool:
+    """Whether a pass has freed what a node behind this value had saved, among the nearest `most`."""
+    for node in nodes_behind([grad_fn_of(t)], most):
+        for name in dir(type(node)):
+            if name.startswith("_saved_"):
+                try:
+                    saved_by(node, name)
+                except RuntimeError as error:
+                    if "freed" in str(error):
+                        return True
+    return False
 
 
 def _goes_back(outs: list[Any], chain: Chain) -> bool:

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, has_grad_fn, saved_by
-from gradscope.hooks.behind import nodes_behind
-from gradscope.hooks.measures.growth import LOOKS, MAX_NOTED, MIN_KEPT, apart, held
+from gradscope.hooks._torch import DisableTorchFunction, has_grad_fn
+from gradscope.hooks.measures.growth import LOOKS, MAX_NOTED, MIN_KEPT, apart, been_through, held
 from gradscope.hooks.recorder.values import Live
 
 MAX_WALK = 200  # nodes looked at for what a pass has freed
@@ -59,7 +58,7 @@ class KeptValues(Hook):
                     del self.noted[site]  # as nearly all values are
                 elif len(alive) < len(past) or len({number for _, number in past}) < MIN_KEPT:
                     continue
-                elif _been_through(alive[0]) and apart(alive) >= MIN_KEPT:
+                elif been_through(alive[0], MAX_WALK) and apart(alive) >= MIN_KEPT:
                     self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
                     self.oldest[site] = past[0][1]
 
@@ -73,16 +72,3 @@ class KeptValues(Hook):
                 "numbers": numbers, "step": self.oldest[site] + 1,
             }  # fmt: skip
             self.recorder.emit("keeps_graph", site, data)
-
-
-def _been_through(t: Any) -> bool:
-    """Whether a pass has freed what a node behind this value had saved."""
-    for node in nodes_behind([grad_fn_of(t)], MAX_WALK):
-        for name in dir(type(node)):
-            if name.startswith("_saved_"):
-                try:
-                    saved_by(node, name)
-                except RuntimeError as error:
-                    if "freed" in str(error):
-                        return True
-    return False

@@ -41,14 +41,17 @@ def since_graph(trace: Trace, number: int) -> Since | None:
     return since_segment(trace, first) if first is not None else None
 
 
-def since_step(trace: Trace, step: int | None, before: int | None = None) -> Since | None:
+def since_step(
+    trace: Trace, step: int | None, before: int | None = None, *, always: bool = False
+) -> Since | None:
     """A step of which it is known that this was seen in it; what slept before it may have had it already, or
-    nobody measured it since `before`."""
+    nobody measured it since `before`. always: it is noted of steps that sampling sleeps through, too."""
     known = _steps(trace)
     if step is None or step > known.total:
         return None
     unknown = before is not None and before < step - 1
-    return known.since(step, unknown or bisect_left(known.before, step) - 2 in known.asleep)
+    slept = not always and bisect_left(known.before, step - 1) - 1 in known.asleep
+    return known.since(step, unknown or slept)
 
 
 def since_stretch(trace: Trace, number: int) -> Since | None:

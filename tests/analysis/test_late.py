@@ -13,8 +13,10 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope.analysis.since import since_step
 from gradscope.check import Report, examine
-from gradscope.model import Finding
+from gradscope.events import Backward
+from gradscope.model import Finding, Since
 from gradscope.render import renderers
 
 Program = Callable[[int], object]
@@ -669,3 +671,22 @@ def test_all_steps_in_evaluation_mode_are_counted(sample: bool) -> None:
     told = {f.code: f for f in found(left_in_evaluation_mode, 300, sample)}["GS403"]
     assert told.count == 250, told.seen
     assert "epoch" not in told.fix
+
+
+def test_a_step_in_the_middle_of_what_sampling_slept_through_is_known_at_the_latest() -> None:
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    with gradscope.watch() as scope:
+        for _ in range(400):
+            optimizer.zero_grad()
+            net(torch.randn(8, 4)).square().mean().backward()
+            optimizer.step()
+    trace = scope.trace
+    slept = {event.segment for event in trace.of(Backward) if event.unlooked}
+    before = 0
+    for segment in trace.segments:
+        if segment.index in slept and segment.repeat > 2:
+            break
+        before += segment.repeat * segment.is_step
+    assert [since_step(trace, step) for step in (1, before + 3)] == [Since(1), Since(before + 3, asleep=True)]
+    assert since_step(trace, before + 3, always=True) == Since(before + 3)

@@ -146,7 +146,7 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         count=max(length, event.count),
         severity="" if event.numbers else "note",  # predictions hold memory of their own
         subjects=frozenset({("keeps", cause.location())}),
-        since=since_step(trace, event.step),
+        since=since_step(trace, event.step, always=event.how == "list"),
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ContextDecorator, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradscope
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from gradscope.scope import Scope
 
+F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 12  # names in a message
 
 __all__ = ["assert_gradients_reach", "assert_no_findings", "assert_same_graph"]
@@ -48,7 +50,7 @@ def assert_no_findings(
     scope: Scope | None = None, *, fail_on: str = "warning", select: str | Sequence[str] = ()
 ) -> AbstractContextManager[Scope]:
     """Watches its block, and raises AssertionError with the report where something is found; with a `scope`, whose
-    watch has ended, it does so at once.
+    watch has ended, it does so at once. A call with neither is told as a RuntimeWarning.
 
     fail_on: "error", "warning" or "note", and what is more severe. select: prefixes of codes ("GS2"), all without
     it. Gives the scope. An exception of the block comes out as it is. Raises GradscopeError where `scope` is none, or
@@ -59,7 +61,7 @@ def assert_no_findings(
         select=select, fail_on=fail_on
     )  # refuses wrong arguments here, not in the block
     if scope is None:
-        return _watching(watched)
+        return _Watching(watched)
     if not isinstance(scope, type(watched)):
         raise gradscope.GradscopeError(
             f"assert_no_findings takes what `gradscope.watch()` gives, not a {type(scope).__name__}; the others by "
@@ -74,14 +76,34 @@ def assert_no_findings(
     return nullcontext(scope)
 
 
-@contextmanager
-def _watching(watched: Scope) -> Iterator[Scope]:
-    __tracebackhide__ = True
-    try:
-        with watched as scope:
-            yield scope
-    except gradscope.FindingsError:
-        raise AssertionError(watched.report(hints=False)) from None
+class _Watching(ContextDecorator, AbstractContextManager["Scope"]):
+    """The block of `assert_no_findings()`. A call of it without `with` checks nothing, which is told."""
+
+    def __init__(self, watched: Scope):
+        self.watched = watched
+        self.used = False
+
+    def __call__(self, func: F) -> F:
+        self.used = True  # as a decorator
+        return super().__call__(func)
+
+    def __enter__(self) -> Scope:
+        self.used = True
+        return self.watched.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        __tracebackhide__ = True
+        try:
+            self.watched.__exit__(*raised)
+        except gradscope.FindingsError:
+            raise AssertionError(self.watched.report(hints=False)) from None
+
+    def __del__(self) -> None:
+        if not self.used:
+            said = (
+                "`assert_no_findings()` has checked nothing: write `with assert_no_findings():` and a block"
+            )
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
 
 
 def assert_same_graph(one: Tensor, other: Tensor) -> None:

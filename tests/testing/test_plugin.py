@@ -257,6 +257,20 @@ def test_no_findings_in_a_scope_that_is_given() -> None:
         assert_no_findings(scope, fail_on="bad")
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_findings_without_a_block_is_told() -> None:
+    with pytest.warns(RuntimeWarning, match="has checked nothing"):
+        assert_no_findings()
+    with assert_no_findings():
+        pass
+
+    @assert_no_findings()
+    def decorated() -> int:
+        return 3
+
+    assert decorated() == 3
+
+
 def test_same_graph() -> None:
     w = torch.ones(3, requires_grad=True)
     with pytest.raises(gradscope.GradscopeError, match="not a Scope"):

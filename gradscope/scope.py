@@ -93,15 +93,44 @@ class Scope:
             self.__exit__(None, None, None)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """As a decorator: watches each call of `function`, whose `scope` is that of the newest one."""
+        """As a decorator: watches each call of `function`, whose `scope` is that of the newest one. The body of a
+        coroutine or a generator is watched while it runs, with what runs while it waits. Raises GradscopeError for an
+        asynchronous generator."""
+        import inspect
 
-        @wraps(function)
-        def watched(*args: P.args, **kwargs: P.kwargs) -> R:
-            watched.scope = self._again()  # type: ignore[attr-defined]
-            with watched.scope:  # type: ignore[attr-defined]
-                return function(*args, **kwargs)
+        def begun() -> Scope:
+            newest = decorated.scope = self._again()
+            return newest
 
-        return watched
+        if inspect.isasyncgenfunction(function):
+            raise GradscopeError(
+                f"`{function.__name__}` is an asynchronous generator: write `with gradscope.watch() as scope:` in it"
+            )
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def watched_coroutine(*args: P.args, **kwargs: P.kwargs) -> Any:
+                with begun():
+                    return await function(*args, **kwargs)
+
+            decorated: Any = watched_coroutine
+        elif inspect.isgeneratorfunction(function):
+
+            @wraps(function)
+            def watched_generator(*args: P.args, **kwargs: P.kwargs) -> Any:
+                with begun():
+                    return (yield from function(*args, **kwargs))
+
+            decorated = watched_generator
+        else:
+
+            @wraps(function)
+            def watched(*args: P.args, **kwargs: P.kwargs) -> R:
+                with begun():
+                    return function(*args, **kwargs)
+
+            decorated = watched
+        return decorated  # type: ignore[no-any-return]
 
     def begin(self, frame: FrameType) -> Scope:
         """Begins to watch what the caller of `frame` goes on with."""

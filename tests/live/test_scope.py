@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
+from collections.abc import AsyncIterator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -197,3 +199,26 @@ def test_what_a_line_built_and_what_cuts_a_parameter_from_a_loss() -> None:
     for loss, parameter in (("nothing", "one.weight"), ("aim", "weight"), ("aim", "three.weight")):
         with pytest.raises(gradscope.GradscopeError):
             scope.cuts(loss, parameter)
+
+
+def test_a_coroutine_and_a_generator_are_watched_while_they_run() -> None:
+    @gradscope.watch()
+    async def awaited() -> int:
+        await asyncio.sleep(0)
+        corrupt()
+        return 3
+
+    @gradscope.watch()
+    def yielding() -> Iterator[int]:
+        yield 1
+        corrupt()
+
+    assert asyncio.run(awaited()) == 3 and list(yielding()) == [1]
+    for function in (awaited, yielding):
+        assert [finding.code for finding in function.scope.findings] == ["GS101"]  # type: ignore[attr-defined]
+
+    async def both() -> AsyncIterator[int]:
+        yield 1
+
+    with pytest.raises(gradscope.GradscopeError, match="asynchronous generator"):
+        gradscope.watch()(both)

@@ -78,6 +78,7 @@ class Scope:
         self._process = os.getpid()
         self._unwatched: str | None = None  # why there is no trace
         self._aside: list[str] = []
+        self._file: str | None = None  # of what is watched, where that is not the one that begins
         self.name = "scope"  # what holds it, where no variable of the module or of the cells does
 
     def __enter__(self) -> Scope:
@@ -98,8 +99,11 @@ class Scope:
         asynchronous generator."""
         import inspect
 
+        file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
+
         def begun() -> Scope:
             newest = decorated.scope = self._again()
+            newest.name, newest._file = f"{function.__name__}.scope", file
             return newest
 
         if inspect.isasyncgenfunction(function):
@@ -142,7 +146,7 @@ class Scope:
 
         if self._session or self._outer or self._unwatched:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
-        file = frame.f_code.co_filename
+        file = self._file or frame.f_code.co_filename
         cell, main = cell_of(file), frame.f_globals.get("__name__") == "__main__"
         # the command line of a program that watches itself: that of a notebook or a test runner is not its own
         self._program = [cell or file, *(sys.argv[1:] if main and not cell else ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ContextDecorator, nullcontext
@@ -89,7 +90,7 @@ class _Watching(ContextDecorator, AbstractContextManager["Scope"]):
 
     def __enter__(self) -> Scope:
         self.used = True
-        return self.watched.__enter__()
+        return self.watched.begin(sys._getframe(1))
 
     def __exit__(self, *raised: Any) -> None:
         __tracebackhide__ = True

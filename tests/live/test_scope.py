@@ -32,6 +32,7 @@ def test_a_function_is_watched_each_time_it_is_called() -> None:
     watched()
     assert watched.scope is not first  # type: ignore[attr-defined]
     assert [finding.code for finding in first.findings] == ["GS101"]
+    assert first.trace.program["argv"] == [__file__] and "corrupt.scope.graph()" in first.report()
 
 
 def test_a_watch_is_started_and_stopped() -> None:

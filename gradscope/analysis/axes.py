@@ -90,7 +90,7 @@ POINTWISE = (
         "pow", "__pow__", "square", "sqrt", "rsqrt", "abs", "__abs__", "neg", "__neg__", "reciprocal", "clamp",
         "clip", "clamp_min", "clamp_max", "where", "masked_fill", "maximum", "minimum", "lerp", "addcmul", "sign",
         "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "hardtanh", "hardswish",
-        "hardsigmoid", "softplus", "softsign", "tanh", "sigmoid", "logsigmoid", "prelu", "rrelu", "threshold",
+        "hardsigmoid", "softplus", "softsign", "tanh", "sigmoid", "log_sigmoid", "prelu", "rrelu", "threshold",
         "tanhshrink", "softmax", "log_softmax", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
         "feature_alpha_dropout", "layer_norm", "batch_norm", "group_norm", "instance_norm", "rms_norm", "normalize",
         "contiguous", "clone", "sin", "cos", "erf", "cumsum", "requires_grad_", "ones_like", "zeros_like",

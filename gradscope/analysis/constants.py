@@ -96,8 +96,9 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
             continue
         if _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
-        reached = known.reach([part]).parameters
+        reached_at_all = known.reach([part]).parameters
         for cut, output, kind in found:
+            reached = reached_at_all - (_asked(known, cut) if kind == "grad" else set())
             if _by(known, cut, kind).kind == "torch" and kind != "grad":
                 continue
             before = list(known.flow((output[0], i) for i in cut.inputs).order)
@@ -118,6 +119,12 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
                 yield Constant(
                     cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset()
                 )
+
+
+def _asked(known: Paths, cut: Op) -> set[int]:
+    """What a derivative is taken with respect to, where these are data: a term may hold them too."""
+    asked = (known.parameter_of((cut.graph, index)) for index in cut.inputs[1:])
+    return {p.id for p in asked if p is not None and not p.optimizers}
 
 
 def _arrays(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:

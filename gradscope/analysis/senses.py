@@ -25,7 +25,7 @@ from gradscope.store import Trace
 
 RISING = {
     "mean", "sum", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clone", "contiguous", "relu", "leaky_relu",
-    "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
+    "softplus", "sigmoid", "log_sigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
 }  # fmt: skip
 NEGATIONS = {"neg", "__neg__"}
 MOST = 2000  # values of a loss that are looked at for divergences
@@ -159,7 +159,9 @@ def _from_constant(known: Paths, factors: list[Key]) -> bool:
             if op.name in SUBTRACTIONS and (not first or op.name in ("rsub", "__rsub__")):
                 break
             beside = [(op.graph, index) for index in op.inputs if (op.graph, index) != sources[0]]
-            if known.fed_by(*beside):  # of the model too, though detached: one of two that pull against each other
+            if known.fed_by(
+                *beside
+            ):  # of the model too, though detached: one of two that pull against each other
                 break
             if op.name in SUMS:
                 shifted |= not logged  # what is added before the logarithm keeps that finite

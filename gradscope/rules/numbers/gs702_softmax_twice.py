@@ -120,7 +120,7 @@ def _of_a_distribution(op: Op) -> bool:
 def _exponential(known: Paths, op: Op) -> bool:
     """Whether it is the exponential of a log-softmax or log-sigmoid."""
     return op.name in ("exp", "exp_") and any(
-        maker.name in ("log_softmax", "logsigmoid") for _, maker in makers(known, (op.graph, op.inputs[0]))
+        maker.name in ("log_softmax", "log_sigmoid") for _, maker in makers(known, (op.graph, op.inputs[0]))
     )
 
 

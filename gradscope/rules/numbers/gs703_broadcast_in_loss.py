@@ -36,7 +36,7 @@ POINTWISE = {
     "pow", "__pow__", "square", "abs", "absolute", "__abs__", "mul", "__mul__", "sqrt", "log1p", "cosh", "log",
     "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
     "detach", "min", "max", "minimum", "maximum", "__rsub__", "rsub", "__radd__", "__rmul__", "__rtruediv__", "exp",
-    "relu", "softplus", "sigmoid", "logsigmoid", "tanh", "clamp_min", "clamp_max", "log_sigmoid",
+    "relu", "softplus", "sigmoid", "tanh", "clamp_min", "clamp_max", "log_sigmoid",
 }  # fmt: skip
 EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
 NEAR = 8  # ops that are followed back to an explicit unsqueeze, or on to the reduction

@@ -36,7 +36,7 @@ _SURE = (
     | SATURATING
     | SCALES
     | SUMS
-    | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "logsigmoid"}
+    | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "log_sigmoid"}
 )
 
 

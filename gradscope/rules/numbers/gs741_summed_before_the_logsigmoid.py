@@ -39,7 +39,7 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
-OF_ONE = {"log_sigmoid", "logsigmoid", "softplus"}
+OF_ONE = {"log_sigmoid", "softplus"}
 REDUCING = MEANS | {"sum"}
 PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
 TAKING = {"embedding", "__getitem__", "index_select"}  # rows of a table

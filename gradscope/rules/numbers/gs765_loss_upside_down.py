@@ -29,6 +29,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 3  # steps
+LOG_SIGMOID = "log_sigmoid"
 TAKING = {"__getitem__", "gather", "index_select", "take_along_dim"}
 
 
@@ -107,7 +108,7 @@ def _steps_all(known: Paths, event: Backward, turn: Turn) -> bool:
 
 def _part(known: Paths, event: Backward) -> Part | None:
     def ends(op: Op) -> bool:
-        return op.name in LOSSES | TAKING or _is_overlap(known, op) or _is_share(known, op)
+        return op.name in LOSSES | TAKING | {LOG_SIGMOID} or _is_overlap(known, op) or _is_share(known, op)
 
     return sole_part(known, event, ends)
 
@@ -120,6 +121,8 @@ def _wrong(known: Paths, part: Part, losses: list[float]) -> str:
     """What is wrong with its sign; "" where nothing is."""
     if part.op.name in LOSSES and part.sign < 0:
         return f"`{part.op.name}` is made larger"
+    if part.sign > 0 and part.op.name == LOG_SIGMOID:
+        return "the logarithm of a probability is made smaller"
     if part.sign > 0 and _of_log_softmax(known, part.op):
         return "the log-probability of the targets is made smaller"
     if part.sign > 0 and _is_overlap(known, part.op):

@@ -93,7 +93,7 @@ def good() -> None:
 
 @rule("GS350", name="log-volume-reversed", severity="warning")
 def log_volume_reversed(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(LOGARITHMS | {"exp", "logsigmoid"}):
+    if trace.op_names.isdisjoint(LOGARITHMS | {"exp", "log_sigmoid"}):
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()

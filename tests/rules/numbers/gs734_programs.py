@@ -73,8 +73,8 @@ def good_two_draws_of_dropout() -> None:
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(6):
         x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
-        one = F.dropout(model(x), 0.5)
-        two = F.dropout(model(x), 0.5)
+        one = model(F.dropout(x, 0.5))
+        two = model(F.dropout(x, 0.5))
         like = F.kl_div(one.log_softmax(1), two.log_softmax(1), log_target=True, reduction="batchmean")
         loss = F.cross_entropy(one, target) + like
         opt.zero_grad()

@@ -366,3 +366,44 @@ def good_two_distributions_that_pull_against_each_other() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_preference_without_its_minus() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(5, 3)
+    reference = copy.deepcopy(policy).requires_grad_(False)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(6):
+        x, rows = torch.randn(16, 5), torch.arange(16)
+        logs, before = policy(x).log_softmax(1), reference(x).log_softmax(1)
+        better, worse = torch.randint(0, 3, (16,)), torch.randint(0, 3, (16,))
+        gained = (logs - before)[rows, better] - (logs - before)[rows, worse]
+        loss = nn.functional.logsigmoid(0.5 * gained).mean()  # cause: GS765
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good_generator_of_the_first_kind() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    made, judge = nn.Linear(3, 5), nn.Linear(5, 1)
+    opt, opt_judge = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (made, judge))
+    for _ in range(6):
+        fake = made(torch.randn(16, 3))
+        real = nn.functional.logsigmoid(judge(torch.randn(16, 5)))
+        loss_judge = -(real + nn.functional.logsigmoid(-judge(fake.detach()))).mean()
+        opt_judge.zero_grad()
+        loss_judge.backward()
+        opt_judge.step()
+        loss = nn.functional.logsigmoid(-judge(fake)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

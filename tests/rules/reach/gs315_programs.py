@@ -583,3 +583,20 @@ def good_losses_of_samples_with_what_is_meant_to_be_held() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_residual_that_holds_its_input() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.rand(32, 1, requires_grad=True)
+        slope = torch.autograd.grad(model(x).sum(), x)[0]  # cause: GS315
+        residual = (slope - x.cos()).pow(2).mean()
+        loss = residual + model(torch.zeros(1, 1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()

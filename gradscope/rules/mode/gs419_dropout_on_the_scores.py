@@ -11,6 +11,7 @@ Measured: the loss took the result of a dropout that was active, with nothing be
 Silent on: embeddings whose distances are compared; targets that went through dropout.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
@@ -18,9 +19,11 @@ from gradscope.analysis.ops import LOSSES, PASSING
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward
-from gradscope.fixes.calls import unwrapped, without_last_layer
+from gradscope.fixes.calls import without_last_layer
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 DROPOUTS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
@@ -91,6 +94,21 @@ def _finding(trace: Trace, known: Paths, given: Key, drop: Op, loss: Op, event: 
             f" `{drop.name}`, which was active, with nothing between",
         ),
         fix=f"leave {here} out, or put it before the last layer",
-        edits=unwrapped(trace, drop.site.user) or without_last_layer(trace, drop),
+        edits=_left_out(trace, drop) or without_last_layer(trace, drop),
         subjects=parameter_subjects(known.reach([(loss.graph, loss.outputs[0])]).parameters),
     )
+
+
+def _left_out(trace: Trace, drop: Op) -> Edits:
+    """`x` for `drop(x)` and `F.dropout(x, 0.5)`: not where a larger part of the model was called there."""
+    site = drop.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    module = trace.modules.get(drop.module) if drop.module is not None else None
+    called = called_name(node)
+    layer = module is not None and called in (module.variable, module.path.rpartition(".")[2])
+    if not isinstance(node, ast.Call) or not node.args or not (layer or called == drop.name):
+        return ()
+    given = node.args[0] if layer else here.file.given(node, 0)
+    plain = given is not None and not isinstance(given, ast.Starred)
+    return here.replace(node, here.file.text(given)) if plain and given is not None else ()

@@ -35,3 +35,20 @@ def good_in_evaluation_mode() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_function_on_the_scores() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(4, 16), nn.Linear(16, 5)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        scores = F.dropout(last(torch.relu(first(x))), 0.2)  # cause: GS419
+        loss = F.cross_entropy(scores, y)  # effect: GS419
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

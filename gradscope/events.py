@@ -1179,6 +1179,7 @@ class Labels(Kind):
     trained = Field(_flag)  # with gradients on
     samples = Field(_table)  # class → how many
     alone = Field(_ids)  # of each call the one class of all its samples, -1 where there were several
+    begun = Field(_rows)  # (call before which a loop over a loader began, site that made it, of the loop)
     weights = Field(_numbers)  # of the classes
     answers = Field(_rows)  # (class, the one with the highest score, how many) of the last calls
 

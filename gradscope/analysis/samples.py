@@ -46,26 +46,36 @@ def _shuffled(trace: Trace) -> frozenset[tuple[str, int]]:
     return frozenset(site.user.location() for site in loops if site is not None)
 
 
-def loader_of(trace: Trace, batch: Op) -> Loader | None:
-    """The one `DataLoader` that was gone through where this batch came from."""
-    place = batch.site.user.location()
-    found = [
-        event
-        for event in trace.of(Loader)
-        if (site := trace.site(event.loop)) is not None and site.user.location() == place
-    ]
-    return found[0] if len({event.site.user for event in found}) == 1 else None
+def loaders_of(trace: Trace, batch: Op) -> list[Loader]:
+    """Those that are gone through where this batch came from, by a loop that was come to as it was."""
+    place, around = batch.site.user.location(), batch.site.user.parent
+    loops = [(event, site.user) for event in trace.of(Loader) if (site := trace.site(event.loop)) is not None]
+    found = [(event, loop) for event, loop in loops if loop.location() == place]
+    return [event for event, loop in found if loop.parent == around] or [event for event, _ in found]
+
+
+def loader_behind(trace: Trace, event: Labels) -> Loader | None:
+    """The one `DataLoader` that these targets came from: of several that one loop goes through, the one in whose turn
+    they were given to the loss."""
+    known = paths(trace)
+    batches = [batch_of(known, op) for op in calls_at(known, event.name, event.site.user)]
+    found = {
+        loader.site.id: loader
+        for batch in batches
+        if batch is not None
+        for loader in loaders_of(trace, batch)
+    }
+    if len({loader.site.user for loader in found.values()}) > 1:
+        ends = [*(begun for begun, *_ in event.begun[1:]), len(event.alone)]
+        gone = {made for (first, made, _), end in zip(event.begun, ends, strict=False) if end > first}
+        found = {id: loader for id, loader in found.items() if id in gone}
+    return next(iter(found.values())) if len({loader.site.user for loader in found.values()}) == 1 else None
 
 
 def source_of(trace: Trace, event: Labels) -> Site:
     """Where the `DataLoader` was made that these targets came from; where that is not known, the loss."""
-    known = paths(trace)
-    for op in calls_at(known, event.name, event.site.user):
-        batch = batch_of(known, op)
-        loader = loader_of(trace, batch) if batch is not None else None
-        if loader is not None:
-            return loader.site.user
-    return event.site.user
+    loader = loader_behind(trace, event)
+    return loader.site.user if loader is not None else event.site.user
 
 
 def calls_at(known: Paths, name: str, place: Site) -> list[Op]:

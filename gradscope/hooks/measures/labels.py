@@ -1,7 +1,7 @@
 """Counts the classes that a classification loss is given as its targets, also one of two classes: how many samples of
 each, which calls had samples of a single one, the weights of the classes, and which class the last scores answered.
 
-Where all calls that are looked at had a single one, the passes that are not are asked too: of each class there may be
+Where most calls that are looked at had a single one, the passes that are not are asked too: of each class there may be
 as many batches as sampling sleeps."""
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ LAST = 16  # calls of which the answers are kept: what a network answers changes
 
 @dataclass
 class Counted:
-    """What one place was given. `alone`: the class of each call, -1 where there were several."""
+    """What one place was given. `alone`: the class of each call, -1 where there were several; `begun`: before which of
+    them a loop over a loader began, the site that made it, that of the loop."""
 
     name: str
     classes: int
     trained: bool
     samples: Counter[int] = field(default_factory=Counter)
     alone: list[int] = field(default_factory=list)
+    begun: list[tuple[int, int, int]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     answers: deque[Counter[tuple[int, int]]] = field(default_factory=lambda: deque(maxlen=LAST))
 
@@ -46,6 +48,15 @@ class Counted:
 
     def weigh(self, weight: torch.Tensor) -> None:
         self.weights = weight.double().tolist()
+
+    @property
+    def mostly_alone(self) -> bool:
+        """Whether at least half of the calls so far had a single class."""
+        return 2 * self.alone.count(-1) <= len(self.alone) < MAX_CALLS
+
+    def begin(self, made: int, loop: int) -> None:
+        if len(self.begun) < MAX_CALLS:
+            self.begun.append((len(self.alone), made, loop))
 
     def count(self, target: torch.Tensor) -> None:
         samples: dict[int, int]
@@ -64,8 +75,12 @@ class Labels(Hook):
 
     def install(self) -> None:
         self.counted: dict[tuple[int, bool], Counted] = {}
+        self.loader: tuple[int, int] | None = (
+            None  # the last that was gone through: sites that made it, of the loop
+        )
         self.recorder.functions.follow((*OF_CLASSES, *OF_TWO), self._loss)
         self.recorder.signals.before_pass.connect(self._before)
+        self.recorder.signals.loader_iterated.connect(self._iterated)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -84,6 +99,8 @@ class Labels(Hook):
         counted = self.counted.get(key)
         if counted is None:
             counted = self.counted[key] = Counted(name, classes, key[1])
+            if self.loader is not None:
+                counted.begin(*self.loader)
         if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
             return
         if (
@@ -103,7 +120,7 @@ class Labels(Hook):
         if self.recorder.segment.looked or len(t_outputs) != 1:
             return
         trained = [counted for counted in self.counted.values() if counted.trained]
-        if len(trained) != 1 or len(trained[0].alone) >= MAX_CALLS or -1 in trained[0].alone:
+        if len(trained) != 1 or not trained[0].mostly_alone:
             return
         node = private.grad_fn_of(t_outputs[0])
         if node is None or private.name_of(node) != "NllLossBackward0":
@@ -115,6 +132,11 @@ class Labels(Hook):
         if _is_counted(target):
             self.recorder.arrivals.when_here((target,), trained[0].count)
 
+    def _iterated(self, iterator: Any, made: int, loop: int) -> None:
+        self.loader = made, loop
+        for counted in self.counted.values():
+            counted.begin(made, loop)
+
     def _tell(self) -> None:
         for (site, _), counted in self.counted.items():
             data = {
@@ -123,6 +145,7 @@ class Labels(Hook):
                 "trained": counted.trained,
                 "samples": {str(label): count for label, count in sorted(counted.samples.items())},
                 "alone": counted.alone,
+                "begun": counted.begun,
                 "weights": counted.weights,
                 "answers": [[*pair, n] for pair, n in sorted(sum(counted.answers, Counter()).items())],
             }

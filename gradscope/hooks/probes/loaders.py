@@ -158,8 +158,10 @@ class Loaders(Hook):
         if (made, loop) in self.told:
             return
         self.told.add((made, loop))
-        sampler = vars(loader).get("sampler")
+        sampler, batches = vars(loader).get("sampler"), vars(loader).get("batch_sampler")
         order = "drawn" if type(sampler) in DRAWING else "given" if type(sampler) is SequentialSampler else ""
+        if batches is not None and (type(batches) is not BatchSampler or batches.sampler is not sampler):
+            order = ""  # it draws the batches by itself, and `sampler` is not asked
         subset = _subset(sampler)
         data = {"loop": loop, "order": order, "drawn": subset[0], "held": subset[1]}
         if type(sampler) is RandomSampler and not vars(sampler).get("replacement") and among_ranks():

@@ -7,27 +7,21 @@ norm sees the statistics of one class at a time.
 Fix: `shuffle=True` for the loader of the training; a permutation of the rows where the program cuts batches itself.
 
 Silent on: targets that the program writes out itself (all real, all fake), batches of fewer than four samples, fewer
-than four batches, a run that has seen one class.
+than four batches, a run that has seen one class; tasks of one class each that come one after the other, samplers that
+make such batches.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+import ast
+from collections.abc import Iterator
 
-from gradscope.analysis.ops import ALIASES, BINARY_LOSSES, CASTS
-from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.samples import batch_of, calls_at, loader_of
+from gradscope.analysis.one_class import one_class_batches
 from gradscope.analysis.words import located
-from gradscope.events import Labels
-from gradscope.fixes.calls import with_argument
-from gradscope.model import Finding, Op
+from gradscope.events import Loader
+from gradscope.fixes.settings import with_setting
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-SHARE = 0.8  # of the batches: where one class ends and the next begins there are both
-FEW = 4  # batches
-CUTTING = {"__getitem__", "index_select", "split", "chunk", "unbind", "narrow"}
-FILLS = {"zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
-SPREAD = CASTS | ALIASES | {"expand", "repeat", "view", "reshape", "squeeze", "unsqueeze", "fill_"}
 
 
 def bad() -> None:
@@ -66,61 +60,40 @@ def good() -> None:
 
 @rule("GS745", name="one-class-in-each-batch", severity="warning")
 def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of(Labels):
-        alone = [label for label in event.alone if label >= 0]
-        several = len(set(alone)) > 1
-        if (
-            not event.trained
-            or len(event.alone) < FEW
-            or len(alone) < SHARE * len(event.alone)
-            or not several
-        ):
-            continue
-        known = paths(trace)
-        losses = calls_at(known, event.name, event.site.user)
-        if len({op.graph for op in losses}) < len({(op.graph, op.index) for op in losses}):
-            continue  # several calls in one pass: one for each time step, say
-        if any(_is_filled(known, op) for op in losses):
-            continue
-        batch = next((made for op in losses if (made := batch_of(known, op)) is not None), None)
-        loader = loader_of(trace, batch) if batch is not None else None
-        if event.name in BINARY_LOSSES and not (_in_stretches(event.alone) and (loader or _is_cut(batch))):
-            continue  # what is real and what is made up come in turn
-        place = (loader or batch or event).site.user
+    for found in one_class_batches(trace):
+        event, loader = found.event, found.loader
         count, size = len(event.alone), sum(event.samples.values()) // len(event.alone)
-        classes = len(set(alone))
+        classes = len(set(found.alone))
+        each = "each batch" if len(found.alone) == count else "nearly every batch"
+        where = located(trace, found.place)
+        if loader is None:
+            how = f"by `torch.randperm`, where {where} takes them one after the other"
+        elif loader.order == "given":
+            how = f"`shuffle=True` for {where}"
+        else:
+            how = f"in what {where} goes through, which decides on their order"
         yield Finding(
-            message=f"each batch holds one class only: the network is shown {classes} classes one after the other",
-            cause=place,
+            message=f"{each} holds one class only: the network is shown {classes} classes one after the other",
+            cause=found.place,
             cause_label="gives batches of one class",
             effect=event.site.user,
             effect_label=f"learns one of {event.classes} classes at a time",
             seen=(
-                f"{len(alone)} of {count} batches that were looked at, of {size} samples, held one class only; "
-                f"{classes} classes came like that",
+                f"{len(found.alone)} of {count} batches that were looked at, of {size} samples on average, held one"
+                f" class only; {classes} classes came like that",
             ),
-            fix="draw the samples in a random order: "
-            + (
-                f"`shuffle=True` for {located(trace, place)}"
-                if loader is not None
-                else f"by `torch.randperm`, where {located(trace, place)} takes them one after the other"
-            ),
-            edits=with_argument(trace, place, "shuffle", "True") if loader is not None else (),
+            fix=f"draw the samples in a random order: {how}",
+            edits=_shuffled(trace, loader) if loader is not None else (),
         )
 
 
-def _in_stretches(alone: Sequence[int]) -> bool:
-    """Whether a batch is mostly of the class of the one before it, as where all of one class come first."""
-    changes = sum(a != b for a, b in pairwise(alone))
-    return changes * 2 <= len(alone)
-
-
-def _is_cut(batch: Op | None) -> bool:
-    """Whether the batch is a part of a larger tensor."""
-    return batch is not None and batch.name in CUTTING
-
-
-def _is_filled(known: Paths, op: Op) -> bool:
-    """Whether the program wrote the targets of this loss out itself, all alike."""
-    maker = known.maker_behind((op.graph, op.inputs[1]), SPREAD) if len(op.inputs) > 1 else None
-    return maker is not None and maker.name in FILLS | SPREAD
+def _shuffled(trace: Trace, loader: Loader) -> Edits:
+    """Its `shuffle=True`, where torch's own sampler takes the samples as they lie and the call is given no other."""
+    site = loader.site.user
+    call = trace.source_file(site.path).at(site)
+    given = {word.arg for word in call.keywords} if isinstance(call, ast.Call) else set()
+    return (
+        with_setting(trace, site, "shuffle", "True", 2)
+        if loader.order == "given" and "sampler" not in given
+        else ()
+    )

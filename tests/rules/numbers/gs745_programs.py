@@ -121,3 +121,149 @@ def good_real_and_made_up_in_turn() -> None:
         of_maker.zero_grad()
         loss_of(critic(maker(torch.randn(8, 2))), real=True).backward()
         of_maker.step()
+
+
+def bad_the_loop_also_goes_through_the_validation() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(3)
+    labels = torch.arange(5).repeat_interleave(80)
+    inputs = torch.randn(400, 10) + 2 * torch.randn(5, 10)[labels]
+    train = DataLoader(TensorDataset(inputs, labels), 20, False)  # cause: GS745
+    held = DataLoader(TensorDataset(inputs[::7], labels[::7]), batch_size=20)
+    net = nn.Sequential(nn.Linear(10, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 5))
+    opt = torch.optim.SGD(
+        net.parameters(), lr=0.1, momentum=0.9
+    )  # with samples in a random order no layer dies
+
+    def go_through(loader: DataLoader[tuple[torch.Tensor, ...]], training: bool) -> int:
+        right = 0
+        with torch.set_grad_enabled(training):
+            for x, y in loader:
+                scores = net(x)
+                loss = nn.functional.cross_entropy(scores, y)  # effect: GS745
+                if training:
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                right += int((scores.argmax(1) == y).sum())
+        return right
+
+    for _ in range(4):
+        go_through(train, True)
+        go_through(held, False)
+
+
+def bad_one_phase_after_the_other() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    kinds = torch.arange(4).repeat_interleave(30)
+    rows = torch.randn(120, 6)
+    learned = DataLoader(TensorDataset(rows, kinds), batch_size=10)  # cause: GS745
+    checked = DataLoader(TensorDataset(rows[::3], kinds[::3]), batch_size=10)
+    net = nn.Linear(6, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(3):
+        for training in (True, False):
+            for x, y in learned if training else checked:
+                with torch.set_grad_enabled(training):
+                    loss = nn.functional.cross_entropy(net(x), y)  # effect: GS745
+                if training:
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+
+
+def good_a_class_is_a_task() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    labels = torch.arange(4).repeat_interleave(24)
+    inputs = torch.randn(96, 5)
+    net = nn.Linear(5, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for task in range(4):
+        mine = labels == task
+        loader = DataLoader(TensorDataset(inputs[mine], labels[mine]), batch_size=8)
+        for _ in range(3):
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+
+def good_a_class_is_a_task_and_drawn() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Subset, TensorDataset
+
+    torch.manual_seed(0)
+    labels = torch.arange(4).repeat_interleave(24)
+    data = TensorDataset(torch.randn(96, 5), labels)
+    tasks = [Subset(data, range(24 * task, 24 * task + 24)) for task in range(4)]
+    loaders = [DataLoader(task, batch_size=8, shuffle=True) for task in tasks]
+    net = nn.Linear(5, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for loader in loaders * 2:
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
+def good_a_class_is_a_task_that_is_cut_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    labels = torch.arange(4).repeat_interleave(24)
+    inputs = torch.randn(96, 5)
+    net = nn.Linear(5, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for task in range(4):
+        x, y = inputs[labels == task], labels[labels == task]
+        for _ in range(3):
+            for i in range(0, 24, 8):
+                loss = nn.functional.cross_entropy(net(x[i : i + 8]), y[i : i + 8])
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+
+def good_a_sampler_gives_batches_of_one_class() -> None:
+    import random
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+    class OfOneClass(Sampler[list[int]]):
+        def __iter__(self) -> Iterator[list[int]]:
+            starts = list(range(0, 96, 8))
+            random.Random(1).shuffle(starts)
+            yield from (list(range(start, start + 8)) for start in starts)
+
+        def __len__(self) -> int:
+            return 12
+
+    torch.manual_seed(0)
+    labels = torch.arange(4).repeat_interleave(24)
+    loader = DataLoader(TensorDataset(torch.randn(96, 5), labels), batch_sampler=OfOneClass())
+    net = nn.Linear(5, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

@@ -5,8 +5,9 @@ long pushes all units there at once; then no gradient comes back to them, so tha
 what the network gives is the same for every input.
 
 Fix: a smaller learning rate, where the layer has died in training; the loss divided by the number of passes, where
-each step uses the sum of several; smaller initial weights, where the first loss is many times that of a guess; those,
-or `leaky_relu`, where the layer was dead from the start.
+each step uses the sum of several; samples in a random order, where each batch is of one class; smaller initial
+weights, where the first loss is many times that of a guess; those, or `leaky_relu`, where the layer was dead from the
+start.
 
 Measured: the gradients of the layer behind, to the end of the run. That of its weight is exactly zero while that of
 its bias is not, so that its whole input is zero; and those of the parameters before are exactly zero, too.
@@ -17,7 +18,8 @@ from collections.abc import Iterator
 from math import log
 from typing import Any, NamedTuple
 
-from gradscope.analysis.ops import LAYERS, PASSING, RELUS
+from gradscope.analysis.one_class import one_class_batches
+from gradscope.analysis.ops import LAYERS, LOSSES, PASSING, RELUS
 from gradscope.analysis.since import since_step
 from gradscope.analysis.undivided import undivided
 from gradscope.analysis.words import (
@@ -156,6 +158,7 @@ def _cause(line: Zeros, relu: Op, ids: list[int], loss: float) -> _Cause | None:
     return (
         _summed(line.trace, ids[1:])
         or _begun_large(line, ids, loss, made)
+        or _one_class_at_a_time(line, ids[0])
         or _too_fast(line.trace, optimizer, made, relu)
     )
 
@@ -201,6 +204,29 @@ def _begun_large(line: Zeros, ids: list[int], loss: float, made: Site) -> _Cause
                         f" were {loss / guess:.0f} times too far apart",
                     ),
                 )
+    return None
+
+
+def _one_class_at_a_time(line: Zeros, weight: int) -> _Cause | None:
+    """It went on learning until the batches, of one class each, were of another one."""
+    graph = line.known.graph(line.event.graph)
+    losses = {op.site.user.location() for op in graph.called(LOSSES)}
+    series = line.series[weight]
+    alive = series[-line.last(weight) - 1][0]  # the last step in which it was
+    for found in one_class_batches(line.trace):
+        if found.event.site.user.location() in losses and alive > found.changed:
+            return _Cause(
+                found.place,
+                "gives batches of one class: the steps of one class after the other have pushed all of them below"
+                " zero",
+                f"draw the samples in a random order in {located(line.trace, found.place)}; only where a layer dies"
+                " then, too, take a smaller learning rate",
+                seen=(
+                    f"{found.changed} batches of one class came before the first with another; the layer was alive"
+                    f" until step {alive} at least",
+                ),
+                subjects=frozenset({found.subject}),
+            )
     return None
 
 

@@ -58,7 +58,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS745", name="one-class-in-each-batch", severity="warning")
+@rule("GS745", name="one-class-in-each-batch", severity="warning", over=("GS720",))
 def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
     for found in one_class_batches(trace):
         event, loader = found.event, found.loader
@@ -84,6 +84,7 @@ def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
             ),
             fix=f"draw the samples in a random order: {how}",
             edits=_shuffled(trace, loader) if loader is not None else (),
+            subjects=frozenset({found.subject}),
         )
 
 

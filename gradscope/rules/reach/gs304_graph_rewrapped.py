@@ -119,7 +119,6 @@ def _finding(
         fix += f"; the same in {listed([located(trace, other) for other in also])}"
         edits = (*edits, *(edit for other in also for edit in as_it_is(trace, other, other)[1]))
     names = parameter_names(trace, ids)
-    made = code(trace, site, "this")
     times = known.passes_beside(parameters)
     return Finding(
         message=f"{_what(cut)} was rewrapped into a new tensor: backward ends there and {names}"
@@ -130,11 +129,22 @@ def _finding(
         effect_label="reaches the new leaf and nothing behind it",
         related=tuple((other, "and here") for other in also),
         seen=(known.seen(ids, f"`.grad` of {names} is None after {passes(times)}"),),
-        why=f"{made} copies the numbers, not the graph they came from",
+        why=_why(trace, site, cut),
         fix=fix,
         count=loss.count,
         edits=edits,
         subjects=parameter_subjects(ids) | {("leaf", site.location())},
+    )
+
+
+def _why(trace: Trace, site: Site, cut: Cut | None) -> str:
+    node = trace.source_file(site.path).at(site)
+    lost = trace.source_file(cut.op.site.user.path).at(cut.op.site.user) if cut is not None else None
+    if cut is None or lost is node or lost not in list(ast.walk(node or ast.Pass())) or _makes_a_leaf(node):
+        return f"{code(trace, site, 'this')} copies the numbers, not the graph they came from"
+    return (
+        f"{code(trace, cut.op.site.user, 'the call')} leaves the graph behind; `requires_grad` makes a leaf of what is "
+        "computed after it, behind which there is nothing"
     )
 
 
@@ -253,12 +263,20 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
         taken = unwrapped(trace, cut.op.site.user)
         within = given is not None and here.file.at(cut.op.site.user) in list(ast.walk(given))
         if taken and within and given is not None and isinstance(node, ast.Call):
-            new = here.text_after(given, taken)
+            new = here.text_after(given if _makes_a_leaf(node) else node, taken)
             return f"write `{new}` in place of {made}: it has its graph", here.replace(node, new)
         lost = located(trace, cut.op.site.user, "the call")
         where = "with gradients on" if cut.op.cut in ("no_grad", "inference_mode") else "with its graph"
         return f"compute {lost} {where}, and leave `requires_grad` out: the loss has its graph then", ()
     return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph", ()
+
+
+def _makes_a_leaf(node: ast.AST | None) -> bool:
+    """Whether a call gives what it is given as a leaf. What any other computes is made one in a later statement."""
+    return isinstance(node, ast.Call) and (
+        called_name(node) in {*MAKERS, "Variable", "Parameter"}
+        or any(keyword.arg == "requires_grad" for keyword in node.keywords)
+    )
 
 
 def _lost_before(cut: Cut, site: Site, node: ast.AST | None) -> bool:

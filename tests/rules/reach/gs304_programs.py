@@ -564,3 +564,20 @@ def bad_detached_and_wrapped_in_one_call() -> None:
         opt.zero_grad()
         (pairs(seen).pow(2).mean() + tagged).backward()  # effect: GS304
         opt.step()
+
+
+def bad_required_where_a_function_of_the_library_computed_it() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))
+        loss = F.cross_entropy(scores.detach(), torch.randint(0, 3, (8,)))  # cause: GS304
+        loss.requires_grad_(True)
+        loss.backward()  # effect: GS304
+        opt.step()

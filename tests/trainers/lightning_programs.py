@@ -1360,7 +1360,7 @@ def bad_manual_step_before_backward() -> None:
             optimizer = self.optimizers()
             loss = F.mse_loss(self(x), y)
             optimizer.zero_grad()
-            optimizer.step()  # cause: GS204, GS202
+            optimizer.step()  # cause: GS204: after `self.manual_backward(loss)`
             self.manual_backward(loss)
 
     trainer().fit(Model(), loader())
@@ -1553,3 +1553,30 @@ def good_manual_with_closure() -> None:
             optimizer.step(closure=closure)
 
     trainer().fit(Model(), loader())
+
+
+def bad_put_in_training_mode_by_validation_step() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Tanh())
+
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.train()
+            x, y = batch
+            self.log("validation_loss", F.mse_loss(self(x), y))  # cause: GS401: in place of `self.train()`
+
+    trainer().fit(Model(), loader(), loader(shuffle=False))
+
+
+def good_validation_step_in_the_mode_that_it_is_called_in() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Tanh())
+
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            x, y = batch
+            self.log("validation_loss", F.mse_loss(self(x), y))
+
+    trainer().fit(Model(), loader(), loader(shuffle=False))

@@ -114,20 +114,25 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         bare = "model"
     cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
     bare = named_at(trace, bare, cause)
+    put = _put_there(trace, known, call, cause)
+    where = _where(trace, call.entry, effect, cause)
+    if put and effect is not None and (effect.path, effect.function) != (cause.path, cause.function):
+        node = trace.source_file(put[0].path).at(put[0])  # who calls this function may have called `eval()`
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            bare, where = ast.unparse(node.func.value), f"in place of {located(trace, put[0])}"
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,
         cause_label="called in training mode",
         related=(
             *(((call.entry, "this call ran as in training"),) if cause is not call.entry else ()),
-            *((site, "puts it in training mode") for site in _put_there(trace, known, call, cause)),
+            *((site, "puts it in training mode") for site in put),
         ),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
         seen=tuple(measured(trace, event))
         or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
-        fix=f"call `{bare}.eval()` {_where(trace, call.entry, effect, cause)}, and `{bare}.train()` "
-        "before training goes on",
+        fix=f"call `{bare}.eval()` {where}, and `{bare}.train()` before training goes on",
         count=event.count,
         severity=severity,
         edits=eval_around(trace, call.entry, effect, trained_at(known, call))

@@ -99,13 +99,17 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
     (step, _), empty = told.most_common(1)[0], told.total()
     ids = trace.optimizers[number].parameters
     late, meant = _own_pass(trace, set(ids)), not_called(trace, "backward")
+    within = _of_closure(trace, step) if tally.closure else ()
+    closure = tally.closure and bool(
+        within or not trace.of(Backward)
+    )  # else it is one that a wrapper hands on
     found = Finding(
         message=f"{code(trace, step, 'the step')} runs without any gradient: nothing is learned from it",
         cause=step,
         cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
         seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
-        related=_of_closure(trace, step) if tally.closure and not trace.of(Backward) else (),
-        fix=_fix(trace, number, step, late, tally.closure),
+        related=within if not trace.of(Backward) else (),
+        fix=_fix(trace, number, step, late, closure),
         count=empty,
         edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
         subjects=parameter_subjects(_filled(trace, ids) or ids) | {("optimizer", number)},
@@ -113,9 +117,9 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
     )
     if number in paths(trace).mistaken:
         return _mistaken(trace, number, found)
-    if late is None and not tally.closure and (past := _past_all(trace)) is not None:
+    if late is None and not closure and (past := _past_all(trace)) is not None:
         return _goes_past(trace, number, found, *past)
-    if late is None and not tally.closure and meant is None and (cut := cut_before_steps(trace, number)):
+    if late is None and not closure and meant is None and (cut := cut_before_steps(trace, number)):
         return _cut_off(trace, number, found, cut)
     call = next((runs_it(e.site) for e in trace.of(Step) if e.site.user == step), None)
     if call is not None and meant is None:

@@ -947,6 +947,16 @@ class SharesOfOne(Kind):
     shares = Field(_count)  # results of the first
 
 
+class NoDifference(Kind):
+    """Of numbers that are trained as many others were taken that are not, and each difference was exactly zero in all
+    calls of the line that were looked at."""
+
+    __slots__ = ()
+    of = "no_difference"
+    calls = Field(_count)
+    steps = Field(_count)  # of optimizers between the first and the last of them
+
+
 class NoiseWeighed(Kind):
     """Data and standard normal noise were mixed at this line, `a * x + b * noise`, and in all calls that were looked at
     `a ** 2 + b` was 1 (`of` is "noise"), or `a + b ** 2` ("data"), while `a ** 2 + b ** 2` was not."""

@@ -30,6 +30,7 @@ from gradscope.analysis.ops import (
     SOFTMAXES,
 )
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.trails import trail
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import along
 from gradscope.model import Finding, Op, Parameter
@@ -194,22 +195,35 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Fi
         return None
     loss = next((use for use in uses if use.name in LOSSES or _picks(known, use)), None)
     shape, given = known.graph(op.graph).values[op.outputs[0]].shape, op.extra["dims"][0]
-    count, place, dim = size_of(over), drawn.site.user, others[-1]
+    count, place, dim = size_of(over), drawn.site.user, _summed(trace, key, others)
+    made = softmax_site(trace, op)
+    layer = made.location() != op.site.user.location()
     return Finding(
         message=f"`{op.name}` is taken over the {count} samples of a batch: what it says of one depends on the others",
         cause=op.site.user,
         cause_label=f"goes over axis {given} of {shape}",
         effect=place,
         effect_label=f"gives {count} samples in a random order",
-        related=((loss.site.user, "compares them sample by sample"),) if loss is not None else (),
+        related=(
+            *(((made, "the layer that does it"),) if layer else ()),
+            *(((loss.site.user, "compares them sample by sample"),) if loss is not None else ()),
+        ),
         seen=(
             f"{located(trace, place)} had drawn the {count} places of axis {given}; the numbers of shape {shape} sum to"
             f" one over them, not over the {size_of(own[dim])} of each sample along axis {dim}",
         ),
-        fix=f"give `dim={dim}` to {located(trace, op.site.user, f'`{op.name}`')}",
-        edits=along(trace, op.site.user, op.name, dim),
+        why="a softmax makes numbers that add up to one along its axis. Over the samples each one's share depends on"
+        " which others are in the batch, and is another one for a batch of another size.",
+        fix=f"give `dim={dim}` to {located(trace, made, f'`{op.name}`')}",
+        edits=along(trace, made, op.name, dim),
         severity="" if loss is not None else "note",
     )
+
+
+def _summed(trace: Trace, key: Key, others: list[int]) -> int:
+    """The axis that what is weighed with these numbers is summed over; the last one where that can't be told."""
+    sums = [one.over for one in trail(trace, key).sums if one.other is not None and one.over <= set(others)]
+    return min(sums[0]) if sums and len(sums[0]) == 1 else others[-1]
 
 
 def _picks(known: Paths, op: Op) -> bool:

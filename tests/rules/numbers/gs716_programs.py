@@ -372,3 +372,33 @@ def bad_chances_picked_by_their_labels() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def bad_branches_weighed_over_the_batch() -> None:
+    import torch
+    from torch import nn
+
+    class Weighed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.branches = nn.ModuleList(nn.Linear(4, 6) for _ in range(3))
+            self.scores = nn.ModuleList(nn.Linear(4, 6) for _ in range(3))
+            self.softmax = nn.Softmax(dim=1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            parts = torch.stack([branch(x) for branch in self.branches], 0)
+            weights = torch.stack([score(x) for score in self.scores], 0)
+            weights = self.softmax(weights)  # cause: GS716
+            return (weights * parts).sum(0)
+
+    torch.manual_seed(0)
+    inputs, wanted = torch.randn(64, 4), torch.randn(64, 1)
+    model = nn.Sequential(Weighed(), nn.Linear(6, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows in torch.randperm(64).split(16):
+            x = inputs[rows]  # effect: GS716
+            loss = nn.functional.mse_loss(model(x), wanted[rows])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

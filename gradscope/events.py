@@ -1220,6 +1220,7 @@ class ConstantAnswer(Kind):
     answered = Field(_known)  # the mean of the last answers that were looked at
     spread = Field(_known)  # how far the targets differ from sample to sample
     differ = Field(_numbers)  # how far the answers of the last calls that were looked at did
+    apart = Field(_known)  # the share of the targets' variance that lies between the calls
 
 
 class Curvatures(Kind):

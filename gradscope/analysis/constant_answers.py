@@ -18,6 +18,7 @@ MEASURED = 16  # losses
 LATE = 2  # of them, at least, in the second half of the run
 NO_BETTER = 0.97  # of what the constant answer has
 ALMOST_ONE = 1e-8  # of the first loss: what that answer has where the targets are nearly one number
+APART = 0.5  # of the targets' variance lies between batches: those that were looked at stand for no others
 STILL_FALLS = 0.9  # of the losses before, the last quarter's: it has begun to learn
 
 
@@ -57,7 +58,7 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
     for answer in trace.of(ConstantAnswer):
         found = begun.get((answer.name, answer.site.id), [])
         lines = {event.site.user.location() for _, event in found}
-        if any(len(others[line]) > 1 for line in lines):
+        if any(len(others[line]) > 1 for line in lines) or answer.apart > APART:
             continue
         times = [time for time in trace.of(PassTime) if time.site.user.location() in lines]
         passes, sites = sum(time.passes for time in times), {time.site.id for time in times}

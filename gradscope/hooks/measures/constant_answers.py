@@ -1,5 +1,6 @@
 """Compares a loss with what the best constant answer would have had: the shares of the classes, the mean of the
-targets, or their median, for every sample. And measures how far the answers differ from sample to sample."""
+targets, or their median, for every sample. And measures how far the answers differ from sample to sample, and the
+targets from batch to batch."""
 
 from __future__ import annotations
 
@@ -43,9 +44,13 @@ class _Place:
     name: str
     columns: int
     calls: int = 0
+    batches: int = 0
     samples: int = 0
     total: torch.Tensor | None = None  # of the targets, by column; how many there were of each class
     squares: torch.Tensor | None = None
+    of_batches: torch.Tensor | None = (
+        None  # the square of the sum of each batch by its samples, all of them together
+    )
     kept: list[torch.Tensor] = field(default_factory=list)  # rows of targets, for a median
     room: int = MOST_KEPT
     answered: float = 0.0  # the mean of the last answers that were looked at
@@ -109,6 +114,7 @@ class ConstantAnswers(Hook):
                 data = {
                     "name": place.name, "best": best, "spread": spread, "differ": list(place.differ),
                     "mean": float(place.total.mean()) / place.samples, "answered": place.answered,
+                    "apart": _apart(place),
                 }  # fmt: skip
                 self.recorder.emit("constant_answer", site, data)
 
@@ -139,19 +145,37 @@ def _are_alike(answers: torch.Tensor, target: torch.Tensor) -> bool:
 
 def _count(place: _Place, target: torch.Tensor, ignored: Any) -> None:
     kept = target[(target != ignored) & (target >= 0) & (target < place.columns)]
-    counts = torch.bincount(kept, minlength=place.columns).double()
-    place.total = counts if place.total is None else place.total + counts
-    place.samples += len(kept)
+    _sum_up(place, torch.bincount(kept, minlength=place.columns).double(), len(kept))
+
+
+def _sum_up(place: _Place, total: torch.Tensor, samples: int) -> None:
+    if not samples:
+        return
+    of_batch = total.square() / samples
+    place.total = total if place.total is None else place.total + total
+    place.of_batches = of_batch if place.of_batches is None else place.of_batches + of_batch
+    place.samples += samples
+    place.batches += 1
 
 
 def _add(place: _Place, rows: torch.Tensor) -> None:
-    total, squares = rows.sum(0), rows.square().sum(0)
-    place.total = total if place.total is None else place.total + total
+    squares = rows.square().sum(0)
     place.squares = squares if place.squares is None else place.squares + squares
-    place.samples += len(rows)
+    _sum_up(place, rows.sum(0), len(rows))
     if place.name == "l1_loss" and (some := rows[: place.room // rows.shape[1]]).numel():
         place.kept.append(some.float())
         place.room -= some.numel()
+
+
+def _apart(place: _Place) -> float:
+    """Which share of the variance of the targets lies between the batches: 1 where each has one number or one class
+    alone, about 0 where their samples are drawn at random."""
+    assert place.total is not None and place.of_batches is not None
+    mean = place.total.square() / place.samples
+    whole = float(((place.squares if place.squares is not None else place.total) - mean).sum())
+    between = float((place.of_batches - mean).sum())
+    free = place.samples - place.batches
+    return 1 - (1 - between / whole) * (place.samples - 1) / free if whole > 0 and free else 0.0
 
 
 def _best(place: _Place) -> tuple[float, float]:

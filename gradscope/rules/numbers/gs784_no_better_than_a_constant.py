@@ -11,7 +11,8 @@ alone: a network that cannot learn eight samples by heart has a broken layer, sc
 
 A note: that the targets cannot be told from the inputs may be the truth about the data, as where both are drawn at
 random to measure speed. Silent on: fewer than 100 passes, losses with weights or label smoothing, terms of a sum,
-targets that are all but alike, losses that still fall at the end.
+targets that are all but alike, losses that still fall at the end, batches that differ in their targets (each of one
+class): those that were looked at do not tell what all of them are.
 """
 
 from collections.abc import Iterator
@@ -90,6 +91,10 @@ def _seen(found: NoBetter) -> Iterator[str]:
     last = fmean(found.event.differ)
     alike = last < ALIKE * found.event.spread
     yield (
-        f"the answers {'hardly ' if alike else ''}differ from sample to sample, by {last:.2g}"
-        + ("" if classes else f"; the targets by {found.event.spread:.2g}")
+        (
+            f"the answers {'hardly ' if alike else ''}differ from sample to sample, by {last:.2g}"
+            if last
+            else "the answers are the same for every sample"
+        )
+        + ("" if classes else f"; the targets{'' if last else ' differ'} by {found.event.spread:.2g}")
     )

@@ -4,6 +4,8 @@ Why: each layer multiplies the gradient that passes it. Ten factors of a tenth l
 with nothing to learn from; factors above one, or steps that are too long, make it grow until the
 parameters overflow.
 
+A loss that has no lowest value falls without end while its gradients grow.
+
 Fix: against vanishing: ReLU-like activations in place of sigmoid, normalisation, residual connections,
 an initialisation that keeps the variance. Against exploding: a smaller learning rate, and
 `clip_grad_norm_` between `backward()` and the step.
@@ -50,6 +52,7 @@ GROWN = 1e4  # times the gradient, from the first passes on
 SMALL = 10.0  # the norm of all gradients, below which none explodes, whatever it grew from
 LOSS_GROWN = 100  # times the loss, with it
 VAST = 1e6  # times the loss: no batches' noise, of which a few passes that were looked at may show much
+BOTTOMLESS = 1e4  # times what it was at first: so far below zero a loss has fallen
 STEADY_ENOUGH = 0.5
 HUGE = 1e8
 IDLE = 1e3  # times smaller than its weight's, the gradient of a bias says nothing
@@ -302,6 +305,9 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     grown = not meant and _grows(totals, losses) and (len(finite) < len(totals) or max(finite) > SMALL)
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):
         return
+    if grown and _is_bottomless(losses):
+        yield _bottomless(one, ids, losses, finite)
+        return
     grown = grown or finite[0] <= HUGE
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
     if losses:
@@ -320,6 +326,44 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         why=_WHY_OVERSHOT if grown and len(_layers(one)) < DEEP else "",
         fix=fix,
         edits=edits,
+        count=event.count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _is_bottomless(losses: list[float]) -> bool:
+    """Whether the loss has fallen from one measured pass to the next, to numbers far below zero: a step that is too
+    long makes it rise."""
+    sound = [loss for loss in losses if math.isfinite(loss)]
+    falling = sum(a > b for a, b in itertools.pairwise(sound))
+    late = sound[len(sound) // 2 :]
+    always = all(a > b for a, b in itertools.pairwise(late))
+    return (
+        falling >= STEADY * (len(sound) - 1) and always and sound[-1] < -BOTTOMLESS * max(abs(sound[0]), 1.0)
+    )
+
+
+def _bottomless(one: _Line, ids: list[int], losses: list[float], norms: list[float]) -> Finding:
+    """A loss that has no lowest value."""
+    trace, event = one.trace, one.event
+    sound = [loss for loss in losses if math.isfinite(loss)]
+    maker = one.known.maker((event.graph, event.roots[0])) if event.roots else None
+    cause = maker.site.user if maker is not None else event.site.user
+    return Finding(
+        message=f"the loss falls without end, to {numbers(sound[-1])}: nothing that it is made of has a lowest value",
+        cause=cause,
+        cause_label="can be made lower by larger numbers alone",
+        effect=event.site.user if event.site.user.location() != cause.location() else None,
+        effect_label="each pass leaves larger gradients than the last",
+        seen=(
+            f"the loss fell from one measured pass to the next, {listed([numbers(loss) for loss in _some(sound)], 6)}",
+            f"norm of all gradients: {listed([f'{norm:.2g}' for norm in _some(norms)], 6)}",
+        ),
+        why="a product of vectors, a distance or a score grows with the numbers it is made of, so that its loss falls"
+        " while nothing is learned but their size. A smaller learning rate only puts that off.",
+        fix=f"bound what is made larger in {located(trace, cause, 'the loss')}: `logsigmoid` or a softmax of the scores"
+        " in place of the scores themselves, a margin (`torch.relu(margin + far - near)`), or vectors of length 1"
+        " (`nn.functional.normalize`)",
         count=event.count,
         subjects=parameter_subjects(ids),
     )

@@ -249,3 +249,18 @@ def bad_rate_too_high_for_most_batches() -> None:
             loss = (model(data[rows]) - target[rows]).pow(2).mean()
             loss.backward()  # cause: GS705
             opt.step()
+
+
+def bad_product_without_a_bound() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, other = nn.Embedding(20, 4), nn.Embedding(20, 4)
+    opt = torch.optim.SGD([*one.parameters(), *other.parameters()], lr=0.1)
+    for _ in range(60):
+        ids = torch.randint(0, 20, (64,))
+        loss = -(one(ids) * other(ids)).sum(1).sum()  # cause: GS705
+        opt.zero_grad()
+        loss.backward()  # effect: GS705
+        opt.step()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, FILLED, LOGARITHMS, MASKING, QUOTIENTS
+from gradscope.analysis.ops import CASTS, FILLED, LOGARITHMS, MASKING, POWERS, QUOTIENTS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.samples import calls_at
 from gradscope.analysis.text import site_of
@@ -247,6 +247,27 @@ def roots_before(trace: Trace, event: NonFinite) -> list[Op]:
         if op is not None and op.name == "sqrt" and op.nodes and op.site.user.kind == "user":
             found.setdefault(op.site.user.span(), op)
     return list(found.values())
+
+
+def lengths_beside(trace: Trace, site: Site) -> list[Op]:
+    """The other roots of sums of squares in the graph of the one at `site`, of each place one: each is zero where what
+    is squared is, in another batch perhaps."""
+    found: dict[object, Op] = {}
+    for graph in trace.graphs:
+        roots = [op for op in graph.called({"sqrt"}) if op.nodes and op.inputs and _of_squares(graph, op)]
+        if any(op.site.user.span() == site.span() for op in roots):
+            for op in roots:
+                if op.site.user.kind == "user" and op.site.user.span() != site.span():
+                    found.setdefault(op.site.user.span(), op)
+    return list(found.values())
+
+
+def _of_squares(graph: Graph, root: Op) -> bool:
+    total = graph.maker(root.inputs[0])
+    squares = (
+        graph.maker(total.inputs[0]) if total is not None and total.name == "sum" and total.inputs else None
+    )
+    return squares is not None and squares.name in POWERS
 
 
 class Unlabelled(NamedTuple):

@@ -35,6 +35,7 @@ from gradscope.analysis.non_finite import (
     filled_with_infinity,
     late_mask,
     left_out,
+    lengths_beside,
     roots_before,
     subjects_of,
     unlabelled,
@@ -213,7 +214,7 @@ def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
     roots = [root for root in _roots(trace, event, origin.made) if root.span() not in told]
     if roots:
         places = listed([located(trace, root) for root in roots], FEW)
-        text += f"; {places} before it needs the same where 0 occurs"
+        text += f"; {places} need{'s' if len(roots) == 1 else ''} the same where 0 occurs"
         edits = (*edits, *(edit for root in roots for edit in kept_positive(trace, root)))
     return Finding(
         message=origin.message,
@@ -226,7 +227,7 @@ def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
         related=(
             *origin.related,
             *((site, "gives such numbers too") for site in others),
-            *((root, "a root before it, of which the same holds at 0") for root in roots),
+            *((root, "another root, of which the same holds at 0") for root in roots),
         ),
         severity="" if event.parameters else "warning",
         seen=tuple(_seen(trace, event)),
@@ -239,10 +240,11 @@ def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
 
 
 def _roots(trace: Trace, event: NonFinite, made: Made) -> list[Site]:
-    """Those before a root whose derivative is infinite."""
+    """Those before a root whose derivative is infinite, and those beside it that are lengths like it."""
     if made.where != "backward" or made.operation != "sqrt":
         return []
-    return [op.site.user for op in roots_before(trace, event)]
+    beside = lengths_beside(trace, made.site) if made.site is not None else []
+    return list(dict.fromkeys(op.site.user for op in (*roots_before(trace, event), *beside)))
 
 
 def _number(event: NonFinite) -> str:

@@ -1070,3 +1070,20 @@ def good_labels_chosen_before_the_square() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_two_distances_that_may_be_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    places = nn.Embedding(6, 3)
+    opt = torch.optim.SGD(places.parameters(), lr=0.01)
+    for _ in range(3):
+        own, known = places(torch.arange(6)), places.weight.detach()
+        first = torch.sum((known[0] - own) ** 2, dim=1).sqrt()
+        last = torch.sum((known[-1] - own) ** 2, dim=1).sqrt()  # cause: GS701
+        loss = (first + last).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()

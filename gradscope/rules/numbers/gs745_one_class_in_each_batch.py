@@ -89,12 +89,11 @@ def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
 
 
 def _shuffled(trace: Trace, loader: Loader) -> Edits:
-    """Its `shuffle=True`, where torch's own sampler takes the samples as they lie and the call is given no other."""
-    site = loader.site.user
+    """Its `shuffle=True`, where torch's own sampler takes the samples as they lie, and the program's own call, which is
+    given no other, makes it: a library's may take no such argument."""
+    site = loader.site
     call = trace.source_file(site.path).at(site)
     given = {word.arg for word in call.keywords} if isinstance(call, ast.Call) else set()
-    return (
-        with_setting(trace, site, "shuffle", "True", 2)
-        if loader.order == "given" and "sampler" not in given
-        else ()
-    )
+    if site.kind != "user" or loader.order != "given" or "sampler" in given:
+        return ()
+    return with_setting(trace, site, "shuffle", "True", 2)

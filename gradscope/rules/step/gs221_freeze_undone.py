@@ -17,7 +17,6 @@ from gradscope.analysis.words import located, parameter_names, parameter_subject
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 
@@ -88,15 +87,8 @@ def _for_all(trace: Trace, off: Site, on: Site) -> bool:
     others = list(file.around(first))
     return not any(
         isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Try, ast.Match)) and node not in others
-        for node in _around(file, statement)
+        for node in file.above(statement)
     ) and not any(isinstance(node, ast.IfExp) for node in ast.walk(statement))
-
-
-def _around(file: SourceFile, node: ast.AST) -> Iterator[ast.AST]:
-    above = file.parent.get(id(node))
-    while above is not None:
-        yield above
-        above = file.parent.get(id(above))
 
 
 def _says_on(statement: ast.stmt) -> bool:

@@ -80,7 +80,9 @@ class Program:
         """What this torch or this machine lacks for it; "" where it runs."""
         if self.needs_cuda and not torch.cuda.is_available():
             return "no CUDA device"
-        return lacking(self.function) or ""
+        named = (self.function.__globals__.get(name) for name in self.function.__code__.co_names)
+        helpers = [helper for helper in named if inspect.isfunction(helper)]
+        return next(filter(None, map(lacking, [self.function, *helpers])), "")
 
     @property
     def runs_here(self) -> bool:
@@ -120,18 +122,22 @@ def of_ranks(kind: str) -> list[Program]:
 
 
 def parameters(kind: str, always: Callable[[Program], bool] = lambda program: False) -> list[object]:
-    """The same for `pytest.mark.parametrize`. always: which are run however few the test's `drawn` draws."""
-    return [
-        pytest.param(
-            p,
-            id=p.id,
-            marks=[
-                *([pytest.mark.skip(reason=p.missing)] if p.missing else []),
-                *([pytest.mark.drawn(1)] if always(p) else []),
-            ],
-        )
-        for p in programs(kind)
+    """`programs` for `pytest.mark.parametrize`. always: which are run however few the test's `drawn` draws."""
+    return [_parameter(p, always(p)) for p in programs(kind)]
+
+
+def parameters_of_ranks(kind: str) -> list[object]:
+    """`of_ranks` for `pytest.mark.parametrize`."""
+    return [_parameter(p, False) for p in of_ranks(kind)]
+
+
+def _parameter(program: Program, always: bool) -> object:
+    missing = program.missing
+    marks = [
+        *([pytest.mark.skip(reason=missing)] if missing else []),
+        *([pytest.mark.drawn(1)] if always else []),
     ]
+    return pytest.param(program, id=program.id, marks=marks)
 
 
 @cache

@@ -10,12 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from needs import skip_where_lacking
 from warm import python
-
-from gradscope.hooks._torch import has
-
-if not has("torch.distributed.fsdp.fully_shard"):
-    pytest.skip("no FSDP2", allow_module_level=True)
 
 PROGRAM = """
 import os, sys
@@ -60,6 +56,7 @@ main()
     [("none", 1, []), ("zeros", 1, []), ("cut", 2, ["GS301"]), ("never cleared", 1, ["GS201"])],
 )
 def test_sharded_parameters(mistake: str, processes: int, codes: list[str], tmp_path: Path) -> None:
+    skip_where_lacking(PROGRAM)
     script = tmp_path / "sharded.py"
     script.write_text(PROGRAM, encoding="utf-8")
     with socket.socket() as free:

@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from needs import lacking
 from two_ranks import Ran, Start
-
-from gradscope.hooks._torch import has
 
 PROGRAM = """
 import contextlib, io, random
@@ -115,7 +114,7 @@ end()
 
 @pytest.mark.slow
 def test_the_same_bits_and_collectives(ranks: Start, tmp_path: Path) -> None:
-    whole = has("torch.distributed.fsdp.fully_shard")
+    whole = not lacking(PROGRAM)
 
     def said(how: str) -> tuple[list[str], Ran]:
         ran = ranks(PROGRAM, f"saved-{how}", *(["shards"] if whole else []), how=how, options=("--full",))

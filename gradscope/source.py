@@ -220,18 +220,6 @@ class SourceFile:
         """The same as a part of a larger expression: in parentheses, but for a name, a call and the like."""
         return self.text(node) if isinstance(node, PRIMARIES) else f"({self.text(node)})"
 
-    def given(self, node: ast.AST | None, place: int) -> ast.expr | None:
-        """What an operation, a function of a module or a method has for its input number `place`."""
-        if isinstance(node, ast.BinOp):
-            return (node.left, node.right)[place]
-        if isinstance(node, ast.AugAssign):
-            return node.value if place else node.target
-        if not isinstance(node, ast.Call):
-            return None
-        held = node.func.value if isinstance(node.func, ast.Attribute) else None
-        given = node.args if held is None or self.is_imported(held) else [held, *node.args]
-        return given[place] if place < len(given) else None
-
     def span(self, node: ast.expr | ast.stmt) -> Span:
         """Line, column, end line and end column (exclusive), from 1."""
         found = self._span(node)

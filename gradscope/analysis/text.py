@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TypeVar
 
 from gradscope.analysis.memo import once
-from gradscope.model import Edit, Site
+from gradscope.model import Edit, Op, Site
 from gradscope.source import LOOPS, Function, SourceFile, called_name, own_name
 from gradscope.store import Trace
 
@@ -149,6 +149,27 @@ def site_of(path: str, function: str, node: ast.expr | ast.stmt | ast.arg) -> Si
         -1, path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1,
         function, "user",
     )  # fmt: skip
+
+
+def written_input(trace: Trace, op: Op, place: int) -> ast.expr | None:
+    """The expression that an op is given for its input number `place`, where it is an operation, a method, or a
+    function or module that takes its inputs in order; what a method is called on comes first. None where the text does
+    not say."""
+    site = op.site.user
+    file = trace.source_file(site.path)
+    node = file.at(site)
+    if isinstance(node, ast.BinOp):
+        return (node.left, node.right)[place]
+    if isinstance(node, ast.AugAssign):
+        return node.value if place else node.target
+    if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
+        return None
+    # A method runs its op on the line itself, a function or a module of torch's within it.
+    method = (
+        op.site.kind == "user" and isinstance(node.func, ast.Attribute) and not file.is_imported(node.func)
+    )
+    given = [node.func.value, *node.args] if method and isinstance(node.func, ast.Attribute) else node.args
+    return given[place] if place < len(given) else None
 
 
 def head_of(path: str, function: Function) -> Site:

@@ -33,6 +33,7 @@ from gradscope.analysis.ops import (
     ROOTS,
     STATISTICS,
 )
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import listed, located
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import kept_inside, kept_positive, with_argument
@@ -369,7 +370,7 @@ def chosen_before(trace: Trace, late: LeftOut) -> Repair:
     """Data without NaN for the call that computes with it; the mask that leaves it out is made before."""
     site = late.reader.site.user
     here, reader = Source(trace, site.path), located(trace, site)
-    node = here.file.given(here.file.at(site), late.place)
+    node = written_input(trace, late.reader, late.place)
     data = here.part(node) if node is not None else "y"
     if late.of_itself or late.choice is None:
         return Repair(

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, PASSING
-from gradscope.analysis.text import own_nodes
+from gradscope.analysis.text import own_nodes, written_input
 from gradscope.analysis.words import code, located, where
 from gradscope.fixes.in_place import call_not_in_place, layer_not_in_place
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile, called_name
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 KEEP_POSITIVE = {
@@ -143,7 +143,7 @@ def _overwritten(trace: Trace, graph: Graph, op: Op) -> Overwritten | None:
         branch = _called_beside(write.site, op.site)
         if branch is None or not _of_one_call(trace, graph, write, op) or _changes_nothing(graph, write):
             continue
-        name = _still_named(trace.source_file(branch.path), branch, op.site, position)
+        name = _still_named(trace, branch, op, position)
         if name and value in graph.upstream(other.index):
             return Overwritten(op, write, branch, name)
     return None
@@ -194,10 +194,11 @@ def _never_negative(graph: Graph, value: int) -> bool:
     return True
 
 
-def _still_named(file: SourceFile, branch: Site, add: Site, position: int) -> str:
+def _still_named(trace: Trace, branch: Site, addition: Op, position: int) -> str:
     """The variable that the addition reads, where it has had its value since before the call at `branch`, and that
     call was no statement of its own nor a method whose name says that it writes."""
-    operand, call = file.given(file.at(add), position), file.at(branch)
+    file, add = trace.source_file(branch.path), addition.site
+    operand, call = written_input(trace, addition, position), file.at(branch)
     if not isinstance(operand, ast.Name) or not isinstance(call, ast.Call) or branch.line > add.line:
         return ""
     method = called_name(call)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import LOSSES, PASSING
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.calls import without_last_layer
@@ -107,8 +108,7 @@ def _left_out(trace: Trace, drop: Op) -> Edits:
     module = trace.modules.get(drop.module) if drop.module is not None else None
     called = called_name(node)
     layer = module is not None and called in (module.variable, module.path.rpartition(".")[2])
-    if not isinstance(node, ast.Call) or not node.args or not (layer or called == drop.name):
-        return ()
-    given = node.args[0] if layer else here.file.given(node, 0)
-    plain = given is not None and not isinstance(given, ast.Starred)
-    return here.replace(node, here.file.text(given)) if plain and given is not None else ()
+    given = written_input(trace, drop, 0) if layer or called == drop.name else None
+    return (
+        here.replace(node, here.file.text(given)) if given is not None and isinstance(node, ast.Call) else ()
+    )

@@ -25,6 +25,7 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.since import since_graph
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import listed, located, source
 from gradscope.fixes.calls import assigned_back, beside, line_before, method_added
 from gradscope.model import Edit, Finding, Graph, Op, Site
@@ -303,19 +304,12 @@ def _receiver(trace: Trace, site: Site) -> str:
 
 def _operands(trace: Trace, graph: Graph, op: Op) -> list[str]:
     """Both sides as the line that brings them together calls them."""
-    site = op.site.user
-    file = trace.source_file(site.path)
-    node = file.at(site)
-    parts: list[ast.expr] = []
-    if isinstance(node, ast.BinOp):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.Call) and not any(isinstance(a, ast.Starred) for a in node.args):
-        parts = list(node.args[:2])
-        if isinstance(node.func, ast.Attribute) and len(parts) == 1 and not file.is_imported(node.func):
-            parts = [node.func.value, *parts]  # `x.sub(y)`
-    texts = [" ".join(file.text(part).split()) for part in parts]
+    file = trace.source_file(op.site.user.path)
+    plain = isinstance(file.at(op.site.user), (ast.BinOp, ast.Call))
+    parts = [written_input(trace, op, i) if plain else None for i in (0, 1)]
+    texts = [" ".join(file.text(part).split()) if part is not None else "" for part in parts]
     return [
-        f"`{texts[i]}`" if len(texts) == 2 and len(texts[i]) < 40 else _name(trace, graph, op.inputs[i])
+        f"`{texts[i]}`" if all(texts) and len(texts[i]) < 40 else _name(trace, graph, op.inputs[i])
         for i in (0, 1)
     ]
 

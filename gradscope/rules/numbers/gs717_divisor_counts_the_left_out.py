@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
 from gradscope.analysis.reach import paths
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
@@ -177,9 +178,9 @@ def _turned(trace: Trace, counting: Op) -> tuple[str, Edits]:
     """The sum of the mask the other way round."""
     here = Source(trace, counting.site.user.path)
     call = here.file.at(counting.site.user)
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    given = written_input(trace, counting, 0) if isinstance(call, ast.Call) else None
+    if given is None:
         return "", ()
-    given = call.args[0] if here.file.is_imported(call.func) and call.args else call.func.value
     if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.Invert):
         new = here.file.text(given.operand)
     else:

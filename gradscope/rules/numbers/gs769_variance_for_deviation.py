@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from gradscope.analysis.gaussians import is_noise, terms_of
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import paths
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
@@ -162,7 +163,7 @@ def _floored(trace: Trace, found: _Spread) -> Finding:
     cause, effect = found.cause.site.user, found.total.site.user
     here = Source(trace, cause.path)
     node = here.file.at(cause)
-    inner = here.file.given(node, 0) if called_name(node) == found.cause.name else None
+    inner = written_input(trace, found.cause, 0) if called_name(node) == found.cause.name else None
     instead = f": `{here.file.text(inner)}`" if inner is not None else ""
     return Finding(
         message=f"{code(trace, cause, f'`{found.cause.name}`')} gives the logarithm of a variance, and nothing below 0:"
@@ -188,16 +189,15 @@ def _floored(trace: Trace, found: _Spread) -> Finding:
 
 
 def _factor(trace: Trace, found: _Spread) -> str:
-    file = trace.source_file(found.product.site.user.path)
-    node = file.given(file.at(found.product.site.user), found.place)
-    return f"`{file.text(node)}`" if node is not None else ""
+    node = written_input(trace, found.product, found.place)
+    return f"`{trace.source_file(found.product.site.user.path).text(node)}`" if node is not None else ""
 
 
 def _raised(trace: Trace, found: _Spread) -> tuple[str, Edits]:
     """The deviation in place of the logarithm of the variance, and the edit."""
     site = found.product.site.user
     here = Source(trace, site.path)
-    node = here.file.given(here.file.at(site), found.place)
+    node = written_input(trace, found.product, found.place)
     if node is None or "torch" not in here.file.imported:
         return f"multiply the noise by the deviation, `torch.exp(0.5 * …)`, in {located(trace, site)}", ()
     new = f"torch.exp(0.5 * {here.file.operand(node)})"
@@ -211,8 +211,8 @@ def _rooted(trace: Trace, found: _Spread) -> tuple[str, Edits]:
     here = Source(trace, site.path)
     node = here.file.at(site)
     alone = found.graph.consumers.get(op.outputs[0], []) == [product]
-    if alone and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        number = node.args[0] if here.file.is_imported(node.func) and node.args else node.func.value
+    number = written_input(trace, op, 0) if alone else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and number is not None:
         half = f"0.5 * {here.file.operand(number)}"
         new = half if number is not node.func.value else f"({half})"
         return (

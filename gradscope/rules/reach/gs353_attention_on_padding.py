@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.text import written_input
 from gradscope.analysis.trails import PRODUCTS
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PaddedAttention
@@ -167,10 +168,8 @@ def _masked(trace: Trace, known: Paths, event: PaddedAttention, op: Op) -> tuple
     )
     text = f'.masked_fill({mask}, float("-inf"))'
     by_hand = f"take the padding out of the scores before {located(trace, place)}: `scores{text}`"
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not tokens or not last:
-        return by_hand, ()
-    scores = node.args[0] if here.file.is_imported(node.func) and node.args else node.func.value
-    if isinstance(node.func.value, ast.Call) and scores is node.func.value:  # `nn.Softmax(dim=1)(scores)`
+    scores = written_input(trace, op, 0) if isinstance(node, ast.Call) and tokens and last else None
+    if scores is None or (isinstance(node, ast.Call) and not isinstance(node.func, ast.Attribute)):
         return by_hand, ()
     written = here.part(scores, Binds.PRIMARY)
     edits = here.around(scores, "", text, Binds.PRIMARY)

@@ -32,6 +32,7 @@ from gradscope.analysis.ops import (
 )
 from gradscope.analysis.reach import paths
 from gradscope.analysis.senses import NEGATIONS, is_square, plain_factor, seen_from
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -299,11 +300,7 @@ def _instead(
     first = wrong.way[-1]
     slope = 2 * (math.log(spread.at[3]) - math.log(spread.at[0])) / (AT[3] - AT[0])
     node = here.file.at(first.site.user) if first.site.user.path == cause.path else None
-    number: ast.expr | None = None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        number = node.args[0] if here.file.is_imported(node.func) and node.args else node.func.value
-    elif isinstance(node, ast.BinOp):
-        number = node.left
+    number = written_input(trace, first, 0) if isinstance(node, (ast.Call, ast.BinOp)) else None
     if len(wrong.way) == 1 and isinstance(node, ast.expr) and number is not None:
         text = here.file.operand(number)
         inside = here.file.text(number) if abs(slope - 1) < NEAR else f"{slope:.4g} * {text}"

@@ -15,8 +15,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import CASTS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.text import written_input
+from gradscope.analysis.trails import PRODUCTS
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -24,7 +26,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__"}
 TRANSPOSES = {"t", "T", "mT", "transpose", "permute", "swapaxes"}
 COUNTED = {"arange"}
 DEEP = 6  # scalings between the product and the loss
@@ -132,7 +133,7 @@ def _finding(trace: Trace, known: Paths, event: Backward, loss: Op, product: Op)
 def _without_itself(trace: Trace, product: Op) -> tuple[str, Edits]:
     site = product.site.user
     here = Source(trace, site.path)
-    node, first = here.file.at(site), here.file.given(here.file.at(site), 0)
+    node, first = here.file.at(site), written_input(trace, product, 0)
     rows = f"{here.part(first)}.shape[0]" if first is not None else "n"
     device = f", device={here.part(first)}.device" if first is not None else ""
     mask = f'.masked_fill(torch.eye({rows}, dtype=torch.bool{device}), float("-inf"))'

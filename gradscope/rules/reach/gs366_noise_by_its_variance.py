@@ -96,13 +96,15 @@ def _rooted(trace: Trace, event: NoiseWeighed, site: Site) -> tuple[str, Edits]:
     here = Source(trace, site.path)
     of_data, of_noise, right = (int(place) for place in (*event.places, 0, 0, 0)[:3])
     noise = event.root == "noise"
-    product = here.file.given(here.file.at(site), right if noise else 1 - right)
-    factor = (
-        here.file.given(product, of_noise if noise else of_data) if isinstance(product, ast.BinOp) else None
-    )
+    product = _side(here.file.at(site), right if noise else 1 - right)
+    factor = _side(product, of_noise if noise else of_data)
     if factor is None:
         return f"`torch.sqrt(…)` of the factor of the {event.root} in {located(trace, site)}", ()
     new = f"{here.part(factor)} ** 0.5"
     return f"`{new}` in place of `{here.file.text(factor)}` in {located(trace, site)}", here.replace(
         factor, new
     )
+
+
+def _side(node: ast.AST | None, place: int) -> ast.expr | None:
+    return (node.left, node.right)[place] if isinstance(node, ast.BinOp) else None

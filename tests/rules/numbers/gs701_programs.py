@@ -1087,3 +1087,28 @@ def bad_two_distances_that_may_be_zero() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS701
         opt.step()
+
+
+def bad_labels_given_to_a_criterion_that_an_object_holds() -> None:
+    import torch
+    from torch import nn
+
+    class Learner:
+        def __init__(self) -> None:
+            self.model, self.criterion = nn.Linear(5, 3), nn.MSELoss(reduction="none")
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.01)
+
+        def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:
+            known, given = ~torch.isnan(y), self.model(x)
+            error = self.criterion(given, y)  # cause: GS701
+            loss = error[known].mean()
+            self.opt.zero_grad()
+            loss.backward()  # effect: GS701
+            self.opt.step()
+
+    torch.manual_seed(0)
+    learner = Learner()
+    for _ in range(3):
+        labels = torch.randn(16, 3)
+        labels[torch.rand(16, 3) < 0.2] = float("nan")
+        learner.learn(torch.randn(16, 5), labels)

@@ -630,3 +630,13 @@ def _split(pieces: list[Piece], sizes: Shape) -> list[Axis]:
 def axes(trace: Trace) -> Axes:
     """The axes of everything that backward passes depend on, found once."""
     return Axes(paths(trace))
+
+
+def time_axis(op: Op) -> int:
+    """The axis that a recurrent layer runs along."""
+    return int(bool(op.extra.get("batch_first")))
+
+
+def places_of(op: Op, shape: Shape) -> int:
+    """How many places a recurrent layer that is given this goes through; 0 where that is packed, or a single place."""
+    return shape[time_axis(op)] if len(shape) == 3 else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import parameter_name
@@ -11,17 +12,20 @@ from gradscope.model import Parameter, Site
 from gradscope.source import called_name
 from gradscope.store import Trace
 
-CONSTANT = {"constant_", "ones_", "fill_", "zeros_", "zero_"}
+ZEROS = {"zeros_", "zero_", "constant_", "fill_"}
+OTHERS = {"ones_", "constant_", "fill_"}
 
 
-def filled_at(trace: Trace, p: Parameter) -> list[Site]:
-    """The calls in the program's text that fill it with one number; those that fill any weight, where none names it."""
+def filled_at(trace: Trace, p: Parameter, calls: Collection[str]) -> list[Site]:
+    """The calls of these names in the program's text that fill it with one number; those that fill any weight, where
+    none names it."""
+    name = parameter_name(trace, p.id)
     named: list[Site] = []
     others: list[Site] = []
     for path, function, node in nodes_that_ran(trace, ast.Call):
-        if called_name(node) in CONSTANT and node.args:
+        if called_name(node) in calls and node.args:
             text = ast.unparse(node.args[0])
-            if text.removeprefix("self.") in parameter_name(trace, p.id):
+            if f".{name}".endswith(f".{text.removeprefix('self.')}"):
                 named.append(site_of(path, function, node))
             elif "bias" not in text:
                 others.append(site_of(path, function, node))

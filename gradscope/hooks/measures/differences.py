@@ -21,7 +21,7 @@ class Differences(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.zero = Unbroken()
+        self.zero = Unbroken(MAX_SITES)
         self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -31,7 +31,7 @@ class Differences(Hook):
         if args[0].requires_grad == args[1].requires_grad or args[0].shape != args[1].shape:
             return
         site = self.recorder.sites.current(frame)
-        if site in self.zero.broken or (site not in self.zero.told and len(self.zero.told) >= MAX_SITES):
+        if not self.zero.is_open(site):
             return
         if can_be_asked(result, MAX_ELEMENTS) and result.numel() >= LEAST:
             steps = self.recorder.steps

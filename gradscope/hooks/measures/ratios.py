@@ -29,7 +29,7 @@ class Ratios(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.one = Unbroken()
+        self.one = Unbroken(MAX_SITES)
         # a policy, known by one of its parameters, and an advantage → the step before which it came first
         self.values: dict[tuple[int, float], int] = {}
         # the result of the last call, by weak reference, its site, and the policy
@@ -47,7 +47,7 @@ class Ratios(Hook):
         if not getattr(ratio, "requires_grad", False):
             return
         site = self.recorder.sites.current(frame)
-        if site in self.one.broken or (site not in self.one.told and len(self.one.told) >= MAX_SITES):
+        if not self.one.is_open(site):
             return
         if not can_be_asked(ratio, MAX_ELEMENTS) or ratio.numel() == 1:
             return

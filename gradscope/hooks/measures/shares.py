@@ -21,7 +21,7 @@ class Shares(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.one = Unbroken()
+        self.one = Unbroken(MAX_SITES)
         self.recorder.functions.follow(["div", "__truediv__", "true_divide"], self._divided)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -34,7 +34,7 @@ class Shares(Hook):
         if over.shape != under.shape or not over.requires_grad or not under.requires_grad:
             return
         site = self.recorder.sites.current(frame)
-        if site in self.one.broken or (site not in self.one.told and len(self.one.told) >= MAX_SITES):
+        if not self.one.is_open(site):
             return
         if can_be_asked(result, MAX_ELEMENTS) and result.numel() >= LEAST:
             self.recorder.arrivals.when_here((result,), lambda shares: self._count(site, shares))

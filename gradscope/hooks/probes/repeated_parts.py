@@ -22,14 +22,10 @@ class RepeatedParts(Hook):
         self.recorder.signals.before_pass.connect(self._before_pass)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
-        table = self.recorder.modules
-        if table.count == self.seen:
-            return
-        for record in list(table.records.values()) if self.told < MOST else ():
-            module = record.ref()
-            if record.id >= self.seen and issubclass(type(module), (nn.Sequential, nn.ModuleList)):
+        for record, module in self.recorder.modules.since(self.seen):
+            if self.told < MOST and issubclass(type(module), (nn.Sequential, nn.ModuleList)):
                 self._look(record.id, module, site)
-        self.seen = table.count
+        self.seen = self.recorder.modules.count
 
     def _look(self, number: int, module: Any, site: int) -> None:
         places: dict[tuple[int, ...], list[tuple[str, Any]]] = {}

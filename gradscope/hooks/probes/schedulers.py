@@ -41,9 +41,8 @@ class Schedulers(Hook):
             weakref.WeakKeyDictionary()
         )  # rates then
         self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
-        self.losses: dict[
-            str, list[Loss]
-        ] = {}  # of passes, trained and evaluated, since the last number was given
+        # of passes, trained and evaluated, since the last number was given
+        self.losses: dict[str, list[Loss]] = {}
         self.waits = False  # a schedule that is given numbers was made
         self.recorder.functions.follow(OF_ALL, self._loss)
         self.passes = 0  # over data loaders
@@ -270,9 +269,7 @@ class Turns:
     mode: str = ""  # "min" or "max": of one that looks at a number
     given: list[float] = field(default_factory=list)  # these numbers
     cuts: list[int] = field(default_factory=list)  # the turns that made the rate smaller
-    losses: int = (
-        0  # of these numbers that were a loss, or the sum or mean of those computed since the one before
-    )
+    losses: int = 0  # of these numbers that were a loss, or the sum or mean of those since the one before
 
     def add(self, site: int, before: list[float] | None, after: list[float] | None, passes: int) -> None:
         self.site = site

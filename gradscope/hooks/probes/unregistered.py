@@ -27,19 +27,13 @@ class Unregistered(Hook):
         self.recorder.signals.before_pass.connect(self._before_pass)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
-        table = self.recorder.modules
-        if table.count == self.seen:
-            return
         owned: dict[int, set[int]] = {}
-        for record in list(table.records.values()):
-            module = record.ref()
-            if record.id < self.seen or module is None:
-                continue
+        for record, module in self.recorder.modules.since(self.seen):
             try:
                 self._look(record, module, site, owned)
             except BaseException as error:
                 self.recorder.fault("looking at a module's attributes", error)
-        self.seen = table.count
+        self.seen = self.recorder.modules.count
 
     def _look(self, record: ModuleRecord, module: Any, site: int, owned: dict[int, set[int]]) -> None:
         for name, value in list(vars(module).items()):

@@ -24,11 +24,17 @@ class Looks:
 
 class Unbroken:
     """What holds in all calls of a place that were looked at, and what is told of it. The first call that shows
-    otherwise ends it: the place need not be looked at again."""
+    otherwise ends it: the place need not be looked at again. With a limit, that many places, those that held first."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: int | None = None) -> None:
+        self.places = places
         self.broken: set[int] = set()  # sites
         self.told: dict[int, dict[str, Any]] = {}
+
+    def is_open(self, site: int) -> bool:
+        """Whether a call of this place may still tell something."""
+        full = self.places is not None and len(self.told) >= self.places
+        return site not in self.broken and (site in self.told or not full)
 
     def end(self, site: int) -> None:
         self.broken.add(site)

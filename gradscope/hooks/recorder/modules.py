@@ -58,6 +58,13 @@ class ModuleTable:
         record = self.records.get(id(m))
         return record if record is not None and record.ref() is m else None
 
+    def since(self, count: int) -> list[tuple[ModuleRecord, nn.Module]]:
+        """The modules that were met since `count` were, and live."""
+        if count == self.count:  # asked before each pass
+            return []
+        new = [record for record in self.records.values() if record.id >= count]
+        return [(record, module) for record in new if (module := record.ref()) is not None]
+
     def buffer_owner(self, t: Any) -> int | None:
         known = self._buffers.get(id(t))
         return known[1] if known is not None and known[0]() is t else None

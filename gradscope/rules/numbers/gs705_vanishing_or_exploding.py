@@ -305,8 +305,9 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     grown = not meant and _grows(totals, losses) and (len(finite) < len(totals) or max(finite) > SMALL)
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):
         return
-    if grown and _is_bottomless(losses):
-        yield _bottomless(one, ids, losses, finite)
+    sound = [loss for loss in losses if math.isfinite(loss)]
+    if grown and _is_bottomless(sound):
+        yield _bottomless(one, ids, sound, finite)
         return
     grown = grown or finite[0] <= HUGE
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
@@ -331,10 +332,9 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     )
 
 
-def _is_bottomless(losses: list[float]) -> bool:
+def _is_bottomless(sound: list[float]) -> bool:
     """Whether the loss has fallen from one measured pass to the next, to numbers far below zero: a step that is too
     long makes it rise."""
-    sound = [loss for loss in losses if math.isfinite(loss)]
     falling = sum(a > b for a, b in itertools.pairwise(sound))
     late = sound[len(sound) // 2 :]
     always = all(a > b for a, b in itertools.pairwise(late))
@@ -343,10 +343,9 @@ def _is_bottomless(losses: list[float]) -> bool:
     )
 
 
-def _bottomless(one: _Line, ids: list[int], losses: list[float], norms: list[float]) -> Finding:
+def _bottomless(one: _Line, ids: list[int], sound: list[float], norms: list[float]) -> Finding:
     """A loss that has no lowest value."""
     trace, event = one.trace, one.event
-    sound = [loss for loss in losses if math.isfinite(loss)]
     maker = one.known.maker((event.graph, event.roots[0])) if event.roots else None
     cause = maker.site.user if maker is not None else event.site.user
     return Finding(

@@ -34,7 +34,7 @@ from gradscope.analysis.scales import under_a_scaler
 from gradscope.analysis.since import since_step
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, plural
 from gradscope.events import AllConstants, Backward, Flatness, Moved
-from gradscope.fixes.first_values import at_random, filled_at
+from gradscope.fixes.first_values import ZEROS, at_random, filled_at
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Parameter
 from gradscope.rules import rule
@@ -262,7 +262,7 @@ def _of_zeros(
 ) -> Finding:
     """Weights of zeros before a call that is flat at 0."""
     ids = [p.id for p in zeros]
-    places = filled_at(trace, zeros[0])
+    places = filled_at(trace, zeros[0], ZEROS)
     one = places[0] if len(places) == 1 else None
     cause = one or made_at(trace, zeros[0])
     new, edits = at_random(trace, one) if one is not None else ("", ())

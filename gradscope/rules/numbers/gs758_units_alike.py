@@ -17,7 +17,7 @@ from gradscope.analysis.made import made_at
 from gradscope.analysis.ops import PRODUCTS_OF_MATRICES, RECURRENT
 from gradscope.analysis.words import located, parameter_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, Moved
-from gradscope.fixes.first_values import at_random, filled_at
+from gradscope.fixes.first_values import OTHERS, at_random, filled_at
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -98,7 +98,7 @@ def _multiplies(graph: Graph, id: int) -> bool:
 
 def _finding(trace: Trace, event: Moved, ids: list[int]) -> Finding:
     p = trace.parameter(ids[0])
-    filled = filled_at(trace, p)
+    filled = filled_at(trace, p, OTHERS)
     cause = filled[0] if filled else made_at(trace, p)
     names = parameter_names(trace, ids)
     passed = next((e for e in trace.of(Backward) if set(ids) & set(e.filled)), None)

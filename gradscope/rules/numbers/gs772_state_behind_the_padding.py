@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.axes import places_of, time_axis
 from gradscope.analysis.ops import CASTS, PASSING, RECURRENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located
@@ -95,15 +96,11 @@ def _padded(known: Paths, op: Op, tails: dict[int, Tails]) -> Tails | None:
         if maker.name == "embedding":
             weight = known.parameter_of((maker.graph, maker.inputs[-1]))
             found = tails.get(weight.id) if weight is not None else None
-            return found if found is not None and _places(op, shape) == found.places else None
+            return found if found is not None and places_of(op, shape) == found.places else None
         if maker.name not in KEPT:
             return None
         key = (maker.graph, maker.inputs[0])
     return None
-
-
-def _places(op: Op, shape: tuple[int, ...]) -> int:
-    return shape[int(bool(op.extra.get("batch_first")))] if len(shape) == 3 else 0
 
 
 def _last(trace: Trace, known: Paths, op: Op) -> Op | None:
@@ -111,7 +108,7 @@ def _last(trace: Trace, known: Paths, op: Op) -> Op | None:
     graph = known.graph(op.graph)
     outputs, states = (graph.consumers.get(value, []) for value in op.outputs[:2])
     if outputs and not states:
-        time = int(bool(op.extra.get("batch_first")))
+        time = time_axis(op)
         return outputs[0] if all(_is_last(trace, reader, time) for reader in outputs) else None
     if states and not outputs and all(reader.name not in RECURRENT for reader in states):
         return op

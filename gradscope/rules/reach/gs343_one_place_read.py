@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.axes import places_of, time_axis
 from gradscope.analysis.ops import RECURRENT
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_name, parameter_subjects
@@ -84,13 +85,10 @@ def one_place_read(trace: Trace) -> Iterator[Finding]:
         if op.module is not None and (weight := carried.pop(op.module, None)) is not None:
             if weight.name.endswith("_reverse"):
                 yield _finding(trace, known, op, weight)
-            elif (taken := _taken(known, op)) is not None and _places(known, op) > 1:
+                continue
+            taken, shape = _taken(known, op), known.value((op.graph, op.inputs[0])).shape
+            if taken is not None and places_of(op, shape) > 1:
                 yield _of_the_first(trace, op, taken, weight)
-
-
-def _places(known: Paths, op: Op) -> int:
-    shape = known.value((op.graph, op.inputs[0])).shape
-    return shape[int(bool(op.extra.get("batch_first")))] if len(shape) == 3 else 0
 
 
 def _never_carried(trace: Trace) -> Iterator[Parameter]:
@@ -144,7 +142,7 @@ def _of_the_first(trace: Trace, op: Op, taken: Op, weight: Parameter) -> Finding
     """One direction, and its first place."""
     cause, name = taken.site.user, f"`{parameter_name(trace, weight.id)}`"
     here = Source(trace, cause.path)
-    node, axis = here.file.at(cause), int(bool(op.extra.get("batch_first")))
+    node, axis = here.file.at(cause), time_axis(op)
     index = _entry(node, axis)
     new = here.text_with(node, index, "-1") if index is not None and isinstance(node, ast.expr) else ""
     other = op.site.user.location() != cause.location()

@@ -17,8 +17,8 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.policies import is_part_of
-from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.senses import Term, seen_from, signed
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import seen_from, signed
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -72,7 +72,7 @@ def entropy_made_smaller(trace: Trace) -> Iterator[Finding]:
             op = known.maker(term.key)
             if op is not None and term.added is not None and term.sign > 0 and _is_entropy(op):
                 told.add(event.site.user.location())
-                yield _finding(trace, known, event, term, op)
+                yield _finding(trace, known, event, term.key, term.added, op)
                 break
 
 
@@ -93,11 +93,10 @@ def _of_a_policy(known: Paths, event: Backward) -> bool:
     )
 
 
-def _finding(trace: Trace, known: Paths, event: Backward, term: Term, op: Op) -> Finding:
-    assert term.added is not None
-    cause = seen_from(term.added, event.site.user)
+def _finding(trace: Trace, known: Paths, event: Backward, key: Key, added: Op, op: Op) -> Finding:
+    cause = seen_from(added, event.site.user)
     entropy = op.site.user
-    text, edits = _taken_away(trace, known, term)
+    text, edits = _taken_away(trace, known, key, added)
     return Finding(
         message=f"{code(trace, cause, 'the loss')} rises with the entropy of the policy: every step makes it surer of"
         " itself, right or wrong",
@@ -112,18 +111,16 @@ def _finding(trace: Trace, known: Paths, event: Backward, term: Term, op: Op) ->
         ),
         fix=f"take the entropy away: {text}",
         edits=edits,
-        subjects=parameter_subjects(known.behind(term.key)) | {("entropy", *cause.location())},
+        subjects=parameter_subjects(known.behind(key)) | {("entropy", *cause.location())},
     )
 
 
-def _taken_away(trace: Trace, known: Paths, term: Term) -> tuple[str, Edits]:
+def _taken_away(trace: Trace, known: Paths, key: Key, added: Op) -> tuple[str, Edits]:
     """`loss - …` for `loss + …`, where the entropy is in what stands on the right."""
-    assert term.added is not None
-    site = term.added.site.user
+    site = added.site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
-    inputs = term.added.inputs
-    right = len(inputs) > 1 and term.key in known.flow([(term.added.graph, inputs[1])]).order
+    right = len(added.inputs) > 1 and key in known.flow([(added.graph, added.inputs[1])]).order
     if right and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         new = f"{here.file.text(node.left)} - {here.file.operand(node.right)}"
         if isinstance(node.right, ast.BinOp) and isinstance(node.right.op, (ast.Mult, ast.Div)):

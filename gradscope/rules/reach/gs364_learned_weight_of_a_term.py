@@ -84,8 +84,8 @@ def _weight(known: Paths, op: Op) -> Parameter | None:
     """The trained parameter that one factor is, or an entry of, where the other is a loss, and nothing else that is
     backwarded reads it."""
     for one, other in (op.inputs, op.inputs[::-1]):
-        weight, loss = _plain(known, (op.graph, one)), known.maker_behind((op.graph, other), CASTS | SCALES)
-        if weight is not None and loss is not None and loss.name in LOSS_FUNCTIONS:
+        weight = _plain(known, (op.graph, one)) if _is_loss(known, (op.graph, other)) else None
+        if weight is not None:
             return weight if _only_weighs(known, weight) else None
     return None
 
@@ -112,13 +112,15 @@ def _only_weighs(known: Paths, weight: Parameter) -> bool:
                 return False
             if op.name in PASSING:
                 todo += [result] if result not in todo else []
-            elif not _is_product(op) or not any(
-                maker is not None and maker.name in LOSS_FUNCTIONS
-                for index in op.inputs
-                for maker in [known.maker_behind((op.graph, index), CASTS | SCALES)]
-            ):
+            elif not _is_product(op) or not any(_is_loss(known, (op.graph, index)) for index in op.inputs):
                 return False
     return bool(todo)
+
+
+def _is_loss(known: Paths, key: Key) -> bool:
+    """Whether a loss function gave it, but for its scale."""
+    maker = known.maker_behind(key, CASTS | SCALES)
+    return maker is not None and maker.name in LOSS_FUNCTIONS
 
 
 def _is_made_smaller(trace: Trace, weight: Parameter) -> bool:

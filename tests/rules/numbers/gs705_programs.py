@@ -251,7 +251,7 @@ def bad_rate_too_high_for_most_batches() -> None:
             opt.step()
 
 
-def bad_product_without_a_bound() -> None:
+def bad_product_without_a_bound() -> None:  # fix: by hand
     import torch
     from torch import nn
 

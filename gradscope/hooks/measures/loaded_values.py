@@ -112,6 +112,8 @@ class LoadedValues(Hook):
             known.read = True
 
     def _after_call(self, module: Any, record: ModuleRecord, site: int) -> None:
+        if not self.watched:
+            return
         for number, known in self.watched.items():
             t = known.ref()
             now = few_of(t)

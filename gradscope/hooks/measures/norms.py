@@ -97,7 +97,7 @@ class Norms(Hook):
                 both = before, first_of(kept.running_mean)
                 self.recorder.arrivals.when_here(both, partial(self._compare, record, layer, where))
         self.before = []
-        if not in_training(module) and record.id not in self.trained and record.id not in self.measured:
+        if record.id not in self.trained and record.id not in self.measured and not in_training(module):
             self.measured.add(record.id)
             self._spectral(module, record, site)
 

@@ -65,7 +65,8 @@ class Unreduced(Hook):
             self.running[id(handle)] = (handle, tensors[0].untyped_storage().data_ptr(), site)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
-        if hasattr(module, "_get_fsdp_state") and not any(ref() is module for ref in self.models):
+        # asked of the class, which `fully_shard` exchanges: to look up what a module has not costs more
+        if hasattr(type(module), "_get_fsdp_state") and not any(ref() is module for ref in self.models):
             self.models.append(weakref.ref(module))
             self._follow()
             kind: Any = next(

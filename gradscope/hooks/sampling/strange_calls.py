@@ -24,6 +24,7 @@ class StrangeCalls(Hook):
 
     def install(self) -> None:
         self.known: set[int] = set()  # places that called a module while it was looked at
+        self.sites: set[int] = set()  # of these calls
         self.classes: set[type] = set()
         self.off = False
         self.inside = False
@@ -35,7 +36,9 @@ class StrangeCalls(Hook):
         self._undo.append(self._close)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
-        self.known.add(place_of(sys._getframe(2)))
+        if site not in self.sites:
+            self.sites.add(site)
+            self.known.add(place_of(sys._getframe(2)))
         if len(self.classes) < MOST and "__call__" not in vars(type(module)):
             self.classes.add(type(module))
 

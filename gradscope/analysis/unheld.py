@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from gradscope.analysis.calls import is_part_of
-from gradscope.analysis.feeds import fed, feeding
+from gradscope.analysis.feeds import drawn_here, fed, feeding
 from gradscope.analysis.loop import since_filled, taken_for_itself
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.reach import Paths, Reach, paths
+from gradscope.analysis.terms import terms
 from gradscope.analysis.words import dotted
 from gradscope.analysis.writes import only_bounded
 from gradscope.events import Mode, ModuleCall, Step
@@ -52,6 +54,41 @@ def left_behind(trace: Trace) -> list[Left]:
 
 def _left_behind(trace: Trace) -> Iterator[Left]:
     yield from _new_models(trace, _by_root(trace), kept_up(trace), feeding)
+
+
+@once
+def trained_by_nobody(trace: Trace) -> list[Left]:
+    """As `left_out`, of models that no optimizer holds and that are there to be trained: terms of a loss reach their
+    parameters and nothing else, where its other terms reach what is stepped. This run drew their weights."""
+    return list(_trained_by_nobody(trace)) if trace.optimizers else []
+
+
+def _trained_by_nobody(trace: Trace) -> Iterator[Left]:
+    known, written, told = paths(trace), kept_up(trace), set[int]()
+    models = [parameters for parameters in _by_root(trace).values() if not any(p.optimizers for p in parameters)]
+    if not models:
+        return
+    for root in known.roots:
+        parts = [known.reach([part]) for part in terms(known, root)]
+        reached = {id for part in parts for id in part.parameters}
+        stepped = [p for id in sorted(reached) if (p := trace.parameter(id)).steps]
+        left = {
+            p.id
+            for parameters in models
+            for p in parameters
+            if p.id in reached - told - written and _left_out(p, stepped) and drawn_here(trace, parameters)
+        }
+        alone = [part for part in parts if part.parameters & left and part.parameters <= left and part.complete]
+        mine = {id for part in alone if not _other_leaves(known, part) for id in part.parameters}
+        if mine and stepped:
+            told |= mine
+            of_models = [p for parameters in models for p in parameters if mine & {p.id for p in parameters}]
+            yield of_models, stepped, [p for p in of_models if p.id in mine]
+
+
+def _other_leaves(known: Paths, part: Reach) -> bool:
+    """Whether a gradient for something else than parameters is asked for, too."""
+    return any(known.value(key).parameter is None for key in part.leaves)
 
 
 def _by_root(trace: Trace) -> dict[int, list[Parameter]]:

@@ -467,7 +467,9 @@ def also_given(
     node = here.file.at(site) if here is not None and site is not None else None
     if here is None or not isinstance(node, ast.Call) or not node.args:
         return ()
-    given = node.args[0]
+    given: ast.expr = node.args[0]
+    bound = here.file.assigned.get(given.id, ()) if isinstance(given, ast.Name) else ()
+    given = bound[0] if len(bound) == 1 else given
     names = names_in(here.before_line(node), ast.Store)
     if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
         return ()
@@ -496,8 +498,20 @@ def _added_to(here: Source, given: ast.expr, missing: list[str], single: bool) -
         return here.append(last, "".join(between + group for group in groups))
     if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
         lists = [f"[{name}]" if single else f"list({name}.parameters())" for name in missing]
+        twice = _given_twice(here, given)
+        if twice is not None and len(lists) == 1:
+            return here.replace(twice, lists[0])
         return here.append(given, "".join(f" + {one}" for one in lists))
     return ()
+
+
+def _given_twice(here: Source, given: ast.BinOp) -> ast.expr | None:
+    """The right side of a sum of lists, where the same list is in it already."""
+    texts, left = [], given.left
+    while isinstance(left, ast.BinOp):
+        texts.append(here.file.text(left.right))
+        left = left.left
+    return given.right if here.file.text(given.right) in [*texts, here.file.text(left)] else None
 
 
 def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:

@@ -24,7 +24,7 @@ from gradscope.analysis.constants import constants
 from gradscope.analysis.cuts import cuts
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
-from gradscope.analysis.unheld import left_behind, left_out
+from gradscope.analysis.unheld import left_behind, left_out, trained_by_nobody
 from gradscope.analysis.unread import (
     Unread,
     asked_at,
@@ -93,7 +93,8 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete:
         return
-    forgotten = {p.id for found in (left_out, left_behind) for _, _, left in found(trace) for p in left}
+    ways = (left_out, left_behind, trained_by_nobody)
+    forgotten = {p.id for found in ways for _, _, left in found(trace) for p in left}
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):
         waste = wasted(known, group)

@@ -7,8 +7,8 @@ Fix: give the optimizer all parameters (`model.parameters()`), also those of lay
 were added later (`optimizer.add_param_group`); make in `__init__` what the first `forward` makes; where the part is
 meant to stay as it is, freeze it with `requires_grad_(False)`, which also saves the work.
 
-A note only where a whole model works on what a trained one gives it (it may be there to judge), where the
-program puts this part alone into evaluation mode, and where it leaves these layers out by their names.
+A note only where a whole model works on what a trained one gives it (it may be there to judge, unless a term of a
+loss reaches nothing else), where the program puts this part alone into evaluation mode, and where it leaves these layers out by their names.
 
 Silent on: several optimizers that share a model, parameters updated by hand, models of
 which nothing is stepped (gradients for an input), frozen parts.
@@ -35,6 +35,7 @@ from gradscope.analysis.unheld import (
     nearest,
     put_into_eval,
     taken_over,
+    trained_by_nobody,
 )
 from gradscope.analysis.words import (
     dotted,
@@ -52,7 +53,7 @@ from gradscope.events import Backward, Mode, SchedulerMade, Step
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
 from gradscope.fixes.leaves import made_in_init
-from gradscope.model import Event, Finding, Optimizer, Parameter, Site
+from gradscope.model import Event, Finding, Module, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -94,7 +95,9 @@ def good_two_optimizers() -> None:
 
 @rule("GS206", name="parameter-not-in-optimizer", severity="warning", over=("GS302",))
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    told = set[int]()
     for parameters, stepped, left in left_out(trace):
+        told.update(p.id for p in left)
         found = _finding(trace, parameters, stepped, left)
         resting = put_into_eval(trace, left)
         if resting is not None:
@@ -103,8 +106,12 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
         meant = skipped_by_name(trace, (p.name for p in left))
         yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
+        told.update(p.id for p in left)
         severity = "warning" if drawn_here(trace, left) else "note"  # none judges by what chance has drawn
         yield replace(_finding(trace, parameters, stepped, left), severity=severity, edits=())
+    for parameters, stepped, left in trained_by_nobody(trace):
+        if not told.intersection(p.id for p in left):
+            yield _finding(trace, parameters, stepped, left)
     yield from _loose(trace)
 
 
@@ -349,8 +356,21 @@ def _backward(trace: Trace, left: list[Parameter]) -> Site | None:
 
 def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) -> list[str]:
     """The outermost modules whose parameters are all left out, then single parameters."""
+    roots = {p.id: trace.modules[p.module or 0].root for p in parameters}
+    return [
+        group
+        for root in dict.fromkeys(roots[p.id] for p in left)
+        for group in _groups_of(
+            trace.modules[root],
+            [p for p in parameters if roots[p.id] == root],
+            [p for p in left if roots[p.id] == root],
+        )
+    ]
+
+
+def _groups_of(root: Module, parameters: list[Parameter], left: list[Parameter]) -> list[str]:
+    """The same of one model."""
     missing, found = {p.id for p in left}, dict[str, None]()
-    root = trace.modules[trace.modules[left[0].module or 0].root]
     held = any(p.optimizers for p in parameters)
     if root.name and not held and len(left) == sum(p.requires_grad for p in parameters):
         return [f"`{root.name}`"]

@@ -571,3 +571,53 @@ def good_unfrozen_in_the_middle_and_held_all_the_time() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_one_of_two_given_twice() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Judges(nn.Module):
+        def __init__(self, sizes: tuple[int, ...]) -> None:
+            super().__init__()
+            self.judges = nn.ModuleList(
+                nn.Sequential(nn.Linear(n, 6), nn.ReLU(), nn.Linear(6, 1)) for n in sizes
+            )
+
+        def loss(self, real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+            total = torch.zeros(())
+            for judge in self.judges:
+                n = judge[0].in_features
+                total = total + (judge(real[:, :n]) - 1).square().mean() + judge(fake[:, :n]).square().mean()
+            return total
+
+    maker, near, far = nn.Linear(3, 8), Judges((4, 8)), Judges((2, 6))
+    held = list(near.parameters()) + list(near.parameters())
+    opt_maker = torch.optim.Adam(maker.parameters())
+    opt_judges = torch.optim.Adam(held)  # cause: GS206
+    for _ in range(4):
+        fake, real = maker(torch.randn(16, 3)), torch.randn(16, 8)
+        opt_judges.zero_grad()
+        (near.loss(real, fake.detach()) + far.loss(real, fake.detach())).backward()  # effect: GS206
+        opt_judges.step()
+        opt_maker.zero_grad()
+        (near.loss(fake, real) + far.loss(fake, real)).backward()
+        opt_maker.step()
+
+
+def good_one_that_judges_beside_a_term_of_its_own() -> None:
+    """A network that chance has drawn compares: its distance reaches what is trained, its own size is frozen."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, compared = nn.Linear(3, 8), nn.Sequential(nn.Linear(8, 6), nn.ReLU()).requires_grad_(False)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        out, wanted = model(torch.randn(16, 3)), torch.randn(16, 8)
+        loss = (compared(out) - compared(wanted)).square().mean() + (out - wanted).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

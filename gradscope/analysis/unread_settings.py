@@ -189,8 +189,11 @@ def _reads(function: Function, name: str, passed_over: Collection[ast.stmt] = ()
 def _overwritten(function: Function, name: str) -> ast.Assign | None:
     """The statement of the function's own block that binds the name anew before any other mentions it."""
     for statement in function.body:
-        if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [name]:
-            return None if name in names_in(statement.value) else statement
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            bound = target.elts if isinstance(target, ast.Tuple) else [target]
+            if name in map(own_name, bound) and not isinstance(statement.value, ast.Tuple):
+                return None if name in names_in(statement.value) else statement
         if name in names_in(statement):
             return None
     return None

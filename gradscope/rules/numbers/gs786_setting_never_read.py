@@ -17,6 +17,7 @@ was called with, of the shape of what a softmax of the part goes over.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.source import arguments, own_name
 from gradscope.store import Trace
 
 
@@ -105,6 +107,13 @@ def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> 
         fix = (
             f"give what {located(trace, cause)} makes a name of its own, and read `{name}` where it is meant"
         )
+        edits = _of_it(trace, found)
+        if edits:
+            here = Source(trace, found.path)
+            fix = (
+                f"`{here.text_after(found.overwritten, edits)}`: `{here.text_of(found.overwritten.value)}` is"
+                " computed already, by the same function"
+            )
     elif found.own:
         cause = site_of(found.path, found.function.name, found.own[0])
         label = f"takes the object's own, whatever `{name}` is"
@@ -146,6 +155,17 @@ def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> 
         fix=fix,
         edits=edits,
     )
+
+
+def _of_it(trace: Trace, found: UnreadArgument) -> Edits:
+    """The call that gives the name another value, with the name as its one argument: where the function makes the same
+    call twice, so that one of them was meant to be of something else."""
+    call = found.overwritten.value if found.overwritten is not None else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return ()
+    twice = [node for node in ast.walk(found.function) if ast.dump(node) == ast.dump(call)]
+    of_argument = own_name(call.args[0]) in {one.arg for one in arguments(found.function)}
+    return Source(trace, found.path).replace(call.args[0], found.name) if len(twice) > 1 and of_argument else ()
 
 
 class _Softmax(NamedTuple):

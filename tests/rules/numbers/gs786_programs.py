@@ -394,3 +394,27 @@ def good_the_callers_tensor_is_changed() -> None:
         assert line.weight.grad is not None
         line.weight.grad = line.weight.grad @ torch.linalg.inv(running + 0.1 * torch.eye(3))
         opt.step()
+
+
+def bad_overwritten_by_what_is_computed_already() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def parts(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return rows[:, :2], rows[:, 2:]
+
+    def distance(near: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
+        near_left, near_right = parts(near)
+        past, past_right = parts(near)  # cause: GS786
+        return (near_left - past).pow(2).mean() + (near_right - past_right - 1).pow(2).mean()
+
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        before, after = torch.randn(8, 4), torch.randn(8, 4)
+        loss = distance(model(after), before) + model(after).pow(2).mean()  # effect: GS786
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

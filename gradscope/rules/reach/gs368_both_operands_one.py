@@ -1,0 +1,123 @@
+"""The smaller or the larger of two tensors is asked for, and both are one and the same.
+
+Why: `torch.min(a, a)` is `a`. Two estimates of which the more careful one was to be taken, or two branches of a
+`where`, leave no trace of the one that was meant: nothing fails, the numbers look as they should, and its half of the
+model counts for nothing here.
+
+Fix: give it the other one.
+
+Measured: the two inputs were the same tensor in every call of the line, which names the same thing twice.
+Silent on: lines that name two things, which may be the same in the first turn of a loop.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.text import written_input
+from gradscope.analysis.words import code, located, plural
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, other = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*one.parameters(), *other.parameters()], lr=0.01)
+    for _ in range(5):
+        state, reward = torch.randn(16, 4), torch.randn(16, 1)
+        q1, q2 = one(state), other(state)
+        careful = torch.min(q1, q1).detach()  # cause: GS368
+        loss = (q1 - reward).pow(2).mean() + (q2 - reward - 0.1 * careful).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, other = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*one.parameters(), *other.parameters()], lr=0.01)
+    for _ in range(5):
+        state, reward = torch.randn(16, 4), torch.randn(16, 1)
+        q1, q2 = one(state), other(state)
+        careful = torch.min(q1, q2).detach()
+        loss = (q1 - reward).pow(2).mean() + (q2 - reward - 0.1 * careful).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+# of these two inputs one is taken
+CHOICES = {name: (0, 1) for name in ("min", "max", "minimum", "maximum", "fmin", "fmax")} | {"where": (1, 2)}
+
+
+@rule("GS368", name="both-operands-one", severity="warning")
+def both_operands_one(trace: Trace) -> Iterator[Finding]:
+    found: dict[tuple[str, int, int], tuple[Op, int, int]] = {}  # place → op, its calls, those of one tensor
+    for graph in trace.graphs:
+        for op in graph.called(CHOICES):
+            first, second = CHOICES[op.name]
+            if op.site.user.kind != "user" or len(op.inputs) <= second:
+                continue
+            place = op.site.user.path, op.site.user.line, op.site.user.column
+            known, calls, same = found.get(place, (op, 0, 0))
+            alike = op.inputs[first] == op.inputs[second]
+            found[place] = known, calls + graph.count, same + alike * graph.count
+    for op, calls, same in found.values():
+        if calls == same and (name := _named_twice(trace, op)):
+            yield _finding(trace, op, name, calls)
+
+
+def _named_twice(trace: Trace, op: Op) -> str:
+    """What the line calls both inputs; "" where it calls them by two names."""
+    given = [written_input(trace, op, place) for place in CHOICES[op.name]]
+    texts = {ast.unparse(one) for one in given if one is not None}
+    return texts.pop() if len(texts) == 1 and None not in given else ""
+
+
+def _finding(trace: Trace, op: Op, name: str, calls: int) -> Finding:
+    place, other = op.site.user, _other(trace, op)
+    return Finding(
+        message=f"both inputs of {code(trace, place)} are `{name}`: it gives `{name}` back, whatever else was meant",
+        cause=place,
+        cause_label=f"is given `{name}` twice",
+        seen=(f"one and the same tensor in {plural(calls, 'call')} of {calls}",),
+        fix=f"give {located(trace, place)} "
+        + (f"`{other}`, which is made together with `{name}`," if other else "the other tensor")
+        + f" in place of the second `{name}`",
+        edits=_edits(trace, op, other),
+        count=calls,
+    )
+
+
+def _other(trace: Trace, op: Op) -> str:
+    """The other one of two that are given their names together: `q2` of `q1, q2 = critic(x)`."""
+    node = written_input(trace, op, CHOICES[op.name][1])
+    if not isinstance(node, ast.Name):
+        return ""
+    file = trace.source_file(op.site.user.path)
+    scope = file.scope(op.site.user)
+    together = [
+        [one.id for one in target.elts if isinstance(one, ast.Name)]
+        for statement in ast.walk(scope)
+        if isinstance(statement, ast.Assign) and statement.lineno <= op.site.user.line
+        for target in statement.targets
+        if isinstance(target, ast.Tuple) and len(target.elts) == 2
+    ]
+    others = {other for names in together if node.id in names for other in names} - {node.id}
+    return others.pop() if len(others) == 1 else ""
+
+
+def _edits(trace: Trace, op: Op, other: str) -> Edits:
+    node = written_input(trace, op, CHOICES[op.name][1])
+    return Source(trace, op.site.user.path).replace(node, other) if node is not None and other else ()

@@ -1,0 +1,51 @@
+"""More programs of GS368: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_branches_of_a_choice() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 4)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(16, 4)
+        out = net(x)
+        kept = torch.where(x > 0, out, out)  # cause: GS368
+        opt.zero_grad()
+        (kept - x.relu()).pow(2).mean().backward()
+        opt.step()
+
+
+def good_the_best_so_far() -> None:
+    """In its first turn the loop compares the first one with itself."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    heads = nn.ModuleList(nn.Linear(4, 1) for _ in range(2))
+    opt = torch.optim.Adam(heads.parameters(), lr=0.01)
+    for _ in range(5):
+        x, y = torch.randn(16, 4), torch.randn(16, 1)
+        scores = [head(x) for head in heads]
+        best = scores[0]
+        for score in scores:
+            best = torch.maximum(best, score)
+        opt.zero_grad()
+        ((best - y).pow(2).mean() + sum((s - y).pow(2).mean() for s in scores)).backward()
+        opt.step()
+
+
+def good_of_one_score_alone() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    heads = nn.ModuleList(nn.Linear(4, 1) for _ in range(1))
+    opt = torch.optim.Adam(heads.parameters(), lr=0.01)
+    for _ in range(5):
+        x, y = torch.randn(16, 4), torch.randn(16, 1)
+        scores = [head(x) for head in heads]
+        opt.zero_grad()
+        (torch.max(scores[0], scores[-1]) - y).pow(2).mean().backward()
+        opt.step()

@@ -314,6 +314,18 @@ class Resumed(Kind):
     turn = Field(_count)  # at which the schedule goes on
 
 
+class ScheduleLeft(Kind):
+    """An optimizer was given a state which a schedule had been at work on, and its own schedule began anew."""
+
+    __slots__ = ()
+    of = "schedule_left"
+    scheduler = Field(_count)
+    optimizer = Field(_key)
+    done = Field(_count)  # steps that the state had counted
+    kept = Field(_numbers)  # per group: the rate that it was saved with
+    turned = Field(_numbers)  # and after the schedule's first turn
+
+
 class RatesApart(Kind):
     """A schedule was loaded, and its optimizer stepped at the rates that a schedule begins with."""
 

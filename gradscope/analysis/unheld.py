@@ -65,7 +65,9 @@ def trained_by_nobody(trace: Trace) -> list[Left]:
 
 def _trained_by_nobody(trace: Trace) -> Iterator[Left]:
     known, written, told = paths(trace), kept_up(trace), set[int]()
-    models = [parameters for parameters in _by_root(trace).values() if not any(p.optimizers for p in parameters)]
+    models = [
+        parameters for parameters in _by_root(trace).values() if not any(p.optimizers for p in parameters)
+    ]
     if not models:
         return
     for root in known.roots:
@@ -78,7 +80,9 @@ def _trained_by_nobody(trace: Trace) -> Iterator[Left]:
             for p in parameters
             if p.id in reached - told - written and _left_out(p, stepped) and drawn_here(trace, parameters)
         }
-        alone = [part for part in parts if part.parameters & left and part.parameters <= left and part.complete]
+        alone = [
+            part for part in parts if part.parameters & left and part.parameters <= left and part.complete
+        ]
         mine = {id for part in alone if not _other_leaves(known, part) for id in part.parameters}
         if mine and stepped:
             told |= mine

@@ -74,7 +74,7 @@ class LeftStates(Hook):
             if own and not one.load and any(id(t) in own for t in dict.values(state)):
                 one.load = site
 
-    def _used(self, optimizer: Any) -> None:
+    def _used(self, optimizer: Any, site: int) -> None:
         self.over = True
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:

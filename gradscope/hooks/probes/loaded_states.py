@@ -68,7 +68,7 @@ class LoadedStates(Hook):
                 "optimizer_loaded", site, {"optimizer": recorder.services.optimizer_number(optimizer, site)}
             )
             for follow in recorder.signals.optimizer_loaded:
-                follow(optimizer)
+                follow(optimizer, site)
             self._note_inner(optimizer, site)
             self.loaded = [one for one in self.loaded if one.optimizer() is not optimizer]
             if recorder.services.steps_of(optimizer) or not keeps_tensors(optimizer):

@@ -18,7 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.losses import OF_ALL
-from gradscope.hooks.recorder.parts import all_rates_of, keeps_tensors
+from gradscope.hooks.recorder.parts import all_rates_of, groups_of, keeps_tensors
 from gradscope.hooks.recorder.values import measurable, readable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
@@ -41,6 +41,8 @@ class Schedulers(Hook):
             weakref.WeakKeyDictionary()
         )  # rates then
         self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
+        self.restored: weakref.WeakKeyDictionary[Any, Restored] = weakref.WeakKeyDictionary()  # the same
+        self.driven: set[int] = set()  # schedules that another one steps
         # of passes, trained and evaluated, since the last number was given
         self.losses: dict[str, list[Loss]] = {}
         self.waits = False  # a schedule that is given numbers was made
@@ -49,6 +51,7 @@ class Schedulers(Hook):
         self.recorder.signals.loader_iterated.connect(self._loader_iterated)
         self.recorder.signals.before_end.connect(self._tell)
         self.recorder.signals.before_step.connect(self._before_step)
+        self.recorder.signals.optimizer_loaded.connect(self._optimizer_loaded)
         self.recorder.signals.before_pass.connect(self._before_pass)
         wraps = (("__init__", self._init), ("step", self._step), ("load_state_dict", self._load))
         for cls in _family(LRScheduler):
@@ -112,9 +115,48 @@ class Schedulers(Hook):
         except BaseException as error:
             self.recorder.fault("recording a scheduler", error)
 
+    def _optimizer_loaded(self, optimizer: Any, site: int) -> None:
+        """Keeps the rates of one that was saved in the middle of a schedule: other ones than that begins with."""
+        groups = groups_of(optimizer)
+        rates = [(group.get("lr"), group.get("initial_lr")) for group in groups]
+        if rates and all(type(one) is float for pair in rates for one in pair):
+            if any(not math.isclose(now, first, rel_tol=APART) for now, first in rates):
+                done = _steps_done(optimizer)
+                self.restored[optimizer] = Restored(site, [now for now, _ in rates], done)
+
+    def _begin(self, optimizer: Any) -> None:
+        """At the first step of an optimizer that was given a state: the one schedule that it has now, if that is still
+        where it began."""
+        restored = self.restored[optimizer]
+        if restored.schedule is not None:
+            return
+        own = [one for one, n in self.numbers.items() if one.optimizer is optimizer and n not in self.driven]
+        if len(own) == 1 and vars(own[0]).get("last_epoch") == 0:
+            restored.schedule = weakref.ref(own[0])
+        else:
+            del self.restored[optimizer]
+
+    def _turned(self, scheduler: Any, number: int, after: list[float] | None) -> None:
+        """At the first turn of a schedule after that."""
+        optimizer = scheduler.optimizer
+        restored = self.restored.get(optimizer)
+        if restored is None or restored.schedule is None or restored.schedule() is not scheduler:
+            return
+        del self.restored[optimizer]
+        if vars(scheduler).get("last_epoch") == 1 and after is not None:
+            with private.aside():
+                known = self.recorder.services.optimizer_number(optimizer, restored.site)
+            data = {
+                "scheduler": number, "optimizer": known, "done": restored.done, "kept": restored.rates,
+                "turned": after,
+            }  # fmt: skip
+            self.recorder.emit("schedule_left", restored.site, data)
+
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         """At the first step after its schedule was loaded: whether it has a state yet, and its rates; at the second,
         whether it has one by then. Some keep none."""
+        if self.restored and optimizer in self.restored:
+            self._begin(optimizer)
         resumed = self.resumed.get(optimizer) if self.resumed else None
         if resumed is None:
             return
@@ -142,6 +184,7 @@ class Schedulers(Hook):
                 self.waits = self.waits or bool(_mode(scheduler))
                 site = recorder.sites.current(frame)
                 inner = [self.numbers[s] for s in getattr(scheduler, "_schedulers", ()) if s in self.numbers]
+                self.driven.update(inner)
                 with private.aside():
                     optimizer = recorder.services.optimizer_number(scheduler.optimizer, site)
                 turn, done = vars(scheduler).get("last_epoch"), _steps_done(scheduler.optimizer)
@@ -170,6 +213,8 @@ class Schedulers(Hook):
                 if turns is None:
                     turns = self.turns[number] = Turns(optimizer, _settings(scheduler), mode=_mode(scheduler))
                 turns.add(site, before, after, self.passes)
+                if self.restored:
+                    self._turned(scheduler, number, after)
                 if turns.mode:
                     turns.add_given(given, before, after, self.losses)
                     self.losses.clear()
@@ -235,6 +280,16 @@ class Resumed:
         if stepped != self.made or len(kept) != len(stepped):
             return False
         return any(not math.isclose(a, b, rel_tol=APART) for a, b in zip(kept, stepped, strict=True))
+
+
+@dataclass
+class Restored:
+    """An optimizer that was given a state which a schedule had been at work on."""
+
+    site: int
+    rates: list[float]
+    done: int  # steps that the state had counted
+    schedule: weakref.ref[Any] | None = None  # its own now, which had not turned at its first step
 
 
 class Loss(NamedTuple):

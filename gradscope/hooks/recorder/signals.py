@@ -56,7 +56,7 @@ class Signals:
             Signal()
         )  # iterator, sites of its loader and of the loop
         self.optimizer_made: Signal[Any, int] = Signal()  # optimizer, its number
-        self.optimizer_loaded: Signal[Any] = Signal()  # optimizer that a state was given to
+        self.optimizer_loaded: Signal[Any, int] = Signal()  # optimizer that a state was given to, site
         self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many
         self.before_load: Signal[Any] = Signal()  # of a state into a module
         self.state_made: Signal[Any] = Signal()  # module whose `state_dict()` was asked for

@@ -165,7 +165,9 @@ def _of_it(trace: Trace, found: UnreadArgument) -> Edits:
         return ()
     twice = [node for node in ast.walk(found.function) if ast.dump(node) == ast.dump(call)]
     of_argument = own_name(call.args[0]) in {one.arg for one in arguments(found.function)}
-    return Source(trace, found.path).replace(call.args[0], found.name) if len(twice) > 1 and of_argument else ()
+    return (
+        Source(trace, found.path).replace(call.args[0], found.name) if len(twice) > 1 and of_argument else ()
+    )
 
 
 class _Softmax(NamedTuple):

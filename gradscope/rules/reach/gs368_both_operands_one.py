@@ -58,7 +58,7 @@ def good() -> None:
 
 
 # of these two inputs one is taken
-CHOICES = {name: (0, 1) for name in ("min", "max", "minimum", "maximum", "fmin", "fmax")} | {"where": (1, 2)}
+CHOICES = dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), (0, 1)) | {"where": (1, 2)}
 
 
 @rule("GS368", name="both-operands-one", severity="warning")

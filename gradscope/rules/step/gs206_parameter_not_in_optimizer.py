@@ -8,7 +8,8 @@ were added later (`optimizer.add_param_group`); make in `__init__` what the firs
 meant to stay as it is, freeze it with `requires_grad_(False)`, which also saves the work.
 
 A note only where a whole model works on what a trained one gives it (it may be there to judge, unless a term of a
-loss reaches nothing else), where the program puts this part alone into evaluation mode, and where it leaves these layers out by their names.
+loss reaches nothing else), where the program puts this part alone into
+evaluation mode, and where it leaves these layers out by their names.
 
 Silent on: several optimizers that share a model, parameters updated by hand, models of
 which nothing is stepped (gradients for an input), frozen parts.

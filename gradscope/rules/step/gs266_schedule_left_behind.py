@@ -7,14 +7,15 @@ down to where it was to end.
 Fix: save `scheduler.state_dict()` beside that of the optimizer, and load it.
 
 Measured: the state that the optimizer was given has another rate than its schedule begins with; its one schedule stood
-at 0 at the first step after that, and at 1 after its next turn.
-Silent on: schedules that were loaded, made with `last_epoch`, stepped up to where they were, or told the epoch.
+at 0 at the first step after that, at 1 after its next turn, and that turn has made another rate of it.
+Silent on: schedules that begin with the rate that they find (a new phase may be meant), that were loaded, made with `last_epoch`, stepped up to where they were, or told the epoch.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import isclose
 
 from gradscope.analysis.schedules import schedule_name
 from gradscope.analysis.text import nodes_that_ran
@@ -80,11 +81,15 @@ def good() -> None:
         saved = copy.deepcopy(state)
 
 
+APART = 0.2  # of a rate, between what it was and what the schedule makes of it
+
+
 @rule("GS266", name="schedule-left-behind", severity="warning")
 def schedule_left_behind(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(ScheduleLeft):
-        if event.scheduler in made:
+        apart = any(not isclose(*pair, rel_tol=APART) for pair in zip(event.kept, event.turned, strict=False))
+        if event.scheduler in made and apart:
             yield _finding(trace, event, made[event.scheduler])
 
 

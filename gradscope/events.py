@@ -338,6 +338,15 @@ class RatesApart(Kind):
     stepped = Field(_numbers)  # and that of the first step
 
 
+class NoIsTrue(Kind):
+    """`argparse` has made True of a word of the command line that says no."""
+
+    __slots__ = ()
+    of = "no_is_true"
+    option = Field(_text)  # "--first-order"
+    text = Field(_text)  # "False"
+
+
 class OptimizerLoaded(Kind):
     """An optimizer was given a state."""
 

@@ -8,7 +8,8 @@ Fix: save `scheduler.state_dict()` beside that of the optimizer, and load it.
 
 Measured: the state that the optimizer was given has another rate than its schedule begins with; its one schedule stood
 at 0 at the first step after that, at 1 after its next turn, and that turn has made another rate of it.
-Silent on: schedules that begin with the rate that they find (a new phase may be meant), that were loaded, made with `last_epoch`, stepped up to where they were, or told the epoch.
+Silent on: schedules that begin with the rate that they find (a new phase may be meant), that were loaded, made with
+`last_epoch`, stepped up to where they were, or told the epoch.
 """
 
 from __future__ import annotations

@@ -227,7 +227,31 @@ class Trial:
 
 def try_all(trial: Trial, findings: Sequence[Finding]) -> tuple[list[Attempt], Attempt | None]:
     """What became of each finding's edits: those of one attempt were made together. The other value is the
-    attempt with all that work."""
+    attempt with all that work. What may be meant as it is, a note, is only edited where it is still told with the edits
+    of the others."""
+    wrong = [finding for finding in findings if finding.severity != "note"]
+    notes = [finding for finding in findings if finding.severity == "note"]
+    if not wrong or not notes:
+        return _try_together(trial, findings)
+    attempts, best = _try_together(trial, wrong)
+    if best is None:
+        further, best = _try_together(trial, notes)
+        return [*attempts, *further], best
+    gone = tuple(note for note in notes if not best.comparison.is_there(note))
+    others = [attempt for attempt in attempts if attempt is not best]
+    for note in notes:
+        if note not in gone and trial.patch([note]).texts:
+            both = trial.attempt([*best.findings, note])
+            if both.works:
+                best = both
+            else:
+                others.append(replace(both, findings=(note,)))
+    best = replace(best, findings=(*best.findings, *gone), gone=(*best.gone, *gone))
+    return [best, *others], best
+
+
+def _try_together(trial: Trial, findings: Sequence[Finding]) -> tuple[list[Attempt], Attempt | None]:
+    """All edits at once, where that does not work one by one."""
     first = trial.attempt(findings)
     if first.works or len(findings) == 1:
         return [first], first if first.works else None

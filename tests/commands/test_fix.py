@@ -362,6 +362,40 @@ for step in range(8):
 """
 
 
+def test_a_note_that_another_edit_makes_void_is_left_alone(tmp_path: Path) -> None:
+    """The branch that the note is about runs only because of the error."""
+    text = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--first-order", type=bool, default=True)
+args = parser.parse_args(["--first-order", "False"])
+torch.manual_seed(0)
+w = torch.nn.Linear(1, 1)
+opt = torch.optim.SGD(w.parameters(), lr=0.1)
+for _ in range(5):
+    x = torch.randn(8, 1)
+    loss = (w(x) - 2 * x).pow(2).mean()
+    if args.first_order:
+        grads = torch.autograd.grad(loss, list(w.parameters()))
+    else:
+        grads = torch.autograd.grad(loss, list(w.parameters()), create_graph=True)
+    fast = [p - 0.1 * g for p, g in zip(w.parameters(), grads)]
+    opt.zero_grad()
+    (x @ fast[0].T + fast[1] - 2 * x).pow(2).mean().backward()
+    opt.step()
+"""
+    (tmp_path / "maml.py").write_text(text)
+    told = gradscope(tmp_path, "run", "maml.py").err
+    assert "error[GS904]" in told and "note[GS319]" in told
+    assert "gone  note[GS319]" in gradscope(tmp_path, "fix", "--apply").out
+    written = (tmp_path / "maml.py").read_text()
+    assert "type=bool" not in written
+    assert written.count("create_graph=True") == 1
+
+
 def test_what_has_no_edit_is_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SQUARED)
     gradscope(tmp_path, "run", "train.py")

@@ -16,11 +16,15 @@ where what a step changed was read before a state was loaded (meta learning, tes
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Set
 from functools import partial
+from typing import NamedTuple
 
 from gradscope.analysis.loop import nearest_backward, norm
 from gradscope.analysis.lost_updates import Dropped, dropped_updates
+from gradscope.analysis.schedules import schedule_name
+from gradscope.analysis.text import site_of
 from gradscope.analysis.undone import undone
 from gradscope.analysis.words import (
     code,
@@ -33,8 +37,10 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, InnerReplaced, NoEffect, Scheduled, SchedulerMade, Step
 from gradscope.fixes.blocks import moved_out, written_in_place
-from gradscope.model import Finding, Optimizer
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 COMPARED = 24  # steps that are compared at most while nothing changes (hooks/measures/effects.py)
@@ -155,22 +161,75 @@ def _finding(
     event = events[0]
     step = code(trace, event.site.user, "the step")
     why, label, fix = reason(trace, number, event, ids)
+    begun = _begun_at_zero(trace, number, event)
     made, inner = optimizer.site.user if optimizer.site else None, _inner(trace, event)
     return Finding(
         message=f"{step} changes nothing: {why}",
-        cause=inner.site.user if inner is not None else made,
-        cause_label=label,
+        cause=inner.site.user if inner is not None else begun.site if begun is not None else made,
+        cause_label=label if begun is None else begun.label,
         effect=event.site.user,
         effect_label="leaves every parameter bit-equal",
         related=((made, "keeps an optimizer in its `state`"),)
         if inner is not None and made is not None
+        else ((begun.made, f"sets the rate to 0, of {begun.rate:g}"),)
+        if begun is not None and begun.made != begun.site
         else (),
         seen=tuple(measured(trace, ids, lost, optimizer, event)),
-        fix=fix,
+        fix=fix if begun is None else begun.fix,
+        edits=begun.edits if begun is not None else (),
         count=lost,
         severity=severity,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
+
+
+class _Begun(NamedTuple):
+    """A schedule that begins at rate 0, of an optimizer that was made with another one."""
+
+    site: Site
+    label: str
+    made: Site
+    rate: float
+    fix: str
+    edits: Edits
+
+
+def _begun_at_zero(trace: Trace, number: int, event: NoEffect) -> _Begun | None:
+    own = [e for e in trace.of(SchedulerMade) if e.optimizer == number and e.segment <= event.segment]
+    driven = {one for e in own for one in e.drives}
+    own = [e for e in own if e.scheduler not in driven]
+    rates = [r for group in trace.optimizers[number].groups if isinstance(r := group.get("lr"), float)]
+    rate = max(rates, default=0.0)
+    if not event.zero_rate or len(own) != 1 or not rate > 0:
+        return None
+    made, schedule = own[0].site.user, schedule_name(trace, own[0])
+    here, function = Source(trace, made.path), _multiplies(trace, made)
+    if function is None or not function.args.args:
+        fix = f"let {schedule} ({where(own[0].site)}) begin above 0, or step it before the first step"
+        return _Begun(made, "begins at a rate of 0", made, rate, fix, ())
+    step = function.args.args[0].arg
+    reads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == step]
+    site = site_of(made.path, function.name, next(n for n in ast.walk(function) if isinstance(n, ast.Return)))
+    return _Begun(
+        site,
+        f"is 0 where `{step}` is 0",
+        made,
+        rate,
+        f"let it count from 1: `({step} + 1)` in place of `{step}` ({located(trace, site)})",
+        tuple(edit for node in reads for edit in here.replace(node, f"{step} + 1")),
+    )
+
+
+def _multiplies(trace: Trace, made: Site) -> ast.FunctionDef | None:
+    """The function that a `LambdaLR` multiplies the rate by, where the call that makes it has its name."""
+    file = trace.source_file(made.path)
+    call = file.at(made)
+    given = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)} if isinstance(call, ast.Call) else set()
+    if called_name(call) != "LambdaLR":
+        return None
+    found = [node for _, node in file.of(ast.FunctionDef) if node.name in given]
+    returns = any(isinstance(n, ast.Return) for n in ast.walk(found[0])) if len(found) == 1 else False
+    return found[0] if returns else None
 
 
 def reason(trace: Trace, number: int, event: NoEffect, ids: list[int]) -> tuple[str, str, str]:

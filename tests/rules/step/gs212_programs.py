@@ -350,3 +350,23 @@ def good_one_group_at_rest() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_a_warm_up_that_counts_from_0() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.AdamW(model.parameters(), lr=0.01)
+
+    def share(turn: int) -> float:
+        return min(1.0, turn / 4)  # cause: GS212
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, share)
+    for _ in range(6):
+        for _ in range(4):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS212
+        schedule.step()

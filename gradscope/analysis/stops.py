@@ -135,6 +135,21 @@ def thawed(trace: Trace) -> dict[int, Event]:
     return found
 
 
+def frozen_behind(trace: Trace, parameter: int) -> Event | None:
+    """What froze a parameter for the rest of the run, where passes came after it; or (after steps that sampling slept
+    through) the first to notice it."""
+    off: Event | None = None
+    passes = 0
+    for _, event in in_order(trace):
+        if isinstance(event, (Flipped, RequiresGrad)):
+            ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
+            if parameter in ids and (event.to or off is None):
+                off, passes = None if event.to else event, 0
+        elif isinstance(event, Backward):
+            passes += 1
+    return off if passes else None
+
+
 def frozen_for_good(trace: Trace, line: tuple[str, int]) -> set[int]:
     """Parameters that were trained, then frozen once and for all, before two calls of modules from this line."""
     trained: set[int] = set()

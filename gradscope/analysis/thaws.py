@@ -1,15 +1,16 @@
-"""Functions of the program that set `requires_grad` only where it is on: what they have switched off stays off, also
-where a later call is to switch it on again."""
+"""Parameters that are to be switched on again and stay as good as frozen: the function sets `requires_grad` only where
+it is on, or the line stands behind the pass, and they are off again before the next forward."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import own_nodes, ran_in
-from gradscope.events import Flipped, RequiresGrad
+from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step
 from gradscope.model import Site
 from gradscope.source import Function, SourceFile, arguments, called_name
 from gradscope.store import Trace
@@ -24,6 +25,76 @@ class Thaw:
     frozen_by: Site  # the call that came first
     call: ast.Call  # the one that changed nothing
     leaves: set[int]  # that are frozen to the end
+
+
+@dataclass(frozen=True)
+class Late:
+    """Parameters that are switched on behind the pass of each turn, and off again before its end: the first pass alone
+    gave them a gradient, each later one of its line found them frozen."""
+
+    leaves: tuple[int, ...]
+    on: Site
+    off: RequiresGrad
+    step: Step  # of an optimizer that holds them, between the two
+    backward: Site
+    forward: Site | None  # the call that came before that pass
+
+
+@dataclass
+class _Turns:
+    """What becomes of one leaf."""
+
+    passes: set[Site] = field(default_factory=set)  # lines that gave it a gradient
+    used: int = 0  # steps that took a new gradient of it
+    off: RequiresGrad | None = None
+    called: Site | None = None  # the first call of a model since it is off
+    backward: Site | None = None  # of these lines, since it is off
+    on: RequiresGrad | None = None
+    step: Step | None = None
+    late: list[tuple[Site, RequiresGrad, Step, Site, Site | None]] = field(default_factory=list)
+
+
+@once
+def too_late(trace: Trace) -> list[Late]:
+    """Such parameters, those of the same lines together."""
+    switched = {to: {e.leaf for e in trace.of(RequiresGrad) if e.to is to} for to in (True, False)}
+    leaves = {leaf: _Turns() for leaf in switched[True] & switched[False] if leaf is not None}
+    for _, event in in_order(trace) if leaves else ():
+        if isinstance(event, RequiresGrad) and event.leaf in leaves:
+            _switch(leaves[event.leaf], event)
+        elif isinstance(event, Backward):
+            for leaf in leaves.keys() & set(event.filled):
+                if leaves[leaf].off is not None:
+                    del leaves[leaf]
+                else:
+                    leaves[leaf].passes.add(event.site.user)
+            for turns in leaves.values():
+                turns.on = turns.step = None  # it was on before this pass
+                if turns.off is not None and event.site.user in turns.passes:
+                    turns.backward = event.site.user
+        elif isinstance(event, ModuleCall):
+            for turns in leaves.values():
+                turns.called = turns.called or event.site.user
+        elif isinstance(event, Step):
+            for leaf in leaves.keys() & set(trace.optimizers[event.optimizer].parameters):
+                leaves[leaf].used += leaf in event.fresh
+                leaves[leaf].step = event if leaves[leaf].on is not None else None
+    found: dict[tuple[Site, Site], tuple[Late, list[int]]] = {}
+    for leaf, turns in leaves.items():
+        if turns.used == 1 and len(turns.late) > 1:
+            on, off, step, backward, called = turns.late[0]
+            late = Late((), on, off, step, backward, called)
+            found.setdefault((on, off.site.user), (late, []))[1].append(leaf)
+    return [replace(late, leaves=tuple(sorted(some))) for late, some in found.values()]
+
+
+def _switch(turns: _Turns, event: RequiresGrad) -> None:
+    if event.to:
+        turns.on, turns.step = (event, None) if turns.backward is not None else (None, None)
+        return
+    if turns.on is not None and turns.step is not None and turns.backward is not None:
+        turns.late.append((turns.on.site.user, event, turns.step, turns.backward, turns.called))
+    turns.off, turns.called, turns.backward, turns.on, turns.step = event, None, None, None, None
 
 
 @once

@@ -8,7 +8,8 @@ from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.lost import End, end_of, lost
 from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.reach import paths
-from gradscope.analysis.stops import Stop, frozen, set_at, stops
+from gradscope.analysis.stops import Stop, frozen, frozen_behind, set_at, stops
+from gradscope.analysis.thaws import Late, too_late
 from gradscope.analysis.words import parameter_name
 from gradscope.answers._answer import MAX_STEPS, Answer, Step, cut_words, shortened, spoken
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
@@ -29,6 +30,12 @@ def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answe
     stop = next((s for s in stops(flow.trace) if parameter.id in s.parameters), None)
     if stop is not None:
         _stopped(flow, parameter, name, stop, answer)
+    elif (
+        late := next((one for one in too_late(flow.trace) if parameter.id in one.leaves), None)
+    ) is not None:
+        _too_late(name, late, answer)
+    elif parameter.passes and (off := frozen_behind(flow.trace, parameter.id)) is not None:
+        _frozen_behind(flow, name, off, answer)
     elif parameter.passes:
         _received(flow, parameter, name, value, answer)
     elif paths(flow.trace).has_gradient(parameter):
@@ -147,6 +154,24 @@ def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None
     else:
         answer.step(parameter.site, "first seen here, without requires_grad")
     answer.fix = "if it should be trained, set `requires_grad_(True)` before the forward"
+
+
+def _too_late(name: str, late: Late, answer: Answer) -> None:
+    answer.headline = (
+        f"`{name}` got a gradient in the first pass only: each later one finds it frozen, since it is switched on"
+        " again when the pass is over"
+    )
+    answer.step(late.off.site, "requires_grad is switched off here")
+    if late.forward is not None:
+        answer.step(late.forward, "the next forward finds it frozen")
+    answer.step(late.backward, "no gradient comes to it")
+    answer.step(late.on, "requires_grad is switched on again here, too late for this pass", main=True)
+
+
+def _frozen_behind(flow: Flow, name: str, off: Event, answer: Answer) -> None:
+    """It had a gradient, and too few for the loss of it to be called a stop."""
+    answer.headline = f"`{name}` gets no gradient any more: requires_grad was switched off"
+    answer.step(set_at(flow.trace, off), "requires_grad is switched off here", main=True)
 
 
 def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: Answer) -> None:

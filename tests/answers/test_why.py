@@ -237,6 +237,37 @@ def test_models_that_share_a_variable_share_a_name():
     assert "cut off" in why(scope.trace, "model.layer1.weight").headline
 
 
+def test_a_parameter_that_only_the_first_pass_trained():
+    """The report says of it that it is switched on behind the pass, and so does the answer."""
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(6):
+            opt.zero_grad()
+            head(body(torch.randn(4, 4))).mean().backward()
+            body.requires_grad_(True)
+            opt.step()
+            body.requires_grad_(False)
+    answer = why(scope.trace, "body.weight")
+    assert "each later one finds it frozen" in answer.headline
+    assert [step.main for step in answer.steps] == [False, False, True]
+    assert "GS265" in {finding.code for finding in scope.findings}
+
+
+def test_a_parameter_frozen_behind_its_first_pass():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            opt.zero_grad()
+            model(torch.randn(4, 4)).mean().backward()
+            opt.step()
+            model[0].requires_grad_(False)
+    answer = why(scope.trace, "0.weight")
+    assert "requires_grad was switched off" in answer.headline
+    assert "requires_grad is switched off here" in answer.steps[0].label
+
+
 def test_a_parameter_frozen_while_sampling_slept():
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

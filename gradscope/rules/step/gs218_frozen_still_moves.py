@@ -11,15 +11,13 @@ Measured: the values before and after a step of parameters that had gradients, r
 in the run. Silent on: gradients that the program writes itself.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stops import set_at
-from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward, Flipped, FrozenMoved, RequiresGrad
-from gradscope.fixes.calls import line_after
-from gradscope.fixes.source import Edits
+from gradscope.fixes.freezing import emptied
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -80,7 +78,18 @@ def _finding(trace: Trace, events: list[FrozenMoved], off: Event | None, froze: 
     names, stepping = parameter_names(trace, ids), code(trace, step, "the step")
     zeros = set(ids) <= {id for one in events for id in one.zero}
     held = "zeros are" if zeros else "an old gradient is"
-    emptied, edits = _emptied(trace, off, froze)
+    text, edits = emptied(trace, off, froze)
+    fix = (
+        f"set `.grad` to None where they are frozen{f', by `{text}`' if text else ''}"
+        f"{f' ({where(froze)})' if froze else ''}, or make an optimizer of the other parameters for what comes"
+        " after it"
+    )
+    trained = _trained_by_the_first(trace, off, ids)
+    if trained:
+        fix = (
+            f"freeze them before the first forward, in place of {located(trace, froze)}, if they are to stay as they"
+            " were: the first pass has trained them; if they are to train, leave that line out"
+        )
     return Finding(
         message=f"{stepping} changes {names}, frozen before: {held} left in `.grad`",
         cause=froze or step,
@@ -88,6 +97,7 @@ def _finding(trace: Trace, events: list[FrozenMoved], off: Event | None, froze: 
         effect=step if froze else None,
         effect_label="changes what is frozen",
         seen=(
+            *trained,
             f"{plural(len(ids), 'parameter')} that {'require' if len(ids) > 1 else 'requires'} no gradient had"
             f" other values after this step than before, and `.grad` held"
             f" {'zeros' if zeros else 'what an earlier step had used'}",
@@ -98,10 +108,8 @@ def _finding(trace: Trace, events: list[FrozenMoved], off: Event | None, froze: 
             if zeros
             else "What is left there is applied again with each step"
         ),
-        fix=f"set `.grad` to None where they are frozen{f', by `{emptied}`' if emptied else ''}"
-        f"{f' ({where(froze)})' if froze else ''}, or make an optimizer of the other parameters for what comes"
-        " after it",
-        edits=edits,
+        fix=fix,
+        edits=() if trained else edits,
         severity="note" if all(_trained_again(trace, one) for one in events) else "",
         since=since_segment(trace, event.segment),
         subjects=parameter_subjects(ids) | {("optimizer", event.optimizer)},
@@ -126,19 +134,18 @@ def _switched_off(trace: Trace, moved: FrozenMoved) -> Event | None:
     return last
 
 
-def _emptied(trace: Trace, off: Event | None, froze: Site | None) -> tuple[str, Edits]:
-    """`p.grad = None` behind `p.requires_grad = False`: the text, and the edits."""
-    node = trace.source_file(froze.path).at(froze) if froze is not None else None
-    if isinstance(node, ast.Attribute) and node.attr == "requires_grad":
-        text = f"{ast.unparse(node.value)}.grad = None"
-    elif (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(off, RequiresGrad)
-    ):
-        of_module = any(frame.kind == "torch" for frame in off.site.stack)
-        text = ast.unparse(node.func.value) + (".zero_grad()" if of_module else ".grad = None")
-    else:
-        return "", ()
-    return text, line_after(trace, froze, text)
+def _trained_by_the_first(trace: Trace, off: Event | None, ids: list[int]) -> tuple[str, ...]:
+    """What was measured where a line freezes them in each turn, and stands behind the first pass."""
+    if not isinstance(off, RequiresGrad):
+        return ()
+    again = [e for e in trace.of(RequiresGrad) if e.leaf == off.leaf and e.site == off.site and not e.to]
+    passes = max(trace.parameter(id).passes for id in ids)
+    if sum(e.count for e in again) < 2 or passes != 1:
+        return ()
+    return (
+        f"{passes} of {trace.summary['passes']} backward passes gave them a gradient: the one before they"
+        " were first frozen",
+    )
 
 
 def _trained_again(trace: Trace, moved: FrozenMoved) -> bool:

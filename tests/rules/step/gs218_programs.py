@@ -30,6 +30,21 @@ def bad_single_tensor() -> None:
         opt.step()  # effect: GS218
 
 
+def bad_frozen_behind_the_first_pass() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.zero_grad(set_to_none=False)
+        loss.backward()
+        opt.step()  # effect: GS218
+        model[0].requires_grad_(False)  # cause: GS218
+
+
 def good_zeros_move_nothing() -> None:
     import torch
     from torch import nn

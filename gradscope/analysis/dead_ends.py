@@ -18,14 +18,20 @@ from gradscope.store import Trace
 def dropped_at(trace: Trace, parameter: int) -> Site | None:
     """The one place where the program drops all that it computes from a parameter; None where there are
     several, or where something else becomes of it: it is printed, or kept for a later step."""
+    places = drops(trace, parameter)
+    return places[0] if len(places) == 1 else None
+
+
+def drops(trace: Trace, parameter: int) -> list[Site]:
+    """The places where the program drops what it computes from a parameter; none where something else becomes of it."""
     places: dict[tuple[str, int], Site] = {}
     for graph in trace.graphs:
         for value in _ends(trace, graph, parameter):
             place = _drops(trace, graph.values[value].site) if value is not None else None
             if place is None:
-                return None
+                return []
             places.setdefault(place.location(), place)
-    return next(iter(places.values())) if len(places) == 1 else None
+    return list(places.values())
 
 
 def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
@@ -44,6 +50,45 @@ def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
             yield current
         todo += made - seen
         seen |= made
+
+
+def read_in_the_next_turn(trace: Trace, place: Site) -> Op | None:
+    """What reads a result of the call at `place`, whose last one nothing reads: a loop makes each out of the one
+    before."""
+    for graph in trace.graphs:
+        for value in graph.values:
+            made = value.site
+            if made is None or not any(frame.location() == place.location() for frame in made.stack):
+                continue
+            dropped = _drops(trace, made) if graph.consumers.get(value.index) else None
+            for op in graph.consumers[value.index] if dropped == place else ():
+                inside = made.user != place and op.site.user.function == made.user.function
+                if op.outputs and not inside:
+                    return op
+    return None
+
+
+def another_in_its_place(trace: Trace, place: Site) -> Site | None:
+    """The first statement behind the call at `place`, and behind no condition of its own, that gives the name of its
+    result to something else."""
+    file = trace.source_file(place.path)
+    statement = file.statement(place)
+    target = (
+        statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    )
+    if statement is None or not isinstance(target, ast.Name):
+        return None
+    around = [node for node in file.above(statement) if isinstance(node, ast.stmt)]
+    for block in (statement, *around):
+        if isinstance(block, FUNCTIONS):
+            break
+        siblings = file.siblings(block)
+        for other in siblings[siblings.index(block) + 1 :]:
+            if target.id in names_in(other, ast.Load):
+                return None
+            if target.id in names_in(other, ast.Store):
+                return site_of(place.path, place.function, other) if isinstance(other, ast.Assign) else None
+    return None
 
 
 def unread_results(trace: Trace, graph: Graph) -> list[Unread]:
@@ -95,9 +140,18 @@ def _hands_out(file: SourceFile, frame: Site) -> bool:
     if not isinstance(outer, ast.Assign) or function is None:
         return False
     names = set().union(*map(names_in, outer.targets))
+    behind = [node for node in own_nodes(function) if getattr(node, "lineno", 0) > (outer.end_lineno or 0)]
+    bound = [n for n in behind if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     returns = (n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value is not None)
     parts = (part for value in returns for part in _parts(value))
-    return any(isinstance(part, ast.Name) and part.id in names for part in parts)
+    return any(
+        isinstance(part, ast.Name)
+        and part.id in names
+        and not any(
+            n.id == part.id and n.lineno < part.lineno for n in bound
+        )  # it may be another one by then
+        for part in parts
+    )
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:

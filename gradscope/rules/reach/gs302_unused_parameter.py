@@ -23,7 +23,15 @@ from typing import Any
 
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.cuts import cuts, exits, resting_cuts
-from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name, used_for_its_inside
+from gradscope.analysis.dead_ends import (
+    another_in_its_place,
+    dropped_at,
+    drops,
+    given_instead,
+    loop_name,
+    read_in_the_next_turn,
+    used_for_its_inside,
+)
 from gradscope.analysis.loop import settled
 from gradscope.analysis.made import made_at
 from gradscope.analysis.memo import once
@@ -46,7 +54,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Module, Parameter, Site
+from gradscope.model import Finding, Module, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
@@ -217,6 +225,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
     names = parameter_names(trace, ids)
     held = _held(trace, known, parameters)
     call = _called_at(trace, ids)
+    ends = drops(trace, ids[0])[:3] if call is not None else []
     loose = dict.fromkeys(user(p.site) for p in parameters if p.module is None and p.site) if not made else ()
     return Finding(
         message=_message(names, ids),
@@ -224,9 +233,14 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
         cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
         effect=_last_pass(known),
         effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
-        related=((held, "handed to the optimizer here"),)
-        if made and held
-        else tuple((site, "made here") for site in loose if site and held),
+        related=(
+            *(
+                ((held, "handed to the optimizer here"),)
+                if made and held
+                else tuple((site, "made here") for site in loose if site and held)
+            ),
+            *((site, "a way from it ends here: nothing reads the result") for site in ends),
+        ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
             *(
@@ -247,8 +261,10 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     made = dict.fromkeys(site for p in parameters if (site := made_at(trace, p)) is not None)
     loop = loop_name(trace, place)
     call = located(trace, place, "the call")
-    label = "the result goes nowhere"
+    reader = read_in_the_next_turn(trace, place)
+    label = "the result goes nowhere" if reader is None else "what its last turn gives goes nowhere"
     instead = given_instead(trace, place)
+    another = another_in_its_place(trace, place) if not loop and instead is None else None
     optimizer = located(trace, _held(trace, known, parameters), "the optimizer")
     out = (
         f"leave {names} out of {optimizer}"
@@ -260,6 +276,10 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         fix = f"if this call is for what is computed within it, leave {names} out of {optimizer}"
     elif loop:
         fix = f"keep the result of {call} in a list of its own, and go on with that"
+    elif another is not None:
+        fix = (
+            f"keep the result of {call}: {located(trace, another)} puts something else in its place; or {out}"
+        )
     elif instead is not None:
         fix = f"return `{instead.result}` in place of `{instead.given.id}` ({where(instead.site)})"
     return Finding(
@@ -274,11 +294,12 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
                 if instead is not None
                 else ()
             ),
+            *(((another, "gives its name to something else"),) if another is not None else ()),
             *((site, "made here") for site in made if site.location() != place.location()),
         ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
-            f"no operation read what {code(trace, place, 'the call')} gave"
+            _unread(trace, place, reader)
             + (", while one outside of it read what was computed within it" if aside else ""),
             *(
                 (
@@ -293,6 +314,18 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         if instead is not None and not loop
         else (),
         subjects=parameter_subjects(ids),
+    )
+
+
+def _unread(trace: Trace, place: Site, reader: Op | None) -> str:
+    call = code(trace, place, "the call")
+    if reader is None:
+        return f"no operation read what {call} gave"
+    if reader.site.user == place:
+        return f"each turn of {call} reads what the one before gave, and no operation read what the last one gave"
+    next_turn = located(trace, reader.site.user, "the next turn")
+    return (
+        f"{next_turn} reads what {call} gave in the turn before, and no operation read what the last one gave"
     )
 
 

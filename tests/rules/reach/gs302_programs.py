@@ -61,6 +61,32 @@ def bad_result_given_to_the_loops_own_variable() -> None:  # fix: by hand
         opt.step()
 
 
+def bad_joined_in_turns_and_overwritten() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Parts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out = x[:, :0]
+            for part, piece in zip(self.parts, x.chunk(3, 1), strict=True):
+                out = torch.cat((out, part(piece)), 1)  # cause: GS302
+            out = x.tanh()
+            return out
+
+    model, head = Parts(), nn.Linear(6, 1)
+    opt = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(model(torch.randn(8, 6))).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
 def bad_second_output_left_alone() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -30,6 +30,7 @@ from gradscope.analysis.axes import (
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.ops import ADDITIONS, FILLED, JOINING, LIKE, LOSSES, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import code, listed, located, plural
 from gradscope.fixes.calls import renamed
 from gradscope.model import Edit, Finding, Op
@@ -97,7 +98,7 @@ def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
     for straddle, pair, pairs in told.values():
         alike = _cut_alike(known, found, straddle, set(told))
         yield _of_some(
-            trace, known, found, straddle, _finding(trace, known, straddle, pair, len(pairs), alike)
+            trace, known, found, straddle, _finding(trace, known, found, straddle, pair, len(pairs), alike)
         )
     for pairs in turned.values():
         yield _flattened(trace, known, found, pairs)
@@ -113,11 +114,7 @@ def _of_some(trace: Trace, known: Paths, found: Axes, straddle: Straddle, told: 
     """A note, without the repair, where other calls of the same line cut nothing apart: an option may have swapped the
     axes of these before."""
     graph = known.graph(straddle.op.graph)
-    cut = {other.op.index for other in found.straddles.values() if other.op.graph == graph.id}
-    calls = [
-        op for op in graph.called({straddle.op.name}) if op.site.user.span() == straddle.op.site.user.span()
-    ]
-    right = [op for op in calls if op.index not in cut]
+    right = _right_beside(known, found, straddle.op)
     swap = graph.maker_behind(straddle.op.inputs[0], {"contiguous", "clone"})
     if not right or swap is None or swap.name not in SWAPS:
         return told
@@ -132,6 +129,38 @@ def _of_some(trace: Trace, known: Paths, found: Axes, straddle: Straddle, told: 
         fix=f"if that order is not meant, leave {where} out",
         edits=(),
     )
+
+
+def _right_beside(known: Paths, found: Axes, op: Op) -> list[Op]:
+    """The calls of the same line, for other layers as it may be, that cut nothing apart: a change of the line is one of
+    theirs too."""
+    cut = {other.op.index for other in found.straddles.values() if other.op.graph == op.graph}
+    return _besides(known, op, cut)
+
+
+def _besides(known: Paths, op: Op, wrong: set[int]) -> list[Op]:
+    """The other calls of an op's line in its graph, but for those."""
+    calls = known.graph(op.graph).called({op.name})
+    return [one for one in calls if one.site.user.span() == op.site.user.span() and one.index not in wrong]
+
+
+def _before_the_line(trace: Trace, known: Paths, op: Op, right: list[Op], swap: str) -> str:
+    """What to do about a call whose line serves others, too, that are right."""
+    maker = known.graph(op.graph).maker(op.inputs[0])
+    here, mine = located(trace, op.site.user, f"`{op.name}`"), _layer(trace, op)
+    others = listed(
+        list(dict.fromkeys(layer for one in right if (layer := _layer(trace, one)) and layer != mine))
+    )
+    source = f"what {located(trace, maker.site.user)} makes" if maker is not None else "its input"
+    return (
+        f"{swap} behind {source}{f', for {mine}' if mine else ''}, and leave {here} as it is: "
+        f"{others or plural(len(right), 'other call')} {'come' if len(right) > 1 else 'comes'} through it too, in the"
+        " right order"
+    )
+
+
+def _layer(trace: Trace, op: Op) -> str:
+    return module_name(trace, op.module) if op.module is not None else ""
 
 
 def _mistaken(found: Axes, pair: Pair, straddle: Straddle, beside: Axis) -> bool:
@@ -201,7 +230,7 @@ def _cut(known: Paths, straddle: Straddle) -> tuple[object, ...]:
 
 
 def _finding(
-    trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: int, alike: list[Straddle]
+    trace: Trace, known: Paths, found: Axes, straddle: Straddle, pair: Pair, count: int, alike: list[Straddle]
 ) -> Finding:
     op, before = straddle.op, straddle.shape
     graph = known.graph(op.graph)
@@ -213,7 +242,10 @@ def _finding(
         if len(rows) < 4
         else f"{', '.join(map(str, rows[:3]))} and {len(rows) - 3} more"
     )
-    fixes = [_fix(trace, one.op, one, taken == before, after) for one in (straddle, *alike)]
+    fixes = [
+        _fix(trace, known, one, taken == before, after, _right_beside(known, found, one.op))
+        for one in (straddle, *alike)
+    ]
     same = listed([located(trace, one.op.site.user, f"`{one.op.name}`") for one in alike])
     fix = f"{fixes[0][0]}; the same in {same}" if alike else fixes[0][0]
     edits = tuple(edit for _, edits in fixes for edit in edits) if all(edits for _, edits in fixes) else ()
@@ -249,7 +281,11 @@ def _flattened(trace: Trace, known: Paths, found: Axes, pairs: list[Pair]) -> Fi
     orders = [tuple(p.size for p in axis) for axis in (pairs[0].one, pairs[0].other)]
     number = orders[0][-1]  # the first place that belongs to the second row of the prediction
     meets = [place_of(number, order) for order in orders]
-    fix, edits = _swap(trace, known, found, pairs[0].one, makers[0], orders)
+    turned = {
+        found.merged[pair.one].index for pair in pairs if found.merged[pair.one].graph == makers[0].graph
+    }
+    right = _besides(known, makers[0], turned)
+    fix, edits = _swap(trace, known, found, pairs[0].one, makers[0], orders, right)
     return Finding(
         message=f"{texts[0]} and {texts[1]} put the same axes into one in different orders, and `{op.name}` pairs them",
         cause=makers[0].site.user,
@@ -284,7 +320,7 @@ def _mixes_samples(known: Paths, found: Axes, straddle: Straddle) -> Op | None:
 def _of_samples(trace: Trace, known: Paths, found: Axes, straddle: Straddle, layer: Op) -> Finding:
     """A view of states that puts parts of several samples into one row of features."""
     pair = Pair(layer, straddle.axis, straddle.before)
-    told = _finding(trace, known, straddle, pair, 1, [])
+    told = _finding(trace, known, found, straddle, pair, 1, [])
     size, shape = straddle.shape[straddle.taken], straddle.shape
     rows = rows_in(shape, known.graph(straddle.op.graph).values[straddle.op.outputs[0]].shape, straddle.taken,
                    straddle.given, 1)  # fmt: skip
@@ -321,7 +357,13 @@ def _back(known: Paths, straddle: Straddle, layer: Op) -> Op | None:
 
 
 def _swap(
-    trace: Trace, known: Paths, found: Axes, axis: Axis, maker: Op, orders: list[tuple[int, ...]]
+    trace: Trace,
+    known: Paths,
+    found: Axes,
+    axis: Axis,
+    maker: Op,
+    orders: list[tuple[int, ...]],
+    right: list[Op],
 ) -> tuple[str, tuple[Edit, ...]]:
     """The prediction's two axes swapped before they are merged."""
     own = found.of((maker.graph, maker.inputs[0]))
@@ -329,6 +371,9 @@ def _swap(
     here = located(trace, maker.site.user, f"`{maker.name}`")
     if len(pieces) == 2 and all(piece in own for piece in pieces):
         a, b = (own.index(piece) for piece in pieces)
+        if right:
+            swap = f"swap the axes by `.transpose({a}, {b}).contiguous()`"
+            return _before_the_line(trace, known, maker, right, swap), ()
         edits = renamed(trace, maker.site.user, maker.name, f"transpose({a}, {b}).{_copying(maker.name)}")
         return f"swap them in one of both: `.transpose({a}, {b}).{_copying(maker.name)}(…)` in {here}", edits
     return f"bring the axes of {here} into the order {orders[1]} first", ()
@@ -340,16 +385,23 @@ def _copying(name: str) -> str:
 
 
 def _fix(
-    trace: Trace, op: Op, straddle: Straddle, plain: bool, after: tuple[int, ...]
+    trace: Trace, known: Paths, straddle: Straddle, plain: bool, after: tuple[int, ...], right: list[Op]
 ) -> tuple[str, tuple[Edit, ...]]:
-    """Two axes to be swapped before the view, or after one of other sizes. `plain`: no axes had been merged before."""
-    here, before = located(trace, op.site.user, f"`{op.name}`"), straddle.shape
+    """Two axes to be swapped before the view, or after one of other sizes. `plain`: no axes had been merged before;
+    `right`: calls of the same line that must stay as they are."""
+    op, before = straddle.op, straddle.shape
+    here = located(trace, op.site.user, f"`{op.name}`")
     for a, b in combinations(range(len(before) if plain else 0), 2):
         if straddle.taken in (a, b) and _whole(
             _swapped(before, a, b), after, a + b - straddle.taken, straddle.given
         ):
+            if right:
+                swap = f"swap the axes by `.transpose({a}, {b}).contiguous()`"
+                return _before_the_line(trace, known, op, right, swap), ()
             edits = renamed(trace, op.site.user, op.name, f"transpose({a}, {b}).reshape")
             return f"swap the axes first: `.transpose({a}, {b}).reshape(…)` in {here}", edits
+    if right:
+        return _before_the_line(trace, known, op, right, "bring the axes into their order"), ()
     for a, b in combinations(range(len(after)), 2):
         if straddle.given in (a, b) and _whole(
             before, _swapped(after, a, b), straddle.taken, a + b - straddle.given

@@ -100,6 +100,42 @@ def bad_heads_merged_without_transpose() -> None:
         opt.step()
 
 
+def bad_one_of_two_attentions_that_share_the_line() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Plain(nn.Module):
+        def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            weights = torch.einsum("blhe,bshe->bhls", q, k).softmax(-1)
+            return torch.einsum("bhls,bshd->blhd", weights, v).contiguous()
+
+    class Swapped(nn.Module):
+        def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            q, k, v = (one.transpose(1, 2) for one in (q, k, v))
+            return torch.matmul((q @ k.transpose(2, 3)).softmax(-1), v)
+
+    class Layer(nn.Module):
+        def __init__(self, inner: nn.Module) -> None:
+            super().__init__()
+            self.inner, self.given, self.out = inner, nn.Linear(8, 24), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            size, length, _ = x.shape
+            q, k, v = self.given(x).view(size, length, 6, 4).chunk(3, 2)
+            mixed = self.inner(q, k, v).view(size, length, -1)  # cause: GS709
+            return x + self.out(mixed)  # effect: GS709
+
+    model = nn.Sequential(Layer(Plain()), Layer(Swapped()), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(6, 5, 8)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x.cumsum(1)[..., :1]).backward()
+        opt.step()
+
+
 def bad_copies_viewed_as_rows() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -77,6 +77,7 @@ def bad_joined_in_turns_and_overwritten() -> None:  # fix: by hand
             for part, piece in zip(self.parts, x.chunk(3, 1), strict=True):
                 out = torch.cat((out, part(piece)), 1)  # cause: GS302
             out = x.tanh()
+            self.seen = len(out)
             return out
 
     model, head = Parts(), nn.Linear(6, 1)

@@ -146,21 +146,20 @@ def _besides(known: Paths, op: Op, wrong: set[int]) -> list[Op]:
 
 def _before_the_line(trace: Trace, known: Paths, op: Op, right: list[Op], swap: str) -> str:
     """What to do about a call whose line serves others, too, that are right."""
-    maker = known.graph(op.graph).maker(op.inputs[0])
-    here, mine = located(trace, op.site.user, f"`{op.name}`"), _layer(trace, op)
-    others = listed(
-        list(dict.fromkeys(layer for one in right if (layer := _layer(trace, one)) and layer != mine))
-    )
+    maker, here = known.graph(op.graph).maker(op.inputs[0]), located(trace, op.site.user, f"`{op.name}`")
+    mine = _layers(trace, _besides(known, op, {one.index for one in right}))
+    others = [layer for layer in _layers(trace, right) if layer not in mine]
     source = f"what {located(trace, maker.site.user)} makes" if maker is not None else "its input"
     return (
-        f"{swap} behind {source}{f', for {mine}' if mine else ''}, and leave {here} as it is: "
-        f"{others or plural(len(right), 'other call')} {'come' if len(right) > 1 else 'comes'} through it too, in the"
-        " right order"
+        f"{swap} behind {source}{f', for {listed(mine)}' if mine else ''}, and leave {here} as it is: "
+        f"{listed(others) or plural(len(right), 'other call')} {'come' if len(right) > 1 else 'comes'} through it too,"
+        " in the right order"
     )
 
 
-def _layer(trace: Trace, op: Op) -> str:
-    return module_name(trace, op.module) if op.module is not None else ""
+def _layers(trace: Trace, ops: list[Op]) -> list[str]:
+    """The modules that ops are of."""
+    return list(dict.fromkeys(module_name(trace, op.module) for op in ops if op.module is not None))
 
 
 def _mistaken(found: Axes, pair: Pair, straddle: Straddle, beside: Axis) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from subprocess import DEVNULL
-from typing import TextIO
 
 import click
 
@@ -22,7 +21,7 @@ from gradscope.config import load_config
 from gradscope.fixes.patch import patched
 from gradscope.model import Finding, GradscopeError
 from gradscope.places import last_trace, standing
-from gradscope.render.attempt import show
+from gradscope.render.attempt import outcome, show
 from gradscope.render.diff import difference
 from gradscope.render.terminal import encodable
 from gradscope.store import Trace
@@ -70,7 +69,7 @@ def command(
     findings = [finding for finding in chosen if finding.edits and _changes_text(report, finding)]
     by_hand = [finding for finding in chosen if finding not in findings and finding.severity != "note"]
     if not findings:
-        return _nothing(chosen)
+        return _nothing(report, chosen, applied)
     if _are_made(report, findings):
         click.echo("the edits are in the files already: `gradscope run` the program to see what they do")
         return 0
@@ -83,8 +82,12 @@ def command(
             if patch and not as_patch:
                 stdout.write("\n")
             stdout.write(encodable(patch, stdout))
-            if best is not None:
-                _conclude(trial, best, applied, _again(trace, asked), sys.stderr if as_patch else stdout)
+            stream = sys.stderr if as_patch else stdout
+            stream.write("\n")
+            for line in outcome(attempts, best, by_hand, _written(trial, best) if applied else None):
+                stream.write(encodable(f"{line}\n", stream))
+            if best is not None and not applied:
+                stream.write(f" next: {_again(trace, asked)}\n")
     return 0 if best is not None and set(best.findings) >= set(findings) else 1
 
 
@@ -115,10 +118,11 @@ def _chosen(report: Report, asked: Sequence[str]) -> list[Finding]:
     return found if asked else list(report.findings)
 
 
-def _nothing(findings: Sequence[Finding]) -> int:
+def _nothing(report: Report, findings: Sequence[Finding], applied: bool) -> int:
     """Says that there is nothing to try."""
+    program = shlex.join(map(str, report.trace.program.get("argv") or ())) or report.trace.path.name
     if not findings:
-        click.echo("nothing to fix: nothing was found in this run")
+        click.echo(f"nothing to fix: nothing was found in the run of `{program}`")
         return 0
     those = (
         "the finding has no edit"
@@ -126,8 +130,12 @@ def _nothing(findings: Sequence[Finding]) -> int:
         else f"none of the {len(findings)} findings has an edit"
     )
     with printing() as stdout:
-        stdout.write(f"nothing to try: {those} that can be made without understanding the program\n")
+        stdout.write(
+            f"nothing to try in the run of `{program}`: {those} that can be made without understanding the program\n"
+        )
         show([], [f for f in findings if f.severity != "note"] or findings, stdout)
+        if applied:
+            stdout.write("\nno file was written\n")
     return 1
 
 
@@ -160,14 +168,12 @@ def _announce(trial: Trial, findings: Sequence[Finding]) -> None:
     )
 
 
-def _conclude(trial: Trial, best: Attempt, applied: bool, again: str, stream: TextIO) -> None:
-    """Writes the files, or says how to."""
-    if applied:
-        write([(trial.files[path], text) for path, text in best.texts.items()])
-        names = ", ".join(relative(path, str(standing())) for path in best.texts)
-        stream.write(f"\nwritten: {names}\n")
-    else:
-        stream.write(f"\n next: {again}\n")
+def _written(trial: Trial, best: Attempt | None) -> list[str]:
+    """Writes the files; their names."""
+    if best is None:
+        return []
+    write([(trial.files[path], text) for path, text in best.texts.items()])
+    return [relative(path, str(standing())) for path in best.texts]
 
 
 def _again(trace: Path | None, asked: Sequence[str]) -> str:

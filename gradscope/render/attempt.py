@@ -39,6 +39,53 @@ def rows(attempts: Sequence[Attempt], by_hand: Sequence[Finding], width: int) ->
         yield from _row("", "", f"fix: {finding.fix}", width)
 
 
+def outcome(
+    attempts: Sequence[Attempt],
+    best: Attempt | None,
+    by_hand: Sequence[Finding],
+    written: Sequence[str] | None,
+) -> Iterator[str]:
+    """What became of the files, and of each finding whose edits are not in them, or would not be, why. `written`: their
+    names; None where nobody has asked for that."""
+    made = best.findings if best is not None else ()
+    edits = f"the edits of {', '.join(dict.fromkeys(finding.code or 'the error' for finding in made))}"
+    if written:
+        yield f"written: {', '.join(written)}, with {edits}"
+    elif best is None:
+        yield (
+            "no file was written: none of the edits works"
+            if written is not None
+            else "none of the edits works"
+        )
+    for attempt in attempts:
+        for finding in attempt.findings:
+            if finding not in made:
+                yield f"not made: {_reason(attempt, finding)}"
+    for finding in by_hand:
+        yield f"not made: {_place(finding)} has no edit: see its fix above"
+
+
+def _reason(attempt: Attempt, finding: Finding) -> str:
+    """Why an attempt's edits are not kept."""
+    name = _place(finding)
+    worse = [one for one in attempt.new if one.severity != "note"]
+    if attempt.failure:
+        return f"{name}: the program fails with its edit"
+    if attempt.doubt:
+        return f"{name}: nothing can be said of its edit"
+    if finding in attempt.left:
+        return f"{name}: its edit can't be made beside the others"
+    if finding not in attempt.gone:
+        return f"{name}: it is still found with its edit"
+    if worse:
+        return f"{name}: with its edit comes {', '.join(map(_place, worse[:_MOST]))}"
+    return f"{name}: what was tried together with it is still found"
+
+
+def _place(finding: Finding) -> str:
+    return _code(finding) + (f" ({finding.locations[0]})" if finding.locations else "")
+
+
 def _verdict(attempt: Attempt, finding: Finding) -> tuple[str, str]:
     if attempt.failure:
         return "fails", _NOT
@@ -68,9 +115,12 @@ def _said(attempt: Attempt) -> Iterator[str]:
 
 
 def _named(finding: Finding) -> str:
-    code = f"[{finding.code}]" if finding.code else ""
     where = f" ({finding.locations[0]})" if finding.locations else ""
-    return f"{finding.severity}{code}: {finding.message}{where}"
+    return f"{_code(finding)}: {finding.message}{where}"
+
+
+def _code(finding: Finding) -> str:
+    return f"{finding.severity}[{finding.code}]" if finding.code else finding.severity
 
 
 def _row(word: str, style: str, text: str, width: int) -> Iterator[Text]:

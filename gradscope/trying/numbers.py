@@ -27,11 +27,9 @@ def numbers(compared: Comparison, findings: Iterable[Finding]) -> list[str]:
     said = []
     if any(losses):
         was, now = (_way(row, last) for row in losses)
-        if any(_breaks(row, last) is not None for row in losses):
-            was, now = (f"{way}{_then(row, last)}" for way, row in zip((was, now), losses, strict=True))
-        said.append(
-            f"loss: {was} before, {now} with the fix" if was != now else f"loss: {was}, the same with the fix"
-        )
+        far = f" up to step {last:,}" if last is not None and "→" in was + now else ""
+        ways = f"{was} before, {now} with the fix" if was != now else f"{was}, the same with the fix"
+        said.append(f"loss{far}: {ways}{_then(losses, last)}")
     ids = {subject[1] for f in findings for subject in f.subjects if subject[0] == "parameter"}
     known = _counterparts(compared)
     concerned = [p for p in before.parameters if p.id in ids and parameter_name(before, p)]
@@ -98,13 +96,9 @@ def _sites(trace: Trace, lines: set[tuple[str, int]]) -> set[int]:
 
 
 def _way(row: Row, last: int | None) -> str:
-    """`0.93 → 0.41 in 12 steps`."""
-    row = [pair for pair in row if last is None or pair[0] <= last]
-    if not row:
-        return "none"
-    if len(row) == 1:
-        return f"{row[0][1]:.4g}"
-    return f"{row[0][1]:.4g} → {row[-1][1]:.4g} in {row[-1][0]} steps"
+    """`0.93 → 0.41`."""
+    values = [f"{value:.4g}" for step, value in row if last is None or step <= last]
+    return " → ".join([values[0], *values[-1:]] if len(values) > 1 else values) or "none"
 
 
 def _breaks(row: Row, last: int | None) -> tuple[int, float] | None:
@@ -112,12 +106,24 @@ def _breaks(row: Row, last: int | None) -> tuple[int, float] | None:
     return next(((s, v) for s, v in row if (last is None or s > last) and not isfinite(v)), None)
 
 
-def _then(row: Row, last: int | None) -> str:
-    """What became of the loss behind that step: ` and nan at step 251`."""
-    if not row or last is None or row[-1][0] <= last:
+def _then(losses: tuple[Row, Row], last: int | None) -> str:
+    """What became of both losses behind that step, where that is most of the run or one of them is not finite: `; then
+    nan at step 251 before, 0.31 at step 400 with the fix`."""
+    if last is None or not (
+        any(_breaks(row, last) for row in losses) or any(row and row[-1][0] > 2 * last for row in losses)
+    ):
+        return ""
+    ends = [_end(row, last) for row in losses]
+    said = [f"{end} {when}" for end, when in zip(ends, ("before", "with the fix"), strict=True) if end]
+    return f"; then {', '.join(said)}"
+
+
+def _end(row: Row, last: int) -> str:
+    """`nan at step 251`: the first that is not finite behind a step, or the last."""
+    if not row or row[-1][0] <= last:
         return ""
     step, value = _breaks(row, last) or row[-1]
-    return f" and {value:.4g} at step {step}"
+    return f"{value:.4g} at step {step:,}"
 
 
 def _gradient(trace: Trace, p: Parameter | None, last: int | None) -> str:
@@ -126,5 +132,5 @@ def _gradient(trace: Trace, p: Parameter | None, last: int | None) -> str:
         return "none"
     row = trace.numbers("grad_norm", p.id)
     kept = [norm for step, norm in row if last is None or step <= last]
-    broken = _then(row, last) if _breaks(row, last) is not None else ""
+    broken = f" and {_end(row, last)}" if last is not None and _breaks(row, last) is not None else ""
     return f"{kept[-1]:.4g}{broken}" if kept else "not measured"

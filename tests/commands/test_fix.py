@@ -47,7 +47,7 @@ def test_tells_what_an_edit_does_and_writes_it_when_asked(tmp_path: Path) -> Non
     assert files(tmp_path) == before
     assert tried.status == 0
     assert "gone  error[GS201]" in tried.out
-    assert "loss: 0.8926 → " in tried.out and "with the fix" in tried.out
+    assert ": 0.8926 → " in tried.out and "with the fix" in tried.out
     assert "gradient of `0.weight`" in tried.out
     assert "+    optimizer.zero_grad()" in tried.out
     assert "next: gradscope fix --apply" in tried.out
@@ -173,6 +173,10 @@ def test_an_edit_with_which_the_program_fails_is_not_written(tmp_path: Path) -> 
     assert "fails  error[GS201]" in tried.out
     assert "AssertionError (train.py:13): no gradient" in " ".join(tried.out.split())
     assert (tmp_path / "train.py").read_text() == text
+    assert tried.out.splitlines()[-2:] == [
+        "no file was written: none of the edits works",
+        "not made: error[GS201] (train.py:10): the program fails with its edit",
+    ]
 
 
 def test_a_program_that_failed_comes_farther(tmp_path: Path) -> None:
@@ -405,6 +409,11 @@ def test_what_has_no_edit_is_not_passed_over(tmp_path: Path) -> None:
     assert "fix: return the gradient" in by_hand and "gradscope fix --apply" in by_hand
     patch = gradscope(tmp_path, "fix", "--diff")
     assert "by hand" in patch.err and "by hand" not in patch.out
+    applied = gradscope(tmp_path, "fix", "--apply")
+    assert applied.out.splitlines()[-2:] == [
+        "written: train.py, with the edits of GS201",
+        "not made: warning[GS341] (train.py:11) has no edit: see its fix above",
+    ]
 
 
 def test_nothing_to_try(tmp_path: Path) -> None:
@@ -413,4 +422,4 @@ def test_nothing_to_try(tmp_path: Path) -> None:
     assert "gradscope fix" not in ran.err
     done = gradscope(tmp_path, "fix")
     assert (done.status, done.err) == (0, "")
-    assert "nothing to fix" in done.out
+    assert done.out == "nothing to fix: nothing was found in the run of `train.py`\n"

@@ -68,8 +68,14 @@ class Comparison:
         return [f for f in self.after.findings if not any(self._same(old, f) for old in self.before.findings)]
 
     def others(self, finding: Finding) -> list[Finding]:
-        """As what a finding of before is told now."""
-        return [other for other in self.after.findings if self._same(finding, other)]
+        """As what a finding of before is told now: not what another one of before says of a line."""
+        told = [other for other in self.after.findings if self._same(finding, other)]
+        own = [other for other in told if self._of_a_line(finding, other)]
+        return own + [
+            other
+            for other in told
+            if other not in own and not any(self._of_a_line(old, other) for old in self.before.findings)
+        ]
 
     def same_end(self, old: Event | None, now: Event | None) -> bool:
         """Whether both events, of exceptions that ended the runs, are of one line and kind."""
@@ -83,12 +89,16 @@ class Comparison:
 
     def _same(self, old: Finding, now: Finding) -> bool:
         """Whether both say the same of a line, or of a parameter."""
+        if self._of_a_line(old, now):
+            return True
+        same = (old.code, old.name) == (now.code, now.name)
+        return same and bool(_about(self.before.trace, old) & _about(self.after.trace, now))
+
+    def _of_a_line(self, old: Finding, now: Finding) -> bool:
         if (old.code, old.name) != (now.code, now.name):
             return False
         moved = {place for site in _sites(old) for place in self.lines.now(site.location())}
-        if moved & {site.location() for site in _sites(now)}:
-            return True
-        return bool(_about(self.before.trace, old) & _about(self.after.trace, now))
+        return bool(moved & {site.location() for site in _sites(now)})
 
 
 def _sites(finding: Finding) -> Iterable[Site]:

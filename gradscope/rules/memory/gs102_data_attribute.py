@@ -28,8 +28,9 @@ from gradscope.analysis.words import owner, parameter_names, parameter_subjects,
 from gradscope.analysis.writes import memory_root
 from gradscope.events import DataRead
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Graph, Site
+from gradscope.model import Edit, Finding, Graph, Site, Span
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 MAX_TEXT = 60  # characters: more is no name to speak of
@@ -76,13 +77,18 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[str, int, int], _Place] = {}
     for event in trace.of(DataRead):
         site = event.site
-        if site.kind == "user" and event.graph >= 0 and _trained(trace, event):
+        if (
+            site.kind == "user"
+            and event.graph >= 0
+            and _trained(trace, event)
+            and not _only_asked(trace, site)
+        ):
             place = places.setdefault((site.path, site.line, site.column), _Place(site))
             place.count += event.count
             _look(trace, event, place)
     harmful = {cut.site.location(): cut for cut in cuts(trace) if cut.kind == "data" and _harmful(trace, cut)}
     dead = {term.block.site.user.location(): term for term in dead_terms(paths(trace), "data")}
-    plain: dict[tuple[str, int], list[_Place]] = {}
+    plain: dict[tuple[str, int, int], list[_Place]] = {}
     cutting: dict[int, list[_Place]] = {}
     for place in places.values():
         cut, term = harmful.get(place.site.location()), dead.get(place.site.location())
@@ -91,25 +97,45 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
         elif term is not None:
             yield _ending(trace, place, term)
         else:
-            plain.setdefault((place.site.path, place.site.line), []).append(place)
+            plain.setdefault(_statement(trace, place.site), []).append(place)
     for cut in harmful.values():
         if id(cut) in cutting:
             yield _cutting(trace, cutting[id(cut)], cut)
-    for line in plain.values():
-        place = _first(line)
+    others = {place.site.span() for place in places.values()} - {
+        p.site.span() for some in plain.values() for p in some
+    }
+    for some in plain.values():
+        place = _first(some)
         if place.written or not _assigned_back(trace, place.site):
-            yield _reading(trace, place)
+            yield _reading(trace, place, others)
+
+
+def _only_asked(trace: Trace, site: Site) -> bool:
+    """Whether this is `hasattr(x, "data")`, which reads it and keeps nothing."""
+    node = trace.source_file(site.path).at(site)
+    return isinstance(node, ast.Call) and called_name(node) == "hasattr"
+
+
+def _statement(trace: Trace, site: Site) -> tuple[str, int, int]:
+    """What is edited at once, on however many lines it stands."""
+    statement = trace.source_file(site.path).statement(site)
+    if statement is None or hasattr(statement, "body"):
+        return site.path, site.line, 0
+    return site.path, statement.lineno, statement.col_offset
 
 
 def _assigned_back(trace: Trace, site: Site) -> bool:
     """Whether it is read to compute what the same tensor's `.data` becomes: `w.data = w.data - lr * w.grad.data`."""
     statement = trace.source_file(site.path).statement(site)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(ast.unparse(target) == source(trace, site) for target in targets)
+    parts = [
+        part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+    ]
+    return any(ast.unparse(part) == source(trace, site) for part in parts)
 
 
 def _first(line: list[_Place]) -> _Place:
-    """One note for a line: the write where there is one (`p.data.copy_(q.data)`)."""
+    """One note for a statement: the write where there is one (`p.data.copy_(q.data)`)."""
     shown = min(line, key=lambda place: (not place.written, place.site.column))
     shown.subjects = set().union(*(place.subjects for place in line))
     return shown
@@ -208,7 +234,7 @@ def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
     )
 
 
-def _reading(trace: Trace, place: _Place) -> Finding:
+def _reading(trace: Trace, place: _Place, others: set[Span]) -> Finding:
     name = owner(source(trace, place.site), "data") or _text(trace, place.site)
     if place.written:
         message = (
@@ -225,10 +251,14 @@ def _reading(trace: Trace, place: _Place) -> Finding:
         message=message,
         cause=place.site,
         cause_label="written through `.data`" if place.written else "`.data` read",
+        seen=(
+            f"{f'`{name}`' if name else 'it'} requires a gradient where its `.data` is"
+            f" {'written to' if place.written else 'read'}",
+        ),
         fix=fix,
         count=place.count,
         severity="note",
-        edits=_without_data(trace, place),
+        edits=_without_data(trace, place, others),
         subjects=frozenset(place.subjects),
     )
 
@@ -248,8 +278,8 @@ def _let_through(trace: Trace, site: Site) -> tuple[Edit, ...]:
     return here.replace(node, here.file.text(node.value))
 
 
-def _without_data(trace: Trace, place: _Place) -> tuple[Edit, ...]:
-    """`.detach()` for `.data`; a write goes under `torch.no_grad()` instead."""
+def _without_data(trace: Trace, place: _Place, others: set[Span]) -> tuple[Edit, ...]:
+    """`.detach()` for `.data`; a write goes under `torch.no_grad()` instead. `others` are told of by themselves."""
     here = Source(trace, place.site.path)
     statement = here.file.statement(place.site)
     if statement is None or hasattr(statement, "body"):
@@ -258,11 +288,14 @@ def _without_data(trace: Trace, place: _Place) -> tuple[Edit, ...]:
     written = [n for n in reads if place.written and here.file.at(place.site) is n]
     if place.written and (not written or "torch" not in here.file.imported):
         return ()
+    under = here.under(statement, "with torch.no_grad():") if written and not place.off else ()
+    itself = bool(under) or place.off  # else a write through `.detach()`, which autograd checks
     edits: list[Edit] = []
     for node in reads:
-        if not isinstance(node.ctx, ast.Load) and node not in written:
+        if (here.path, *here.file.span(node)) in others:
+            continue
+        if not isinstance(node.ctx, ast.Load) and not (node in written and itself):
             continue  # `p.data = …` gives it other memory
         inner = here.file.text(node.value)
-        edits += here.replace(node, inner if node in written else f"{inner}.detach()")
-    under = here.under(statement, "with torch.no_grad():") if written and not place.off else ()
+        edits += here.replace(node, inner if node in written and itself else f"{inner}.detach()")
     return (*under, *edits)

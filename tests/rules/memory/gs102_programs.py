@@ -51,6 +51,71 @@ def bad_term() -> None:
         opt.step()
 
 
+def bad_one_that_cuts_beside_one_that_is_read() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states = trunk(torch.randn(8, 4))
+        made = head(states.data / head.weight.data.norm()).pow(2)  # cause: GS102
+        made.mean().backward()  # effect: GS102
+        opt.step()
+
+
+def bad_statement_of_two_lines() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        sizes = (
+            net.weight.data.abs().max(),  # cause: GS102
+            net.bias.data.abs().max(),
+        )
+    print(sizes)
+
+
+def bad_written_where_it_has_data() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        for p in net.parameters():
+            if hasattr(p, "data"):
+                p.data.clamp_(-1, 1)  # cause: GS102
+
+
+def good_asked_for_its_data() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        for p in net.parameters():
+            if hasattr(p, "data"):
+                p.grad = None
+
+
 def good_term_with_a_layer_of_its_own() -> None:
     import torch
     from torch import nn

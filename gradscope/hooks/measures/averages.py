@@ -20,6 +20,7 @@ MOST = 4  # tensors that are followed
 FIRST = 3  # step
 OFTEN = 12  # so many copies before they become seldom
 FAR = 1e-4  # distance from the parameter, in its own norm: less is rounding
+ALIASES = 16  # of `.data` that are remembered: of one line
 ALIKE = 1e-2  # what of the new distance may not lie in the direction of the old one
 
 
@@ -51,16 +52,29 @@ class Averages(Hook):
         self.kept: dict[int, _Kept] = {}
         self.shapes: dict[int, set[Any]] = {}  # of what each optimizer steps
         self.held: dict[int, int] = {}  # how many that were
+        self.behind: dict[int, tuple[Any, Any]] = {}  # `x.data`, which nobody keeps, and x
+        self.recorder.functions.follow(["data"], self._read)
         self.recorder.functions.follow(WRITES, self._written)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
         self.recorder.signals.before_end.connect(self._tell)
 
+    def _read(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        source = args[0]
+        if type(source) in (torch.Tensor, torch.nn.Parameter) and self._fits(source):
+            if len(self.behind) >= ALIASES:
+                self.behind.clear()
+            self.behind[id(result)] = (private.TensorRef(result), private.TensorRef(source))
+
+    def _fits(self, t: Any) -> bool:
+        return any(t.shape in shapes for shapes in self.shapes.values())
+
     def _written(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         t: Any = args[0] if args else None
-        if type(t) not in (torch.Tensor, torch.nn.Parameter) or not any(
-            t.shape in shapes for shapes in self.shapes.values()
-        ):
+        alias, source = self.behind.get(id(t), (None, None))
+        if alias is not None and alias() is t:
+            t = source()
+        if type(t) not in (torch.Tensor, torch.nn.Parameter) or not self._fits(t):
             return
         known = self.kept.get(id(t))
         if known is not None and known.ref() is t:

@@ -304,6 +304,8 @@ class Functions(Hook):
                     "requires_grad": bool(source.requires_grad), "live": recorder.segment.nodes,
                 },
             )  # fmt: skip
+        for told in self.after.get("data", ()):
+            told("data", args, {}, result, frame)
 
     def _read_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         result = func(*args)

@@ -5,7 +5,8 @@ is another one in another batch, and for a batch of one it is centred as it neve
 the advantages of a state are meant to be centred over its own actions. So it is with `x / x.norm()`: embeddings that
 are to be of length 1 get one that shrinks with the size of the batch.
 
-Fix: name the axis: `x - x.mean(dim=1, keepdim=True)`, `x / x.norm(dim=1, keepdim=True)`.
+Fix: name the axis: `x - x.mean(dim=1, keepdim=True)`, `x / x.norm(dim=1, keepdim=True)`, and of features the same with
+`x.pow(2).mean(dim=(1, 2, 3), keepdim=True)`.
 
 Measured: the shapes, and that the difference (the quotient) is (a part of) what the call of the model gives, sample by
 sample.
@@ -18,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, DIVISIONS, PASSING, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import ADDITIONS, DIVISIONS, PASSING, POWERS, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import ModuleCall
@@ -32,6 +33,10 @@ OF_ALL = {"mean", "norm"}
 OF_NORMS = (
     "divided by its own norm each sample has the length 1; divided by that of all samples it has one that shrinks with"
     " the size of the batch, and depends on who else is in it: another in training than for a sample alone"
+)
+OF_MEANS = (
+    "divided by a number of its own each sample is scaled by itself; divided by one of the whole batch it is another one"
+    " in another batch, and for a sample alone, in evaluation as in training"
 )
 KEEPS = SUMS | PASSING | {"mul", "__mul__", "div", "__truediv__", "relu", "tanh", "sigmoid"}
 
@@ -104,18 +109,21 @@ def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
         value = graph.values[mean.inputs[0]]
         if len(form) < 2 or form[0] < 2 or not value.requires_grad or value.is_leaf:
             continue
-        taken = next((op for op in graph.consumers.get(key[1], ()) if _subtracts(graph, op, mean)), None)
+        readers = graph.consumers.get(key[1], ())
+        taken = next((op for op in readers if _subtracts(graph, op, mean) or _divides(graph, op, mean)), None)
         if taken is not None and _given_out(graph, taken, form, calls.get(mean.graph, [])):
             told.add(place)
             yield _finding(trace, known, mean, taken, form)
 
 
 def _subtracts(graph: Graph, op: Op, mean: Op) -> bool:
-    """Whether an op takes the mean away from a tensor of the form that the mean was taken of, which holds the same; or
-    divides by the norm what that was taken of."""
-    if mean.name == "norm":
-        return op.name in DIVISIONS and op.inputs == (mean.inputs[0], mean.outputs[0])
-    if op.name not in SUBTRACTIONS or len(op.inputs) != 2 or op.inputs[1] != mean.outputs[0]:
+    """Whether an op takes the mean away from a tensor of the form that the mean was taken of, which holds the same."""
+    if (
+        op.name not in SUBTRACTIONS
+        or mean.name == "norm"
+        or len(op.inputs) != 2
+        or op.inputs[1] != mean.outputs[0]
+    ):
         return False
     source, todo = mean.inputs[0], [op.inputs[0]]
     if graph.values[op.inputs[0]].shape != graph.values[source].shape:
@@ -129,8 +137,18 @@ def _subtracts(graph: Graph, op: Op, mean: Op) -> bool:
     return False
 
 
+def _divides(graph: Graph, op: Op, mean: Op) -> bool:
+    """Whether an op divides by the norm, or the mean, what that was taken of: itself, its square or its size."""
+    of = {mean.inputs[0]}
+    made = graph.maker(mean.inputs[0])
+    if mean.name == "mean" and made is not None and made.name in POWERS | {"abs"}:
+        of.add(made.inputs[0])
+    return op.name in DIVISIONS and op.inputs[0] in of and op.inputs[1:] == mean.outputs
+
+
 def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[ModuleCall]) -> bool:
-    """Whether the difference goes into what a model gives for each sample, by sums and the like."""
+    """Whether the difference goes into what a model gives for each sample, by sums and the like; the quotient by
+    layers too."""
     results = {
         index
         for call in calls
@@ -142,7 +160,7 @@ def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[Modul
         if index in results:
             return True
         for op in graph.consumers.get(index, ()):
-            if op.name in KEEPS and op.module is not None:
+            if (op.name in KEEPS or taken.name in DIVISIONS) and op.module is not None:
                 todo += [i for i in op.outputs if graph.values[i].shape[:1] == form[:1] and i not in todo]
     return False
 
@@ -150,24 +168,24 @@ def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[Modul
 def _finding(trace: Trace, known: Paths, mean: Op, taken: Op, form: tuple[int, ...]) -> Finding:
     result: Key = (mean.graph, taken.outputs[0])
     loss = known.loss_of(result)
-    whole, norm = code(trace, mean.site.user, f"`{mean.name}`"), mean.name == "norm"
-    done = "what each sample is divided by" if norm else "taken away from each sample"
+    whole, divides = code(trace, mean.site.user, f"`{mean.name}`"), taken.name in DIVISIONS
+    done = "what each sample is divided by" if divides else "taken away from each sample"
     axes = "1" if len(form) == 2 else str(tuple(range(1, len(form))))
     return Finding(
-        message=f"{whole} is one number of the whole batch, and {'' if norm else 'is '}{done}: what the model gives"
+        message=f"{whole} is one number of the whole batch, and {'' if divides else 'is '}{done}: what the model gives"
         " for one depends on the others",
         cause=mean.site.user,
         cause_label=f"the {mean.name} of all of {form}, its {form[0]} samples too",
         effect=loss.site.user if loss is not None else None,
         effect_label="trains on it",
         seen=(
-            f"a {mean.name} of {form} to one number, {'that divides' if norm else 'taken away from'} {form};"
+            f"a {mean.name} of {form} to one number, {'that divides' if divides else 'taken away from'} {form};"
             f" {form[0]} samples in the batch",
         ),
         fix=f"take the {mean.name} of each sample by itself: `.{mean.name}(dim={axes}, keepdim=True)` in"
         f" {located(trace, mean.site.user)}",
         edits=_by_sample(trace, mean, axes),
-        why=OF_NORMS if norm else "",
+        why=OF_NORMS if mean.name == "norm" else OF_MEANS if divides else "",
         subjects=parameter_subjects(known.behind(result)),
     )
 

@@ -25,6 +25,59 @@ def bad_embeddings_divided_by_the_norm_of_all() -> None:
         opt.step()
 
 
+def bad_features_divided_by_the_mean_of_all() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stage = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU())
+            self.head = nn.Linear(64, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found = self.stage(x)
+            size = torch.mean(torch.pow(found, 2))  # cause: GS753
+            out: torch.Tensor = self.head(torch.div(found, size).flatten(1))
+            return out
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(4):
+        x, y = torch.rand(8, 1, 4, 4), torch.randint(0, 3, (8,))
+        loss = nn.functional.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()  # effect: GS753
+        opt.step()
+
+
+def good_features_divided_by_their_own_mean() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stage, self.head = nn.Linear(4, 8), nn.Linear(8, 3)
+            self.scale = nn.Parameter(torch.ones(8, 8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found = self.stage(x).relu()
+            found = found / found.pow(2).mean(1, keepdim=True)
+            out: torch.Tensor = self.head(found @ (self.scale / self.scale.abs().mean()))
+            return out
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(4):
+        loss = nn.functional.cross_entropy(net(torch.rand(6, 4)), torch.randint(0, 3, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_embeddings_of_length_one() -> None:
     import torch
     from torch import nn

@@ -17,6 +17,32 @@ def bad_pushed_away() -> None:
             average += 0.01 * (average - p.detach())  # cause: GS223
 
 
+def bad_written_through_data() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2)
+    teacher = copy.deepcopy(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+
+    def mixed(kept: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        return kept * (1 - 0.995) + new * 0.995
+
+    for _ in range(80):
+        state = torch.randn(8, 4)
+        with torch.no_grad():
+            wanted = teacher(state) + 1
+        opt.zero_grad()
+        nn.functional.mse_loss(net(state), wanted).backward()
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(teacher.parameters(), net.parameters(), strict=True):
+                old.data.copy_(mixed(old.data, new.data))  # cause: GS223
+
+
 def bad_target_network_at_once() -> None:
     import copy
 

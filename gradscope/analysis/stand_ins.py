@@ -15,8 +15,8 @@ from gradscope.store import Trace
 
 @dataclass(frozen=True)
 class StandIn:
-    """`cut` is the detach, `total` the sum. `loss` compares the total with x without its graph: it is to move y, and
-    moves x."""
+    """`cut` is the detach, `total` the sum. `loss` compares the total with x without its graph, or subtracts that for a
+    loss by hand: it is to move y, and moves x."""
 
     cut: Op
     total: Op
@@ -48,7 +48,7 @@ def _compared(graph: Graph, total: int, given: int) -> Op | None:
     """The loss of a total and of x without its graph."""
     for reader in graph.consumers.get(total, ()):
         others = [graph.maker(i) for i in reader.inputs[:2] if i != total]
-        if reader.name in COMPARING_LOSSES and len(others) == 1 and others[0] is not None:
+        if reader.name in COMPARING_LOSSES | SUBTRACTIONS and len(others) == 1 and others[0] is not None:
             if others[0].name in ALIASES and others[0].inputs == (given,):
                 return reader
     return None

@@ -35,8 +35,8 @@ OF_NORMS = (
     " the size of the batch, and depends on who else is in it: another in training than for a sample alone"
 )
 OF_MEANS = (
-    "divided by a number of its own each sample is scaled by itself; divided by one of the whole batch it is another one"
-    " in another batch, and for a sample alone, in evaluation as in training"
+    "divided by a number of its own each sample is scaled by itself; divided by one of the whole batch it is another"
+    " one in another batch, and for a sample alone, in evaluation as in training"
 )
 KEEPS = SUMS | PASSING | {"mul", "__mul__", "div", "__truediv__", "relu", "tanh", "sigmoid"}
 
@@ -149,12 +149,11 @@ def _divides(graph: Graph, op: Op, mean: Op) -> bool:
 def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[ModuleCall]) -> bool:
     """Whether the difference goes into what a model gives for each sample, by sums and the like; the quotient by
     layers too."""
-    results = {
-        index
-        for call in calls
-        for index in call.outputs
-        if any(graph.values[i].shape[:1] == form[:1] for i in call.inputs if i < len(graph.values))
-    }
+    known = len(graph.values)
+    fed = [c for c in calls if any(graph.values[i].shape[:1] == form[:1] for i in c.inputs if i < known)]
+    results = {index for call in fed for index in call.outputs}
+    if not _comes_from(graph, taken.inputs[0], {index for call in fed for index in call.inputs}):
+        return False
     todo = list(taken.outputs)
     for index in todo:  # grows while it is walked
         if index in results:
@@ -162,6 +161,20 @@ def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[Modul
         for op in graph.consumers.get(index, ()):
             if (op.name in KEEPS or taken.name in DIVISIONS) and op.module is not None:
                 todo += [i for i in op.outputs if graph.values[i].shape[:1] == form[:1] and i not in todo]
+    return False
+
+
+def _comes_from(graph: Graph, value: int, given: set[int]) -> bool:
+    """Whether a value is computed from one of these, and not from weights alone."""
+    todo, seen = [value], {value}
+    while todo:
+        index = todo.pop()
+        if index in given:
+            return True
+        made = graph.maker(index)
+        fresh = set(made.inputs) - seen if made is not None else set()
+        todo += fresh
+        seen |= fresh
     return False
 
 

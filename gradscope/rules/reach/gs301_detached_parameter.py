@@ -26,6 +26,7 @@ from gradscope.analysis.cuts import Cut, cut_words, cuts, resting_cuts
 from gradscope.analysis.loop import settled
 from gradscope.analysis.lost import shared_with
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import SUBTRACTIONS
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.stand_ins import StandIn, name_beside, stand_ins
@@ -92,7 +93,9 @@ def good_frozen_trunk() -> None:
         opt.step()
 
 
-@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402", "GS605"))
+@rule(
+    "GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402", "GS605", "GS705")
+)
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told = [cut for cut in cuts(trace) if cut.kind not in ("nondifferentiable", "rewrap", "leaf", "item")]
@@ -138,7 +141,8 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             count=cut.count,
             edits=edits if not _resting(trace, cut) else (),
             severity=severity,
-            subjects=parameter_subjects(ids) | ({("pass", own.location())} if shared is not None else set()),
+            subjects=parameter_subjects([*ids, *_moved_instead(known, stands)])
+            | ({("pass", own.location())} if shared is not None else set()),
             since=cut.since,
         )
 
@@ -183,6 +187,14 @@ def _misses(stands: StandIn | None) -> tuple[tuple[Site, str], ...]:
     return ((stands.loss.site.user, "gives its gradient to what the sum was made of"),)
 
 
+def _moved_instead(known: Paths, stands: StandIn | None) -> frozenset[int]:
+    """The parameters that a loss of the sum moves in place of those behind the cut, away from where another one pulls
+    them: that the gradients explode is its work."""
+    if stands is None or stands.loss is None:
+        return frozenset()
+    return known.behind((stands.total.graph, stands.given))
+
+
 def _moved_by(trace: Trace, known: Paths, stands: StandIn, names: str) -> tuple[str, Edits]:
     """How what another value stands in for gets a gradient: by a loss that compares itself."""
     graph, loss = known.graph(stands.total.graph), stands.loss
@@ -197,8 +209,11 @@ def _moved_by(trace: Trace, known: Paths, stands: StandIn, names: str) -> tuple[
     here = Source(trace, site.path)
     node = here.file.at(site)
     place = loss.inputs.index(stands.total.outputs[0])
-    what = f"`{name}`" if name else f"what {made} was made of, without its graph cut,"
-    fix = f"compare {what} in {located(trace, site, 'the loss')}, in place of the sum that stands in for it"
+    own = names_of(trace).name(graph, stands.chosen)
+    of = f"`{own}` of {made}" if own else f"what {made} was made of"
+    what = f"`{name}`" if name else f"{of}, without its graph cut,"
+    verb = "take" if loss.name in SUBTRACTIONS else "compare"
+    fix = f"{verb} {what} in {located(trace, site, 'the loss')}, in place of the sum that stands in for it"
     if not name or not isinstance(node, ast.Call) or len(node.args) <= place:
         return fix, ()
     return fix, here.replace(node.args[place], name)

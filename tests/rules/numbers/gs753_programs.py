@@ -65,14 +65,15 @@ def good_features_divided_by_their_own_mean() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             found = self.stage(x).relu()
             found = found / found.pow(2).mean(1, keepdim=True)
-            out: torch.Tensor = self.head(found @ (self.scale / self.scale.abs().mean()))
+            weight = torch.tanh(self.scale)
+            out: torch.Tensor = self.head(((weight / weight.abs().mean()) @ found.T).T)
             return out
 
     torch.manual_seed(0)
     net = Net()
     opt = torch.optim.SGD(net.parameters(), lr=0.05)
     for _ in range(4):
-        loss = nn.functional.cross_entropy(net(torch.rand(6, 4)), torch.randint(0, 3, (6,)))
+        loss = nn.functional.cross_entropy(net(torch.rand(8, 4)), torch.randint(0, 3, (8,)))
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -1,6 +1,35 @@
 """More programs of GS301: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_codebook_compared_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Quantizer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.codes = nn.Embedding(6, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            code = self.codes(torch.cdist(x, self.codes.weight).argmin(1))
+            return x + (code - x).detach()  # cause: GS301
+
+    encoder, quantizer, decoder = nn.Linear(5, 4), Quantizer(), nn.Linear(4, 5)
+    parts = nn.ModuleList([encoder, quantizer, decoder])
+    opt = torch.optim.SGD(parts.parameters(), lr=0.05)
+    for _ in range(20):
+        x = torch.randn(16, 5)
+        hidden = encoder(x)
+        stands = quantizer(hidden)
+        moved = (stands - hidden.detach()).pow(2).mean()
+        loss = (decoder(stands) - x).pow(2).mean() + moved
+        opt.zero_grad()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
 def bad_no_grad_around_trained_layers() -> None:  # fix: by hand
     import torch
     from torch import nn

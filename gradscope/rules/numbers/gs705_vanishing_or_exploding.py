@@ -328,7 +328,7 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         fix=fix,
         edits=edits,
         count=event.count,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("exploding", *event.site.user.location())},
     )
 
 

@@ -141,8 +141,9 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             count=cut.count,
             edits=edits if not _resting(trace, cut) else (),
             severity=severity,
-            subjects=parameter_subjects([*ids, *_moved_instead(known, stands)])
-            | ({("pass", own.location())} if shared is not None else set()),
+            subjects=parameter_subjects(ids)
+            | ({("pass", own.location())} if shared is not None else set())
+            | ({("exploding", *own.location())} if _misses(stands) else set()),
             since=cut.since,
         )
 
@@ -181,18 +182,11 @@ def _named_in(trace: Trace, site: Site, name: str) -> Edits:
 
 
 def _misses(stands: StandIn | None) -> tuple[tuple[Site, str], ...]:
-    """The loss that is to move what is chosen, and does not reach it."""
+    """The loss that is to move what is chosen, and does not reach it: it drives what the sum was made of away, until
+    the gradients explode."""
     if stands is None or stands.loss is None:
         return ()
     return ((stands.loss.site.user, "gives its gradient to what the sum was made of"),)
-
-
-def _moved_instead(known: Paths, stands: StandIn | None) -> frozenset[int]:
-    """The parameters that a loss of the sum moves in place of those behind the cut, away from where another one pulls
-    them: that the gradients explode is its work."""
-    if stands is None or stands.loss is None:
-        return frozenset()
-    return known.behind((stands.total.graph, stands.given))
 
 
 def _moved_by(trace: Trace, known: Paths, stands: StandIn, names: str) -> tuple[str, Edits]:

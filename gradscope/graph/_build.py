@@ -497,8 +497,8 @@ class Builder:
 
     def _flow_edges(self) -> None:
         flow = self.flow
-        # way → value → graph that reads it → how many of its rounds one op there reads
-        found: dict[tuple[str, str, tuple[int, ...], bool], dict[int, dict[int, int]]] = {}
+        # way → value → graph that reads it → what that is there: of several rounds of a call one is stored
+        found: dict[tuple[str, str, tuple[int, ...], bool], dict[int, dict[int, set[int]]]] = {}
         back: set[tuple[str, str]] = set()
         place_of = {key: i for i, key in enumerate(self.members)}
         for op, inputs in enumerate(flow.inputs):
@@ -515,9 +515,9 @@ class Builder:
                     flow.values[value].shape,
                     self._trains(value) and not self._is_off(op),
                 )
-                graph, taken = flow.ops[op].graph, inputs.count(value)
-                read = found.setdefault(way, {}).setdefault(value, {})
-                read[graph] = max(read.get(graph, 0), taken)
+                reader = flow.ops[op]
+                read = found.setdefault(way, {}).setdefault(value, {}).setdefault(reader.graph, set())
+                read.update(own for own, joined in zip(reader.inputs, inputs, strict=True) if joined == value)
                 if maker is not None and place_of[self.boxes.keys[maker]] >= place_of[target]:
                     back.add((source, target_id))
         loops = _closing(back, [way[:2] for way in found])
@@ -535,14 +535,14 @@ class Builder:
         inside = self.flow.ops[op].region is not None
         return inside and op in self.marks and self.marks[op].reason in ("no_grad", "inference_mode")
 
-    def _read(self, source: str, target: str, values: Mapping[int, Mapping[int, int]]) -> int:
-        """How many values go from one box to another. values: each with the graphs that read it, and how many of its
-        rounds an op of theirs reads: a list of what a loop made has all of them."""
+    def _read(self, source: str, target: str, values: Mapping[int, Mapping[int, set[int]]]) -> int:
+        """How many values go from one box to another. values: each with the graphs that read it, and what they read of
+        its rounds: a list of what a loop made has all of them."""
         count = 0
         for value, graphs in values.items():
             made = self.counts.of_values([value])
             own = self.flow.graph_of[value].id in graphs
-            taken = sum(many * self.counts.of_graph(id) for id, many in graphs.items())
+            taken = sum(len(rounds) * self.counts.of_graph(id) for id, rounds in graphs.items())
             count += made if own else min(made, taken)
         ran, drawn = self.more.get(source, (1, 1))
         return count * ran // drawn if self.more.get(target) == (ran, drawn) else count

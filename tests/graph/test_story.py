@@ -792,6 +792,34 @@ def test_a_list_of_what_a_loop_made_has_all_its_rounds() -> None:
     ]
 
 
+@pytest.mark.parametrize("folded", [False, True])
+def test_what_a_loop_made_and_another_one_takes_goes_there_once_a_round(folded: bool) -> None:
+    actor = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(actor.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            states, rewards, returns = [], [], []
+            state, total = torch.randn(4), torch.zeros(()) if folded else 0.0
+            for _ in range(20):
+                with torch.no_grad():
+                    act = actor(state)
+                states.append(state)
+                rewards.append(0.1 * act.squeeze())  # made
+                state = 0.9 * state
+            for reward in reversed(rewards):
+                total = reward + 0.99 * total  # taken
+                returns.append(total)
+            value = actor(torch.stack(states)).squeeze(-1)
+            optimizer.zero_grad()
+            (value - torch.stack(returns)).pow(2).mean().backward()
+            optimizer.step()
+    graph = picture(scope.trace, "line").graph
+    made, *_ = [id for id, data in graph.nodes.items() if data["label"].startswith("rewards.append")]
+    taken = [id for id, data in graph.nodes.items() if data["label"].startswith("total = reward")]
+    ways = [data["count"] for to in taken for tail, _, data in graph.in_edges(to, data=True) if tail == made]
+    assert sum(ways) == 20
+
+
 def test_a_loop_that_goes_another_way_by_chance_is_one_box_a_line() -> None:
     embed, cell, out = nn.Embedding(5, 4), nn.GRUCell(4, 4), nn.Linear(4, 5)
     with gradscope.watch() as scope:

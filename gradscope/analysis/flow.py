@@ -41,6 +41,9 @@ class Flow:
     earlier: frozenset[int] = frozenset()  # ops of which only the results belong here: other passes ran them
     sources: frozenset[int] = frozenset()  # graphs that only those come from
     times: Mapping[int, int] = field(default_factory=dict)  # graph → how often it ran, where that is known
+    origins: Mapping[Key, Key] = field(
+        default_factory=dict
+    )  # (graph, value) → where it came from, as for `join`
 
     # -- names -------------------------------------------------------------------
 
@@ -203,14 +206,15 @@ def join(
     """The stored graphs with these ids as one Flow. Unless `everything` is asked for, of
     graphs that built no grad nodes (data being prepared) only what modules made of the
     others' inputs is taken, where there are others. earlier: graph → the ops of it, in the order of the run,
-    that made what these graphs take over from passes before. origins: where values come from in this step, by where
-    they came from in the step that a graph was stored of."""
+    that made what these graphs take over from passes before. origins: (graph, value) → where it came from in this step,
+    where that is not the step that the graph was stored of."""
     before = earlier or {}
     moved = origins or {}
-    flow = Flow(trace, sources=frozenset(before))
+    flow = Flow(trace, sources=frozenset(before), origins=moved)
     built = set() if everything else set(trace.graphs_with_nodes) & set(graphs)
     wanted = {**_wanted(trace, graphs, built, moved), **before}
     shared: dict[int, int] = {}
+    once: dict[Key, int] = {}
     for id in (*before, *graphs):
         graph = trace.graph(id)
         whole = id in built or not (built or id in before)
@@ -219,7 +223,7 @@ def join(
             continue
         index = {op.index: at for at, op in enumerate(ops, len(flow.ops))}
         flow.ops += ops
-        values = _join_values(flow, graph, index, shared, moved)
+        values = _join_values(flow, graph, index, shared, once)
         _join_nodes(flow, graph, index, values)
         for op in ops:
             flow.inputs.append(tuple([values[v] for v in op.inputs]))
@@ -255,11 +259,30 @@ def _wanted(
                 ops.add(maker)
                 todo.extend(graph.ops[maker].inputs)
         for value in graph.values:
-            known = value.op is None and value.origin is not None and value.parameter is None
-            if known and value.origin is not None and (id in built or value.index in todo):
-                origin = moved.get(value.origin, value.origin)
+            origin = origin_of(id, value, moved) if value.parameter is None else None
+            if origin is not None and (id in built or value.index in todo):
                 needed.setdefault(origin[0], []).append(origin[1])
     return found
+
+
+def made_at(trace: Trace, key: Key, moved: Mapping[Key, Key]) -> Key | None:
+    """The same value in the graph that made it; None where no graph did. moved: as `origins` of `join`."""
+    seen: set[Key] = set()
+    while key not in seen:
+        seen.add(key)
+        value = trace.graph(key[0]).values[key[1]]
+        if value.op is not None:
+            return key
+        origin = origin_of(key[0], value, moved)
+        if origin is None or value.parameter is not None:
+            return None
+        key = origin
+    return None
+
+
+def origin_of(graph: int, value: Value, moved: Mapping[Key, Key]) -> Key | None:
+    """Where a value of a graph came from, if that did not make it. moved: as `origins` of `join`."""
+    return moved.get((graph, value.index), value.origin) if value.op is None else None
 
 
 def _before(graph: Graph, index: int) -> int | None:
@@ -319,9 +342,9 @@ def _shown(
     def is_shown(value: Value) -> bool:
         if value.op is not None:
             return value.op in found
-        if value.origin is None or value.parameter is not None:
+        origin = origin_of(id, value, moved) if value.parameter is None else None
+        if origin is None:
             return False
-        origin = moved.get(value.origin, value.origin)
         maker = trace.graph(origin[0]).values[origin[1]].op
         return maker is not None and maker in before.get(origin[0], ())
 
@@ -333,19 +356,26 @@ def _shown(
 
 
 def _join_values(
-    flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int], moved: Mapping[Key, Key]
+    flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int], once: dict[Key, int]
 ) -> list[int]:
     """Takes in the values of a graph; returns which each of them is in the flow. ops: those that are taken in, by
-    their places in the flow."""
+    their places in the flow. shared: by parameter, once: by what made them, where that ran once in the run."""
     later = paths(flow.trace).asked_later
     places: list[int] = []
     for value in graph.values:
         at = None
-        if value.op is None and value.origin is not None and value.origin[0] != graph.id:
-            origin = moved.get(value.origin, value.origin)
+        origin = origin_of(graph.id, value, flow.origins)
+        made: Key | None = None
+        if origin is not None and origin[0] != graph.id:
             source = flow.trace.graph(origin[0])
             if value.parameter is None or _before(source, origin[1]) is None:
                 at = flow.joined.get(origin)
+            made = (
+                made_at(flow.trace, origin, flow.origins) if at is None and value.parameter is None else None
+            )
+            if made is not None and flow.trace.graph(made[0]).count > 1:
+                made = None  # each run of it made another one
+            at = once.get(made) if made is not None else at
         elif value.op is not None and value.op not in ops:
             before = _before(graph, value.index)  # a write that is left out makes no new value
             at = places[before] if before is not None and before < value.index else None
@@ -357,6 +387,8 @@ def _join_values(
             flow.graph_of.append(graph)
             flow.maker.append(ops.get(value.op) if value.op is not None else None)
             flow.value_node.append(None)
+            if made is not None:
+                once[made] = at
         elif flow.graph_of[at] is not graph:
             if value.kind == "buffer" and flow.maker[at] is None:
                 flow.values[at], flow.graph_of[at] = (

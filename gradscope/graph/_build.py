@@ -244,10 +244,13 @@ class Builder:
     def _times(self, key: Key, ops: list[int]) -> int:
         """How often a box ran, with the rounds that prepared data which is not drawn."""
         count = self._count(key, ops, self.counts)
-        first = self.flow.ops[ops[0]]
         if any(self.flow.ops[op].nodes for op in ops) or self.flow.earlier.issuperset(ops):
             return count
-        ran, drawn = self.ran[_call(first)], self.drawn[_call(first)]
+        calls = {_call(self.flow.ops[op]) for op in ops}
+        known = ((self.ran[call], self.drawn[call]) for call in calls)
+        ran, drawn = min(
+            known, key=lambda often: often[0] / often[1]
+        )  # data for a round may be left out alone
         if ran <= drawn:
             return count
         self.more[self._id(key)] = ran, drawn
@@ -402,7 +405,7 @@ class Builder:
         where that is not known."""
         value = self.flow.values[index]
         key = (self.flow.graph_of[index].id, value.index)
-        source = source_of(self.flow.trace, key)
+        source = source_of(self.flow.trace, key, self.flow.origins)
         if source is None:
             return False
         site = source.op.site.user

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gradscope.analysis.flow import made_at, origin_of
 from gradscope.model import Graph, Op, Value
 from gradscope.store import Trace
 
@@ -21,14 +22,16 @@ class Source:
     parameters: tuple[int, ...]
 
 
-def earlier(trace: Trace, graphs: list[int]) -> dict[int, set[int]]:
+def earlier(trace: Trace, graphs: list[int], moved: Mapping[Key, Key] | None = None) -> dict[int, set[int]]:
     """Graph → the ops of it that made, out of parameters, what `graphs` take over; graphs in the order of the run.
-    Code that `graphs` run themselves is left out: of that, what an earlier round of a loop did is one box."""
+    Code that `graphs` run themselves is left out: of that, what an earlier round of a loop did is one box.
+    moved: as `origins` of `join`."""
+    moved = moved or {}
     own = set(graphs)
     calls = {(op.site.id, op.name) for id in graphs for op in trace.graph(id).ops}
     found: dict[int, set[int]] = {}
-    for key in _taken(trace, graphs):
-        made = _values(trace, _upstream(trace, key, own))
+    for key in _taken(trace, graphs, moved):
+        made = _values(trace, _upstream(trace, key, own, moved))
         if not any(value.parameter is not None for _, value in made):
             continue
         ops = [(at, value.op) for (at, _), value in made if value.op is not None]
@@ -41,48 +44,37 @@ def earlier(trace: Trace, graphs: list[int]) -> dict[int, set[int]]:
     return {at: found[at] for at in sorted(found)}
 
 
-def source_of(trace: Trace, key: Key) -> Source | None:
+def source_of(trace: Trace, key: Key, moved: Mapping[Key, Key]) -> Source | None:
     """What made a value that nothing in the picture makes; None of data, which no parameter went into."""
-    at = _resolve(trace, key)
+    at = made_at(trace, key, moved)
     if at is None:
         return None
     made = trace.graph(at[0]).values[at[1]]
-    ids = [v.parameter for _, v in _values(trace, _upstream(trace, at, set())) if v.parameter is not None]
+    ids = [
+        v.parameter for _, v in _values(trace, _upstream(trace, at, set(), moved)) if v.parameter is not None
+    ]
     if made.op is None or not ids:
         return None
     return Source(trace.graph(at[0]).ops[made.op], tuple(dict.fromkeys(ids)))
 
 
-def _taken(trace: Trace, graphs: list[int]) -> Iterator[Key]:
+def _taken(trace: Trace, graphs: list[int], moved: Mapping[Key, Key]) -> Iterator[Key]:
     """What these graphs read of others, not counting parameters and buffers."""
     own = set(graphs)
     for id in graphs:
         graph = trace.graph(id)
         for value in graph.values:
-            if _comes_from_elsewhere(value) and value.origin is not None and value.origin[0] not in own:
-                yield value.origin
+            origin = _from_elsewhere(id, value, moved)
+            if origin is not None and origin[0] not in own:
+                yield origin
 
 
-def _comes_from_elsewhere(value: Value) -> bool:
-    known = value.op is None and value.origin is not None
-    return known and value.parameter is None and value.kind in ("input", "carried")
+def _from_elsewhere(graph: int, value: Value, moved: Mapping[Key, Key]) -> Key | None:
+    data = value.parameter is None and value.kind in ("input", "carried")
+    return origin_of(graph, value, moved) if data else None
 
 
-def _resolve(trace: Trace, key: Key) -> Key | None:
-    """The same value in the graph that made it; None where no graph did."""
-    seen = set()
-    while key not in seen:
-        seen.add(key)
-        value = trace.graph(key[0]).values[key[1]]
-        if value.op is not None:
-            return key
-        if value.origin is None or value.parameter is not None:
-            return None
-        key = value.origin
-    return None
-
-
-def _upstream(trace: Trace, key: Key, stop: set[int]) -> set[Key]:
+def _upstream(trace: Trace, key: Key, stop: set[int], moved: Mapping[Key, Key]) -> set[Key]:
     """All that a value was computed from, cut or not, itself included, outside the graphs in `stop`.
     What was done to a parameter before is not part of it."""
     seen = {key}
@@ -90,18 +82,19 @@ def _upstream(trace: Trace, key: Key, stop: set[int]) -> set[Key]:
     while todo:
         id, index = todo.pop()
         graph = trace.graph(id)
-        for source in _behind(graph, graph.values[index]):
+        for source in _behind(graph, graph.values[index], moved):
             if source not in seen and source[0] not in stop:
                 seen.add(source)
                 todo.append(source)
     return seen
 
 
-def _behind(graph: Graph, value: Value) -> list[Key]:
+def _behind(graph: Graph, value: Value, moved: Mapping[Key, Key]) -> list[Key]:
     if value.parameter is not None:
         return []
     if value.op is None:
-        return [value.origin] if value.origin is not None and _comes_from_elsewhere(value) else []
+        origin = _from_elsewhere(graph.id, value, moved)
+        return [] if origin is None else [origin]
     op = graph.ops[value.op]
     before = [w for w, new in zip(op.writes, op.written, strict=False) if new == value.index]
     return [(graph.id, v) for v in (*op.inputs, *before)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gradscope.analysis.lost import lost
@@ -92,7 +92,7 @@ def select(trace: Trace, step: int | None = None, findings: Sequence[Finding] = 
             if at.intersection(found.graphs):
                 return _because(
                     steps,
-                    _first_like(trace, steps, found, found.last),
+                    _step_of(trace, steps, found, found.last),
                     found,
                     "the last in which a gradient is lost",
                 )
@@ -139,7 +139,7 @@ def _with_worst(
             step = own or (losing or fitting)[-1]
             if step is after:
                 return Selection(after.graphs, [], "after the last step", times=after.times)
-            return _because(steps, _first_like(trace, steps, step, step.last), step, f"for {finding.code}")
+            return _because(steps, _step_of(trace, steps, step, step.last), step, f"for {finding.code}")
     return None
 
 
@@ -177,7 +177,7 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
         for found in reversed(steps):
             if found.graphs:
                 return _because(
-                    steps, _first_like(trace, steps, found, found.last), found, "the last that was looked at"
+                    steps, _step_of(trace, steps, found, found.last), found, "the last that was looked at"
                 )
     times: Counter[int] = Counter()
     for segment in trace.segments:
@@ -186,13 +186,14 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
     return replace(_within_size(trace, list(times)), times=times)
 
 
-def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
-    """The first step with the same grad graphs: a graph is stored once, so where its inputs
-    came from is known for the step that built it first. The wanted one itself, where its own calls made the same."""
-    same, first = _like(trace, steps, wanted)
-    origins = _own_origins(trace, same, first, wanted)
-    shown = first if origins is None else wanted
-    return Selection(shown.graphs, [], f"step {step} of {steps[-1].last}", origins or {}, shown.times)
+def _step_of(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
+    origins = {
+        (segment.graph, value): at
+        for segment in wanted.segments
+        if segment.graph is not None
+        for value, at in trace.taken(segment).items()
+    }
+    return Selection(wanted.graphs, [], f"step {step} of {steps[-1].last}", origins, wanted.times)
 
 
 def _like(trace: Trace, steps: list[_Step], wanted: _Step) -> tuple[list[int], _Step]:
@@ -210,38 +211,6 @@ def _is_own(trace: Trace, steps: list[_Step], wanted: _Step) -> bool:
     return before.isdisjoint(same)
 
 
-def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> dict[Key, Key] | None:
-    """What `same` took from other graphs of `first` → what the same calls made in `wanted`; None where one of them
-    was not made there."""
-    if first is wanted:
-        return {}
-    makers = {at: call for call, at in _results(trace, first.graphs, same).items()}
-    made = _results(trace, wanted.graphs, same)
-    taken = {
-        value.origin
-        for id in same
-        for value in trace.graph(id).values
-        if value.op is None and value.parameter is None and value.origin in makers
-    }
-    found = {key: at for key in taken if (at := made.get(makers[key])) is not None}
-    return found if len(found) == len(taken) else None
-
-
-def _results(trace: Trace, graphs: list[int], but: list[int]) -> dict[Hashable, Key]:
-    """Each call of these graphs, with its number among its like, and place among its results → that result."""
-    found: dict[Hashable, Key] = {}
-    calls: Counter[Hashable] = Counter()
-    for id in graphs:
-        if id in but:
-            continue
-        for op in trace.graph(id).ops:
-            call = op.site.id, op.name
-            calls[call] += 1
-            for place, value in enumerate((*op.outputs, *op.written)):
-                found[call, calls[call], place] = id, value
-    return found
-
-
 def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:
     total = steps[-1].last if steps else 0
     if not 1 <= step <= total:
@@ -249,7 +218,7 @@ def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:
         raise GradscopeError(f"the run has no step {step}: {known}")
     at = next(i for i, s in enumerate(steps) if s.first <= step <= s.last)
     if steps[at].graphs:
-        return _first_like(trace, steps, steps[at], step)
+        return _step_of(trace, steps, steps[at], step)
     by = _optimizers(trace)
     own = by.get(steps[at].segments[-1].events)
     near = [other for other in [*reversed(steps[:at]), *steps[at + 1 :]] if other.graphs]

@@ -29,7 +29,8 @@ def shown(trace: Trace, step: int | None, findings: Sequence[Finding], whole: bo
     """The step that matters most, or the one that is asked for. whole: with what no backward pass depends on."""
     chosen = select(trace, step, findings)
     bare = set(chosen.graphs) - set(trace.graphs_with_nodes)  # of data, but for what leaves there as numbers
-    flow = join(trace, chosen.graphs, severing(trace, bare), earlier(trace, chosen.graphs), chosen.origins)
+    before = earlier(trace, chosen.graphs, chosen.origins)
+    flow = join(trace, chosen.graphs, severing(trace, bare), before, chosen.origins)
     flow.times = chosen.times
     flow.ops = _in_regions(flow)
     total = len(flow.ops)

@@ -56,7 +56,7 @@ def _drop_before(db: sqlite3.Connection, start: Start) -> None:
     db.execute("DELETE FROM segment WHERE idx < ?", (start.segment,))
     db.execute("DELETE FROM number WHERE pass <= ?", (start.passes,))
     db.execute("DELETE FROM graph WHERE id NOT IN (SELECT graph FROM segment WHERE graph IS NOT NULL)")
-    for table in ("op", "value", "node"):
+    for table in ("op", "value", "node", "taken"):
         db.execute(f"DELETE FROM {table} WHERE graph NOT IN (SELECT id FROM graph)")
     db.execute("DELETE FROM event WHERE list NOT IN (SELECT events FROM segment WHERE events IS NOT NULL)")
     gone = "CAST(substr(origin, 2) AS INTEGER) NOT IN (SELECT id FROM graph)"

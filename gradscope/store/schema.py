@@ -42,6 +42,9 @@ CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER,
 -- the run: consecutive identical segments are one row with repeat > 1
 CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, started REAL NOT NULL,
   duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL);
+-- what a graph's inputs were in a later run of it, as far as that was something else than what its values say: since is
+-- the segment, origins JSON [[value, [graph, value]], …]. Older traces have no such table
+CREATE TABLE taken (graph INTEGER, since INTEGER, origins TEXT NOT NULL, PRIMARY KEY (graph, since)) WITHOUT ROWID;
 -- what was measured of a backward pass: step is the optimizer step it works towards, loss a JSON number
 -- or null, norms {parameter: norm of its gradient after the pass} as store/norms.py has it; of a large model only in
 -- some passes
@@ -63,5 +66,5 @@ INDEX = "CREATE INDEX IF NOT EXISTS op_by_module ON op (graph, module)"
 COLUMNS = {
     "file": 4, "site": 8, "module": 8, "parameter": 2, "optimizer": 2, "region": 4,
     "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 7, "number": 5,
-    "print": 5,
+    "taken": 3, "print": 5,
 }  # fmt: skip

@@ -140,6 +140,33 @@ def test_a_repeated_step_is_drawn_with_what_it_took_over_itself(level: str) -> N
         assert "rows" in [data["label"] for data in nodes(graph)]
 
 
+@pytest.mark.parametrize("at_the_end", [False, True])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_state_that_goes_on_is_drawn_with_the_pass_that_made_it(level: str, at_the_end: bool) -> None:
+    """Also beside data that was made once, before all steps, and where the first state came out of another call."""
+    cell = nn.GRUCell(2, 3)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    rows = torch.randn(20, 4, 2)
+    with gradscope.watch() as scope:
+        rows = rows.clone()
+        state = torch.zeros(4, 3)
+        for start in range(0, 20, 5):
+            state = state if at_the_end else state.detach()
+            for t in range(start, start + 5):
+                state = cell(rows[t], state)
+            optimizer.zero_grad()
+            state.sum().backward()
+            optimizer.step()
+            state = state.detach() if at_the_end else state
+    assert not any(data["earlier"] for data in nodes(picture(scope.trace, level, step=1).graph))
+    for step in (2, 3, None):
+        graph = picture(scope.trace, level, step=step).graph
+        (earlier,) = [id for id, data in graph.nodes.items() if data["earlier"]]
+        (cut,) = [id for id, data in graph.nodes.items() if data["cut"] == "detach"]
+        assert cut in graph.successors(earlier) and "weight_ih" in str(before(graph, earlier))
+        assert [data["label"] for data in nodes(graph) if data["kind"] == "input"] == ["rows"]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_a_call_does_before_its_first_parameter_is_drawn(level: str) -> None:
     """Also in the first round of a loop, which has nothing of it in the graph."""

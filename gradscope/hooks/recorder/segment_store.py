@@ -17,6 +17,8 @@ from gradscope.store import TraceWriter, left_out, pack, pack_numbers
 MAX_STORED_GRAPHS = 500  # a program whose every step is another graph fills no disk
 MAX_STORED_LISTS = 2_000  # of events, where others are like them; and as many that nothing is like
 
+MAX_TAKEN = 50  # times that it is told of a graph where its inputs came from
+
 MAX_VARIANTS = 3  # stored of a family, where sampling may take one for another
 
 
@@ -55,6 +57,9 @@ class SegmentStore:
         self._graph_numbers, self._list_numbers = count(1), count(1)
         self.distinct: set[int] = set()
         self.graph_of: dict[int, int] = {}  # recent segment serial → graph id
+        # Graph → its values from elsewhere, other than parameters: where they came from the last time that was known.
+        self.taken: dict[int, dict[int, tuple[int, int]]] = {}
+        self.told: dict[int, int] = {}  # graph → how often that was told
         self.rows = 0
         self.stored = 0
         self.last: list[Any] | None = None  # the segment row that may still be repeated
@@ -86,16 +91,47 @@ class SegmentStore:
                     return same
                 stored = self._graph(key, segment), self._events(ekey, segment, like)
                 variants.append(Variant(len(segment.ops), *stored))
+        moved: dict[int, tuple[int, int]] = {}
         if key is not None:
             graph = self._graph(key, segment)
             if graph is not None:
+                moved = self._moved(graph, segment)
                 self.graph_of[segment.serial] = graph
             if len(self.graph_of) > 256:
                 del self.graph_of[next(iter(self.graph_of))]
         if ekey is not None:
             events = self._events(ekey, segment, like)
+        if moved and is_step:
+            self.divide()
         self._row(graph, events, is_step, segment.started, perf_counter() - segment.started)
+        if moved:
+            self.writer.add("taken", graph, self.rows, pack(list(moved.items())))
         return same
+
+    def _moved(self, graph: int, segment: Segment) -> dict[int, tuple[int, int]]:
+        """Where the values of a segment come from, if that is elsewhere than the last time that its graph ran."""
+        now = {
+            index: self._source(at)
+            for index, at in self._carried(segment)
+            if segment.externals[index].parameter is None
+        }
+        known = self.taken.get(graph)
+        if known is None or self.told.get(graph, 0) >= MAX_TAKEN:
+            self.taken.setdefault(graph, now)
+            return {}
+        if all(known.get(index) == at for index, at in now.items()):
+            return {}
+        self.told[graph] = self.told.get(graph, 0) + 1
+        known.update(now)
+        return known
+
+    def _source(self, at: tuple[int, int]) -> tuple[int, int]:
+        """The same value in the graph that made it, as far as that is known."""
+        seen = set()
+        while at not in seen and (before := self.taken.get(at[0], {}).get(at[1])) is not None:
+            seen.add(at)
+            at = before
+        return at
 
     def _graph(self, key: tuple[int, int] | None, segment: Segment) -> int | None:
         """The graph of a segment, written where it is new and there are not too many."""
@@ -139,7 +175,7 @@ class SegmentStore:
         return events
 
     def _carried(self, segment: Segment) -> tuple[tuple[int, tuple[int, int]], ...]:
-        """The values that a segment without ops has from earlier graphs: what its passes start from."""
+        """The values that a segment has from earlier graphs: of one without ops, what its passes start from."""
         return tuple(
             (index, (graph, external.origin[1]))
             for index, external in segment.externals.items()

@@ -48,7 +48,7 @@ from gradscope.analysis.flow import Flow, join
 from gradscope.collector import paused
 from gradscope.graph._attempts import HIDDEN, READABLE, Attempt, attempts
 from gradscope.graph._build import Builder
-from gradscope.graph._owners import Boxes, joined_name
+from gradscope.graph._owners import MAX_TITLE, Boxes, joined_name
 from gradscope.graph._places import Key
 from gradscope.graph._pointed import Codes, Group
 from gradscope.graph._select import select
@@ -68,6 +68,7 @@ ROOMY = 22  # boxes up to which parameters have boxes of their own
 __all__ = [
     "DEPTH",
     "LEVELS",
+    "MAX_TITLE",
     "READABLE",
     "Codes",
     "Flow",

@@ -32,6 +32,9 @@ from gradscope.graph._runs import (
 )
 from gradscope.model import Module, Op, Site, place_of
 
+MAX_TITLE = 60  # characters above the boxes of what a line calls
+LEAST_HEAD = 12  # of them: what is left of where a line begins, before the call
+
 
 @dataclass
 class Boxes:
@@ -94,13 +97,17 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     divided = Counter(runs[piece].own for piece in set(pieces))
     boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops), rolled=rolled)
     ids: dict[Hashable, int] = {}
+    opened: set[Hashable] = set()  # whose title is made for what they call
     for number, group in enumerate(groups):
         way = ways[runs[group[0]].ops[0]]
         around = [way[:k] for k in range(1, len(way) + (way in calling))]
         key = ("line", *way[-1], number)
         for part in around:
             ids.setdefault(part, len(ids))
-            boxes.titles[ids[part]] = _line_title(flow, part[-1])
+            if part not in opened:
+                call = frame_at(flow.ops[runs[group[0]].ops[0]], *part[-1]) if part != way else None
+                boxes.titles[ids[part]] = _line_title(flow, part[-1], call)
+                opened |= {part} if call is not None else set()
             boxes.nesting[ids[part]] = len(part)
             boxes.callers[ids[part]] = part[-1]
         boxes.cluster[key] = tuple(ids[part] for part in around)
@@ -142,9 +149,18 @@ def frame_at(op: Op, path: str, line: int) -> Site:
     return found or op.site.user
 
 
-def _line_title(flow: Flow, at: tuple[str, int]) -> str:
+def _line_title(flow: Flow, at: tuple[str, int], call: Site | None) -> str:
+    """What a line says that calls others; of a long one the part around the call."""
     lines = flow.trace.source_file(at[0]).lines
     text = code_of(lines[at[1] - 1].strip()) if 0 < at[1] <= len(lines) else ""
+    called = names_of(flow.trace).text(call) if call is not None else None
+    if len(text) > MAX_TITLE and called is not None and called in text:
+        begins = text.index(called)
+        if begins + len(called) < MAX_TITLE:
+            return f"{text[: MAX_TITLE - 1].rstrip()}…"
+        head = text[: max(MAX_TITLE - len(called) - 2, LEAST_HEAD)]
+        rest = f"{head}…{text[begins:]}"
+        return rest if len(rest) <= MAX_TITLE else f"{rest[: MAX_TITLE - 1].rstrip()}…"
     return text or place_of(names_of(flow.trace).short_path(at[0]), at[1])
 
 

@@ -14,7 +14,7 @@ import graphviz
 
 from gradscope import escape
 from gradscope.analysis.names import relative
-from gradscope.graph import Codes, View, joined_name, rows_of
+from gradscope.graph import MAX_TITLE, Codes, View, joined_name, rows_of
 from gradscope.model import GradscopeError, Region, place_of
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
@@ -26,7 +26,6 @@ PICTURES = ("svg", "png", "pdf", "dot")
 SCREEN = (1400, 1000)  # points, width and height of a picture that is seen at once
 SWATCHES, SWATCH = 5, 150  # in a row of the legend, and points that one takes
 MAX_NAMES = 48  # characters of a list of names
-MAX_TITLE = 60  # characters above a group of boxes
 
 
 def paint(view: View, kind: str) -> bytes:

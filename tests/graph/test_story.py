@@ -1055,3 +1055,27 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
     assert "cut off at second/layer.py:2" in why(scope.trace, "weight").headline
     (finding,) = [f for f in scope.findings if f.code == "GS301"]
     assert "(second/layer.py:2)" in finding.fix
+
+
+def test_a_long_line_that_calls_a_model_keeps_the_call_in_its_title() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.tanh(self.one(x))
+            return self.two(hidden)
+
+    first_network_of_all, second = Net(), Net()
+    x, y = torch.randn(2, 4), torch.tensor([0, 1])
+    with gradscope.watch() as scope:
+        loss = nn.functional.cross_entropy(
+            first_network_of_all(x[:, :]).unsqueeze(-1).squeeze(-1), y, label_smoothing=0.1
+        )
+        more = nn.functional.cross_entropy(x[:, :3].mul(1.0).add(0.0).squeeze(-1) + second(x).squeeze(-1), y)
+        (loss + more).backward()
+    titles = list(view(scope.trace, "line", depth=2).clusters.values())
+    assert any("first_network_of_all(x[:, :])" in title for title in titles)
+    assert any("second(x)" in title and title.startswith("more = nn.fun") for title in titles)
+    assert all(len(title) <= 60 for title in titles)

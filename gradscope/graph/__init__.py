@@ -25,6 +25,7 @@ Node attributes, all present on every node:
 | count | int | how many equal ones were folded into it |
 | numel | int | elements of a leaf, folded ones together |
 | cut, severs | str or None, tuple[str, ...] | why no gradient passes; the leaves lost behind it |
+| kept_from | tuple[str, ...] | what a cut keeps the gradient from in a box that something else has a way through |
 | severed | bool | a leaf that reaches the loss only behind a cut; a backward that torch refused |
 | names | set[str] | what `around=` finds it by |
 

@@ -110,7 +110,7 @@ class Builder:
         writes = [name for name in written if name != NAMELESS] or written
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
-        stops = worst is not None and stopped(flow, self.marks, ops)
+        stops, kept = stopped(flow, self.marks, ops) if worst is not None else (False, [])
         form, label, detail = self._describe(key, ops)
         names = {name for v in outputs if (name := flow.name(v)) is not None}
         return node_data(
@@ -122,6 +122,7 @@ class Builder:
             earlier=flow.earlier.issuperset(ops),
             **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
+            kept_from=tuple(dict.fromkeys(name for v in kept if (name := flow.name(v)) is not None)),
             names=names | {self.names.place(first.site.user), op_name(first.name)},
         )  # fmt: skip
 

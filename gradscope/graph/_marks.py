@@ -65,11 +65,11 @@ def _asks_for_shape(flow: Flow, index: int) -> bool:
     )
 
 
-def stopped(flow: Flow, marks: Mapping[int, Mark], ops: Sequence[int]) -> bool:
+def stopped(flow: Flow, marks: Mapping[int, Mark], ops: Sequence[int]) -> tuple[bool, list[int]]:
     """Whether a cut among the ops of one box severs a parameter, or keeps the gradient from something that comes in and
-    has no other way through. Else the gradient goes past it."""
+    has no other way through (else the gradient goes past it); and what that is, where something else has a way."""
     if any(i in marks and marks[i].severs for i in ops):
-        return True
+        return True, []
     own = set(ops)
     bits: dict[int, int] = {}  # of what comes in
     carried: dict[int, int] = {}  # value made inside → what came in that has a way of gradients to it
@@ -89,7 +89,8 @@ def stopped(flow: Flow, marks: Mapping[int, Mark], ops: Sequence[int]) -> bool:
                 carried[value] = brought
                 if value in flow.roots or not own.issuperset(flow.consumers.get(value, ())):
                     through |= brought
-    return not through or bool(cut & ~through)
+    kept = [value for value, bit in bits.items() if through and bit & cut & ~through]
+    return not through or bool(kept), kept
 
 
 def _lost_values(flow: Flow, ends: dict[int, End], bits: dict[int, int]) -> list[int]:

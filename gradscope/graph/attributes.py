@@ -13,7 +13,7 @@ def node_data(**known: Any) -> dict[str, Any]:
         "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
         "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
         "count": 1, "cut": None, "form": "", "mild": False, "severs": (), "severed": False, "names": set(), "numel": 0,
-        "causes": [], "effects": [], "earlier": False,
+        "causes": [], "effects": [], "earlier": False, "kept_from": (),
     }  # fmt: skip
     return {**base, **known}
 

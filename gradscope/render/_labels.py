@@ -114,7 +114,12 @@ def cut_words(data: dict[str, Any]) -> str:
         return ""
     if data["kind"] != "cut":  # the gradient goes past it
         return f"{style.CUT_SIGN} {data['cut']} inside"
-    return f"{data['cut']}: no gradient passes" if style.look_of(data) == "cut" else ""
+    if style.look_of(data) != "cut":
+        return ""
+    if kept := data["kept_from"]:  # others have a way
+        names = ", ".join(shortened(escape.one_line(name)) for name in kept[:2])
+        return f"{data['cut']}: no gradient for {names}" + (f" +{len(kept) - 2}" if len(kept) > 2 else "")
+    return f"{data['cut']}: no gradient passes"
 
 
 def group_marks(view: View, id: int) -> list[str]:

@@ -383,7 +383,8 @@ class _Drawing:
             extras.append(("⇢", tone, "ties a finding to what it is about"))
         if any(data["loop"] for _, _, data in graph.edges()):
             extras.append(("↑", style.FLOW, "into a later round or call"))
-        if any(data["count"] > 1 for _, data in graph.nodes.items()):
+        leaves = ("parameter", "buffer", "input")  # which say "3 of 20×1"
+        if any(data["count"] > 1 and data["kind"] not in leaves for _, data in graph.nodes.items()):
             extras.append(("×n", style.INK, "that many times"))
         if any(labels.cut_words(data) and data["kind"] != "cut" for _, data in graph.nodes.items()):
             extras.append((style.CUT_SIGN, style.MUTED, "cut inside: the gradient goes past it"))

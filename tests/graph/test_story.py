@@ -628,6 +628,20 @@ def test_a_cut_that_the_gradient_goes_past_is_told_inside_its_box(level: str) ->
     assert "✂ detach inside" in mermaid(shown.view)
 
 
+def test_a_cut_in_a_box_that_something_else_has_a_way_through_says_what_it_keeps_back() -> None:
+    tower, predictor = nn.Linear(4, 3), nn.Linear(3, 3)
+    with gradscope.watch() as scope:
+        one, two = tower(torch.randn(5, 4)), tower(torch.randn(5, 4))
+        first, second = predictor(one), predictor(two)
+        loss = (first - two.detach()).pow(2).mean() + (second - one.detach()).pow(2).mean()
+        loss.backward()
+    shown = picture(scope.trace, "line")
+    (data,) = [data for data in nodes(shown.graph) if data["cut"]]
+    assert data["kind"] == "cut" and sorted(data["kept_from"]) == ["one", "two"]
+    for drawn in (dot_text(shown.view), mermaid(shown.view)):
+        assert "detach: no gradient for two, one" in drawn and "no gradient passes" not in drawn
+
+
 def test_what_is_read_for_its_shape_alone_is_no_cut() -> None:
     net = nn.Linear(4, 4)
     with gradscope.watch() as scope:

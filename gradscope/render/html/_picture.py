@@ -91,6 +91,7 @@ class _Teller:
             "writes": [one_line(name) for name in data["writes"]],
             "severs": [one_line(name) for name in data["severs"]],
             "cut": data["cut"],
+            "kept": [one_line(name) for name in data["kept_from"]],
             "m": one_line(data["module"] or ""),
             "at": self._at(data["site"]),
             "r": self._region(data["region"]),

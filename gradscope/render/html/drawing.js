@@ -28,6 +28,8 @@ const drawing = (() => {
     const tail = Math.floor(most * 3 / 5);
     return `${name.slice(0, most - tail - 1)}…${name.slice(-tail)}`;
   }
+  const two = (names) => names.slice(0, 2).map((name) => short(name, 34)).join(", ")
+    + (names.length > 2 ? ` +${names.length - 2}` : "");
   function wrap(text, most = 42) {
     if (text.length <= most) return [text];
     let at = most;
@@ -55,9 +57,11 @@ const drawing = (() => {
       if (data.k === "input" && data.t) fine.push("requires grad");
       if (fine.some(Boolean)) rows.push([fine.filter(Boolean).join(" · "), "fine", 10.5]);
       if (data.severs) {
-        const more = data.severs.length > 2 ? ` +${data.severs.length - 2}` : "";
-        rows.push([`no gradient for ${data.severs.slice(0, 2).map((n) => short(n, 34)).join(", ")}${more}`, "red", 10.5, true]);
-      } else if (data.cut) rows.push([data.k === "cut" ? `${data.cut}: no gradient passes` : `✂ ${data.cut} inside`, "fine", 10.5]);
+        rows.push([`no gradient for ${two(data.severs)}`, "red", 10.5, true]);
+      } else if (data.cut) {
+        const stops = data.kept ? `no gradient for ${two(data.kept)}` : "no gradient passes";
+        rows.push([data.k === "cut" ? `${data.cut}: ${stops}` : `✂ ${data.cut} inside`, "fine", 10.5]);
+      }
       if (data.writes) {
         const known = data.writes.join() !== "a value without a name";
         rows.push([known ? `writes ${short(data.writes.slice(0, 3).join(", "), 48)}` : "in place", "amber", 10.5]);

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from gradscope.analysis.flow import Flow
+from gradscope.analysis.flow import Flow, made_at
 from gradscope.analysis.names import buffer_name, module_title, names_of, op_name
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import parameter_name
@@ -315,8 +315,7 @@ class Builder:
         if self.level == "op" or value.kind != "input" or value.site is None:
             return None
         known = self.makers.get(_made(value), {})
-        used = {self.flow.ops[op].site.id for op in self.flow.consumers.get(index, ())}
-        if len(known) != 1 or value.site.id in used:  # only seen there for the first time
+        if len(known) != 1 or value.site.id in self._read_at(index):
             return None
         ((key, name),) = known.items()
         return self._id(key) if self.flow.name(index) in (None, name) else None
@@ -387,7 +386,7 @@ class Builder:
         )
         if parameter is not None and (parameter.registered or parameter.declared or parameter.optimizers):
             kind = "parameter"
-        label = joined_name(names) if names else self._unnamed(value)
+        label = joined_name(names) if names else self._unnamed(members)
         if kind == "input" and len(members) == 1 and self._from_before(first, label):
             return
         id = f"{kind}:{parameter.id if parameter else f'{flow.graph_of[first].id}:{value.index}'}"
@@ -482,12 +481,32 @@ class Builder:
             if at < len(known) and known[at]:
                 yield op, known[at]
 
-    def _unnamed(self, value: Value) -> str:
+    def _unnamed(self, members: list[int]) -> str:
+        """What values without a name are called: by the expression that made them, where that is one."""
+        value = self.flow.values[members[0]]
+        if value.kind in ("input", "intermediate"):
+            made = {self._expression(v) for v in members}
+            if len(made) == 1 and (text := made.pop()):
+                return text
         if value.kind == "carried":
             return "from an earlier step"
         if value.kind == "buffer":
             return "buffer"
         return "input" if value.shape else "scalar"
+
+    def _expression(self, index: int) -> str | None:
+        """The text of the call that made a value."""
+        flow, value = self.flow, self.flow.values[index]
+        at = made_at(flow.trace, (flow.graph_of[index].id, value.index), flow.origins)
+        maker = flow.trace.graph(at[0]).maker(at[1]) if at is not None else None
+        site = maker.site if maker is not None else value.site
+        if site is None or site.id in self._read_at(index):
+            return None
+        return self.names.text(site.user)
+
+    def _read_at(self, index: int) -> set[int]:
+        """The calls that take a value, by one of which it may have been seen for the first time."""
+        return {self.flow.ops[op].site.id for op in self.flow.consumers.get(index, ())}
 
     def source(self, value: int) -> str | None:
         """The node a value comes out of."""

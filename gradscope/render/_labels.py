@@ -52,7 +52,7 @@ def together(graph: Graph, apart: Container[str]) -> list[list[str]]:
     """Leaves that one box lists: those alike that the same boxes take. apart: those that are rows of a box."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for id, data in graph.nodes.items():
-        nameless = id.startswith("input:") and data["label"] in ("input", "scalar") and not data["trainable"]
+        nameless = id.startswith("input:") and not data["names"] and not data["trainable"]
         if id in apart or (data["kind"] not in ("parameter", "buffer") and not nameless):
             continue
         users = tuple(sorted({b for _, b, e in graph.edges_from(id) if e["kind"] in ("flow", "finding")}))
@@ -66,8 +66,9 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
     rows = []
     for leaf in shown[:MAX_ROWS]:
         look = style.LOOKS[style.look_of(leaf)]
+        told = shortened if leaf["names"] else crop  # of code that has no name rather the beginning
         name = escape.html(f"{look.sign} " if look.sign else "") + escape.html(
-            escape.one_line(shortened(leaf["label"], 44))
+            escape.one_line(told(leaf["label"], 44))
         )
         facts = [escape.html(several(leaf["count"], shape_text(leaf["shape"], leaf["dtype"])))]
         if leaf["kind"] == "parameter" and not leaf["trainable"]:
@@ -77,8 +78,8 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
         if leaf["effects"]:
             codes = escape.html(", ".join(leaf["effects"]))
             facts.append(f'<FONT COLOR="{style.tone(leaf["mild"])}">{style.EFFECT_SIGN} {codes}</FONT>')
-        told = small("&#160; ".join(facts), style.MUTED)
-        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{told}')
+        after = small("&#160; ".join(facts), style.MUTED)
+        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{after}')
     if len(shown) > MAX_ROWS:
         rows.append(small(f"and {len(shown) - MAX_ROWS} more", style.MUTED))
     return rows

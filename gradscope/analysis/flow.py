@@ -255,7 +255,7 @@ def _wanted(
             maker = graph.values[index].op if index < len(graph.values) else None
             if maker is None or maker not in shown or maker in ops:
                 continue
-            if not _initial(graph, index) and not _trained(graph.values[index]):
+            if initial(graph, index) is None and not _trained(graph.values[index]):
                 ops.add(maker)
                 todo.extend(graph.ops[maker].inputs)
         for value in graph.values:
@@ -291,12 +291,12 @@ def _before(graph: Graph, index: int) -> int | None:
     return dict(zip(op.written, op.writes, strict=False)).get(index) if op is not None else None
 
 
-def _initial(graph: Graph, index: int) -> bool:
-    """Whether a value is a parameter after in-place writes (its initialisation)."""
+def initial(graph: Graph, index: int) -> int | None:
+    """The parameter that a value is after in-place writes (its initialisation)."""
     before = _before(graph, index)
     while before is not None and before != index:
         index, before = before, _before(graph, before)
-    return graph.values[index].parameter is not None
+    return index if graph.values[index].parameter is not None else None
 
 
 def _trained(value: Value) -> bool:

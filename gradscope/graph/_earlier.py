@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gradscope.analysis.flow import made_at, origin_of
+from gradscope.analysis.flow import initial, made_at, origin_of
 from gradscope.model import Graph, Op, Value
 from gradscope.store import Trace
 
@@ -97,7 +97,7 @@ def _behind(graph: Graph, value: Value, moved: Mapping[Key, Key]) -> list[Key]:
         return [] if origin is None else [origin]
     op = graph.ops[value.op]
     before = [w for w, new in zip(op.writes, op.written, strict=False) if new == value.index]
-    return [(graph.id, v) for v in (*op.inputs, *before)]
+    return [(graph.id, v if (own := initial(graph, v)) is None else own) for v in (*op.inputs, *before)]
 
 
 def _values(trace: Trace, keys: set[Key]) -> list[tuple[Key, Value]]:

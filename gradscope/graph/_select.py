@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gradscope.analysis.flow import origin_of
 from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key
@@ -19,7 +20,7 @@ from gradscope.events import (
     Step,
     ZeroGrad,
 )
-from gradscope.graph._earlier import earlier
+from gradscope.graph._earlier import earlier, source_of
 from gradscope.graph._marks import severing
 from gradscope.model import Finding, GradscopeError, Segment, Span
 from gradscope.store import Trace
@@ -187,13 +188,38 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
 
 
 def _step_of(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
-    origins = {
+    """A step with what it took over; the first one with the same grad graphs where that also has what a model made
+    for it (a rollout), which this one took over from steps before."""
+    same, first = _like(trace, steps, wanted)
+    origins = _taken(trace, wanted)
+    if first is not wanted and _has_more(trace, same, first, wanted, origins):
+        wanted, origins = first, _taken(trace, first)
+    return Selection(wanted.graphs, [], f"step {step} of {steps[-1].last}", origins, wanted.times)
+
+
+def _taken(trace: Trace, step: _Step) -> dict[Key, Key]:
+    """(graph, value) → where it came from in a step, where that is not `value.origin`."""
+    return {
         (segment.graph, value): at
-        for segment in wanted.segments
+        for segment in step.segments
         if segment.graph is not None
         for value, at in trace.taken(segment).items()
     }
-    return Selection(wanted.graphs, [], f"step {step} of {steps[-1].last}", origins, wanted.times)
+
+
+def _has_more(trace: Trace, same: list[int], first: _Step, wanted: _Step, origins: Mapping[Key, Key]) -> bool:
+    """Whether `first` itself made something out of parameters for the graphs `same` that `wanted` did not."""
+    others = set(first.graphs) - set(same)
+    for id in same:
+        for value in trace.graph(id).values:
+            if value.origin is None or value.origin[0] not in others or value.parameter is not None:
+                continue
+            now = origin_of(id, value, origins)
+            if (now is None or now[0] not in wanted.graphs) and source_of(
+                trace, value.origin, {}
+            ) is not None:
+                return True
+    return False
 
 
 def _like(trace: Trace, steps: list[_Step], wanted: _Step) -> tuple[list[int], _Step]:

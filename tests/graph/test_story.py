@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -850,15 +851,46 @@ def test_what_a_loop_made_and_another_one_takes_goes_there_once_a_round(folded: 
             for reward in reversed(rewards):
                 total = reward + 0.99 * total  # taken
                 returns.append(total)
-            value = actor(torch.stack(states)).squeeze(-1)
-            optimizer.zero_grad()
-            (value - torch.stack(returns)).pow(2).mean().backward()
-            optimizer.step()
+            for _ in range(3):
+                value = actor(torch.stack(states)).squeeze(-1)
+                optimizer.zero_grad()
+                (value - torch.stack(returns)).pow(2).mean().backward()
+                optimizer.step()
     graph = picture(scope.trace, "line").graph
+    assert not any(data["earlier"] for data in nodes(graph))  # of the first step of a rollout, which has it
+    assert sum(data["count"] for data in nodes(graph) if data["label"] == "state") == 20
     made, *_ = [id for id, data in graph.nodes.items() if data["label"].startswith("rewards.append")]
     taken = [id for id, data in graph.nodes.items() if data["label"].startswith("total = reward")]
     ways = [data["count"] for to in taken for tail, _, data in graph.in_edges(to, data=True) if tail == made]
     assert sum(ways) == 20
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_how_parameters_were_initialised_is_no_part_of_an_earlier_pass(level: str) -> None:
+    with gradscope.watch() as scope:
+        model, critic = nn.Linear(4, 1), nn.Linear(4, 1)
+        ours, theirs = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, critic))
+        with torch.no_grad():
+            wanted = model(torch.randn(8, 4))
+        for network, optimizer in ((model, ours), (critic, theirs)):
+            optimizer.zero_grad()
+            (network(torch.randn(8, 4)) - wanted).pow(2).mean().backward()
+            optimizer.step()
+    graph = picture(scope.trace, level, step=2).graph
+    assert any(data["earlier"] for data in nodes(graph))
+    assert not any(data["writes"] or "uniform" in data["label"] for data in nodes(graph))
+
+
+def test_data_without_a_name_is_called_by_what_made_it() -> None:
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.from_numpy(np.ones((5, 3), dtype="float32"))).pow(2).mean().backward()
+            optimizer.step()
+    (data,) = [data["label"] for data in nodes(picture(scope.trace, "line").graph) if data["kind"] == "input"]
+    assert data == 'torch.from_numpy(np.ones((5, 3), dtype="float32"))'
 
 
 def test_a_loop_that_goes_another_way_by_chance_is_one_box_a_line() -> None:

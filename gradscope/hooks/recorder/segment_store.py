@@ -103,13 +103,16 @@ class SegmentStore:
             events = self._events(ekey, segment, like)
         if moved and is_step:
             self.divide()
+        rows = self.rows
         self._row(graph, events, is_step, segment.started, perf_counter() - segment.started)
-        if moved:
+        if moved and graph is not None and self.rows > rows:  # else a round after others that are one row
+            self.taken[graph] = moved
+            self.told[graph] = self.told.get(graph, 0) + 1
             self.writer.add("taken", graph, self.rows, pack(list(moved.items())))
         return same
 
     def _moved(self, graph: int, segment: Segment) -> dict[int, tuple[int, int]]:
-        """Where the values of a segment come from, if that is elsewhere than the last time that its graph ran."""
+        """Where the values of a segment come from, if that is elsewhere than when its graph ran before."""
         now = {
             index: self._source(at)
             for index, at in self._carried(segment)
@@ -119,11 +122,7 @@ class SegmentStore:
         if known is None or self.told.get(graph, 0) >= MAX_TAKEN:
             self.taken.setdefault(graph, now)
             return {}
-        if all(known.get(index) == at for index, at in now.items()):
-            return {}
-        self.told[graph] = self.told.get(graph, 0) + 1
-        known.update(now)
-        return known
+        return {} if all(known.get(index) == at for index, at in now.items()) else {**known, **now}
 
     def _source(self, at: tuple[int, int]) -> tuple[int, int]:
         """The same value in the graph that made it, as far as that is known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gradscope.analysis.flow import origin_of
@@ -79,8 +79,8 @@ def _steps(trace: Trace) -> tuple[list[_Step], list[Segment]]:
 def select(trace: Trace, step: int | None = None, findings: Sequence[Finding] = ()) -> Selection:
     """The graphs of optimizer step `step` (from 1); without it, of the last step in which the worst of
     `findings` (the first of them) shows. Where there is none, of a crash or a backward after the last step, else of
-    the last step, else (no optimizer) of the whole run; but of the last step in which a gradient is lost, where that
-    shows none. step=0 means all graphs of the run."""
+    the last step with those that take turns with it, else (no optimizer) of the whole run; but of the last step in
+    which a gradient is lost, where that shows none. step=0 means all graphs of the run."""
     steps, tail = _steps(trace)
     if step is not None and step != 0:
         return _chosen(trace, steps, step)
@@ -104,7 +104,7 @@ def _because(steps: list[_Step], chosen: Selection, step: _Step, why: str) -> Se
     """A step that was chosen for the reader: why it is not the last of the run."""
     if step is steps[-1]:
         return chosen
-    notes = [*chosen.notes, f"step {step.last} of {steps[-1].last} is drawn, {why}"]
+    notes = [*chosen.notes, f"{chosen.title} {'are' if ' and ' in chosen.title else 'is'} drawn, {why}"]
     return replace(chosen, notes=notes)
 
 
@@ -175,6 +175,8 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
         after = _Step(0, 0, tail)
         if after.graphs and any(s.index in busy for s in tail):
             return Selection(after.graphs, [], "after the last step", times=after.times)
+        if (turns := _in_turns(trace, steps)) is not None:
+            return turns
         for found in reversed(steps):
             if found.graphs:
                 return _because(
@@ -187,14 +189,41 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
     return replace(_within_size(trace, list(times)), times=times)
 
 
+def _in_turns(trace: Trace, steps: list[_Step]) -> Selection | None:
+    """The last round of optimizers that take turns, as in a GAN, from the one that begins: of each its last step.
+    None where they do not, where that was long ago, or where a step took over what it would have to be drawn with."""
+    by = _optimizers(trace)
+    held = [by.get(step.segments[-1].events, set()) for step in steps]
+    end = next((n for n in range(len(steps))[::-1] if steps[n].graphs and held[n] - held[0]), 0)
+    turns = {frozenset(held[end]): steps[end]}
+    for number in range(end)[::-1]:
+        if held[number] & held[end]:
+            if len(turns) > 1:
+                break
+        elif held[number] and steps[number].graphs:
+            turns.setdefault(frozenset(held[number]), steps[number])
+    else:
+        return None
+    later = sum(1 for step in steps[end + 1 :] if step.graphs)
+    whole = all(_is_whole(trace, steps, step) for step in turns.values())
+    if len(turns) == 1 or later > end - number or not whole:
+        return None
+    found = list(turns.values())[::-1]
+    *numbers, last = (str(step.last) for step in found)
+    together = _Step(found[0].first, found[-1].last, [segment for step in found for segment in step.segments])
+    title = f"steps {', '.join(numbers)} and {last} of {steps[-1].last}"
+    chosen = Selection(together.graphs, [], title, _taken(trace, together), together.times)
+    return _because(steps, chosen, found[-1], "the last round that was looked at")
+
+
 def _step_of(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
     """A step with what it took over; the first one with the same grad graphs where that also has what a model made
     for it (a rollout), which this one took over from steps before."""
-    same, first = _like(trace, steps, wanted)
-    origins = _taken(trace, wanted)
-    if first is not wanted and _has_more(trace, same, first, wanted, origins):
-        wanted, origins = first, _taken(trace, first)
-    return Selection(wanted.graphs, [], f"step {step} of {steps[-1].last}", origins, wanted.times)
+    if not _is_whole(trace, steps, wanted):
+        _, wanted = _like(trace, steps, wanted)
+    return Selection(
+        wanted.graphs, [], f"step {step} of {steps[-1].last}", _taken(trace, wanted), wanted.times
+    )
 
 
 def _taken(trace: Trace, step: _Step) -> dict[Key, Key]:
@@ -207,19 +236,21 @@ def _taken(trace: Trace, step: _Step) -> dict[Key, Key]:
     }
 
 
-def _has_more(trace: Trace, same: list[int], first: _Step, wanted: _Step, origins: Mapping[Key, Key]) -> bool:
-    """Whether `first` itself made something out of parameters for the graphs `same` that `wanted` did not."""
-    others = set(first.graphs) - set(same)
+def _is_whole(trace: Trace, steps: list[_Step], step: _Step) -> bool:
+    """Whether a step made all that the first one with the same grad graphs made for them out of parameters."""
+    same, first = _like(trace, steps, step)
+    if first is step:
+        return True
+    own, origins, others = set(step.graphs), _taken(trace, step), set(first.graphs) - set(same)
     for id in same:
         for value in trace.graph(id).values:
             if value.origin is None or value.origin[0] not in others or value.parameter is not None:
                 continue
             now = origin_of(id, value, origins)
-            if (now is None or now[0] not in wanted.graphs) and source_of(
-                trace, value.origin, {}
-            ) is not None:
-                return True
-    return False
+            made = now is not None and now[0] in own
+            if not made and source_of(trace, value.origin, {}) is not None:
+                return False
+    return True
 
 
 def _like(trace: Trace, steps: list[_Step], wanted: _Step) -> tuple[list[int], _Step]:

@@ -59,13 +59,35 @@ def before(graph: Any, id: str) -> set[str]:
 @pytest.mark.parametrize("detached", [False, True])
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_value_of_an_earlier_pass_has_its_producer_and_its_parameters(level: str, detached: bool) -> None:
-    graph = picture(gan(detached).trace, level).graph
+    graph = picture(gan(detached).trace, level, step=4).graph
     (start,) = [id for id, data in graph.nodes.items() if data["kind"] == "backward"]
     assert {"generator.0.weight", "generator.2.weight", "critic.weight"} <= before(graph, start)
     earlier = [data for data in nodes(graph) if data["earlier"]]
     assert earlier and not any(data["kind"] == "parameter" for data in earlier)
     assert all(data["label"] != "fake" for data in nodes(graph))  # no nameless input in its place
     assert any(not data["earlier"] and data["kind"] in ("op", "line", "module") for data in nodes(graph))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_steps_that_take_turns_are_drawn_together(level: str) -> None:
+    shown = picture(gan(detached=False).trace, level)
+    assert "steps 3 and 4 of 4" in shown.view.title
+    assert sum(data["kind"] == "backward" for data in nodes(shown.graph)) == 2
+    assert not any(data["earlier"] for data in nodes(shown.graph))
+
+
+def test_one_training_after_another_is_no_turn() -> None:
+    one, two = nn.Linear(2, 2), nn.Linear(2, 2)
+    with gradscope.watch() as scope:
+        for model in (one, two):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.randn(4, 2)).pow(2).mean().backward()
+                optimizer.step()
+    shown = picture(scope.trace, "line")
+    assert "step 6 of 6" in shown.view.title
+    assert sum(data["kind"] == "backward" for data in nodes(shown.graph)) == 1
 
 
 @pytest.mark.parametrize("level", LEVELS)

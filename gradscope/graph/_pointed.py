@@ -83,6 +83,10 @@ class Pointed:
                     self.parameters.setdefault(subject[1], Codes()).add(finding.code, cause=False)
                 elif subject[0] == "value" and (value := self.flow.joined.get(subject[1:])) is not None:
                     self.values.setdefault(value, Codes()).add(finding.code, cause=False)
+                elif subject[0] == "layer":
+                    for key, op in zip(self.keys, self.flow.ops, strict=True):
+                        if op.module == subject[1]:
+                            self.boxes.setdefault(key, Codes()).add(finding.code, cause=False)
 
     def _at(self, finding: Finding, site: Site | None, cause: bool) -> list[str | Key]:
         if site is None:

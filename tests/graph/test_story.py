@@ -449,6 +449,31 @@ def test_what_repeats_before_a_pass_is_counted_in_all_its_rounds() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_the_layers_that_a_finding_is_about_are_outlined(level: str) -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem, self.body = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = self.stem(x)
+            return self.body(hidden)
+
+    net = Net()
+    net.stem.requires_grad_(False)
+    optimizer = torch.optim.SGD(net.body.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.randn(8, 4)).pow(2).mean().backward()
+            optimizer.step()
+    assert [finding.code for finding in scope.findings] == ["GS405"]
+    graph = picture(scope.trace, level).graph
+    (data,) = [data for data in nodes(graph) if "GS405" in data["effects"]]
+    assert {"op": "batch_norm", "line": "hidden = self.stem(x)", "module": "stem.1"}[level] in data["label"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_what_takes_the_result_of_a_called_model_is_not_blamed(level: str) -> None:
     """The finding stands at `model(x)`, a part of the line of the loss."""
 

@@ -121,7 +121,7 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
         fix=fix,
         count=times,
         edits=edits,
-        subjects=frozenset({("call", site.location())}),
+        subjects=frozenset({("call", site.location()), *(("layer", e.module) for e in events)}),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import names_of, op_name
-from gradscope.graph._counts import Counts
+from gradscope.graph._counts import HOLDERS, Counts
 from gradscope.graph._data import data_chains
 from gradscope.graph._fold import fold
 from gradscope.graph._joined import Joined
@@ -204,6 +204,7 @@ def module_boxes(flow: Flow, depth: int | None = None, lines: bool = False) -> B
     boxes.keys = same_places(flow, boxes.keys)
     boxes.cluster = {key: boxes.cluster[key] for key in dict.fromkeys(boxes.keys) if key in boxes.cluster}
     boxes.titles = _titles(flow, owner)
+    _drop_torn(flow, boxes)
     _drop_single(boxes.cluster)
     return _apart(flow, boxes)
 
@@ -289,6 +290,20 @@ def _called_from(op: Op) -> tuple[str, int]:
     frames = op.site.stack[::-1]
     own = next((n for n, f in enumerate(frames) if f.function.rpartition(".")[2] == "forward"), -1)
     return next((f.location() for f in frames[own + 1 :] if f.kind != "torch"), op.site.location())
+
+
+def _drop_torn(flow: Flow, boxes: Boxes) -> None:
+    """Takes out clusters of modules that are not called, only hold others, where something else runs between these:
+    arrows would go in and out of them, as between the two halves of a U-Net."""
+    held: dict[int, list[int]] = {}
+    for op, key in enumerate(boxes.keys):
+        for id in boxes.cluster.get(key, ()):
+            if flow.trace.modules[id].cls in HOLDERS:
+                held.setdefault(id, []).append(op)
+    drawn = [n for n, key in enumerate(boxes.keys) if key[0] != "data"]
+    torn = {id for id, ops in held.items() if sum(ops[0] <= op <= ops[-1] for op in drawn) > len(ops)}
+    for key, chain in boxes.cluster.items():
+        boxes.cluster[key] = tuple(id for id in chain if id not in torn)
 
 
 def _drop_single(cluster: dict[Key, tuple[int, ...]]) -> None:

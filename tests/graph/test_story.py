@@ -1172,3 +1172,26 @@ def test_a_long_line_that_calls_a_model_keeps_the_call_in_its_title() -> None:
     assert any("first_network_of_all(x[:, :])" in title for title in titles)
     assert any("second(x)" in title and title.startswith("more = nn.fun") for title in titles)
     assert all(len(title) <= 60 for title in titles)
+
+
+def test_a_list_of_modules_that_others_run_between_has_no_frame() -> None:
+    class Net(nn.Module):
+        def __init__(self, between: bool) -> None:
+            super().__init__()
+            self.downs = nn.ModuleList([nn.Linear(8, 4), nn.Linear(4, 2)])
+            self.norms = nn.ModuleList([nn.LayerNorm(4), nn.LayerNorm(2)])
+            self.between = between
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for down, norm in zip(self.downs, self.norms, strict=True):
+                x = norm(down(x)) if self.between else down(x)
+            return x
+
+    for between, frames in ((True, set()), (False, {"downs"})):
+        net = Net(between)
+        with gradscope.watch() as scope:
+            net(torch.randn(3, 8)).sum().backward()
+        shown = view(scope.trace, "module", depth=2)
+        around = {id for data in nodes(shown.graph) for id in data["cluster"]}
+        assert {shown.clusters[id] for id in around} & {"downs", "norms"} == frames
+        assert any(data["label"] == "downs.0" for data in nodes(shown.graph))

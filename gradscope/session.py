@@ -14,18 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
-from gradscope.hooks._torch import after_every_step, aside
+from gradscope.hooks._torch import after_every_step, aside, grad_fn_of, sequence_number, sequence_of
 from gradscope.hooks.guards.forks import hold, let
 from gradscope.hooks.recorder.crash import note_crash
 from gradscope.hooks.recorder.handlers import belongs_to_program
 from gradscope.hooks.recorder.joined import joined_rank
 from gradscope.hooks.recorder.recorder import Recorder
+from gradscope.hooks.recorder.values import LiveTable
 from gradscope.model import GradscopeError, Mark, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import Start, TraceWriter, copy_part, pack, pack_parameter
@@ -41,7 +42,21 @@ _PART = 300  # checkpoints take one part in so many of the time, and those in a 
 _MANY = 5  # hurries that may come in any case
 _SELDOM = 10.0  # seconds of the run for each further one
 _newest: weakref.ref[Session] | None = None  # that has ended
-_ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newest: its trace, its leaves
+_ended: list[_Seen] = []  # the newest
+
+
+class _Seen(NamedTuple):
+    """What one watch has seen of tensors. numbers: of the grad_fn nodes that were made in it."""
+
+    path: Path
+    leaves: list[tuple[Callable[[], Any], int]]
+    live: LiveTable
+    numbers: range
+
+    def made(self, tensor: Any) -> bool:
+        """Whether a tensor that is no leaf was there in the watch: another of its name may have been made since."""
+        node = grad_fn_of(tensor)
+        return self.live.find(tensor) is not None or (node is not None and sequence_of(node) in self.numbers)
 
 
 class Session:
@@ -86,6 +101,7 @@ class Session:
         self.running = False
         self.ended = False
         self.started = 0.0
+        self._first_node = 0  # the number of the first grad_fn node that is made in it
         self.before = 0.0, 0.0  # seconds of the process until then: gradscope's, and importing torch
         self._checkpoint_at = 0.0
         self._new_at = self._hurried = 0.0  # _hurried: seconds that checkpoints in a hurry have taken
@@ -130,6 +146,7 @@ class Session:
         if self.child is None:  # else what its parent leaves is the newest
             point_last(self.path)
         self.started = self._new_at = perf_counter()
+        self._first_node = sequence_number()
         self._others = processes_made(), child_seconds()
         self._frame = frame if outermost else frame.f_back
         with self._guarded("writing the trace"):
@@ -194,7 +211,7 @@ class Session:
         if self in _active:
             _active.remove(self)
             with self._guarded("ending"):
-                _ended[:] = [(self.path, self.leaves())]
+                _ended[:] = [self.seen()]
                 global _newest
                 _newest = weakref.ref(self)
         if self._frame is not None:
@@ -284,6 +301,9 @@ class Session:
     def leaves(self) -> list[tuple[Callable[[], Any], int]]:
         """(weak reference, number) of each leaf that was seen."""
         return [(record.ref, record.id) for record in self.recorder.ledger.all]
+
+    def seen(self) -> _Seen:
+        return _Seen(self.path, self.leaves(), self.recorder.live, range(self._first_node, sequence_number()))
 
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
@@ -436,18 +456,19 @@ def active() -> Session | None:
 
 
 def recorded(tensor: Any) -> tuple[Path, int | None] | None:
-    """The trace of the watch that is on, or of the newest that has ended, and the number of a leaf in it (None
-    for what is no leaf that it saw); None where there was no watch, or its trace is gone."""
+    """The trace of the watch that is on, or of the newest that has ended, and the number of a leaf in it (None for what
+    is no leaf); None where there was no watch, it has not seen the tensor, or its trace is gone."""
     if (session := active()) is not None:
         session.write_down()
-        path, leaves = session.path, session.leaves()
+        seen = session.seen()
     elif _ended:
-        path, leaves = _ended[-1]
+        seen = _ended[-1]
     else:
         return None
-    if not path.exists():
+    number = next((number for ref, number in seen.leaves if ref() is tensor), None)
+    if not seen.path.exists() or (number is None and not seen.made(tensor)):
         return None
-    return path, next((number for ref, number in leaves if ref() is tensor), None)
+    return seen.path, number
 
 
 def made_at(numbers: Iterable[int]) -> tuple[Path, dict[int, int]] | None:

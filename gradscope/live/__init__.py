@@ -37,7 +37,7 @@ def why(tensor: Tensor, loss: Tensor | None, params: Any, frame: FrameType) -> E
     if loss is None:
         return _watched(_tensor(tensor), names(tensor)) or Explanation(reason(tensor, None, names))
     answer = reason(_tensor(tensor), loss, names)
-    cuts = _cuts(tensor, names(loss)) if "does not depend on it" in answer.seen[-1] else None
+    cuts = _cuts(tensor, loss, names(loss)) if "does not depend on it" in answer.seen[-1] else None
     if cuts == []:
         answer.fix = f"nothing that was recorded leads from it to `{names(loss)}`: use it there to train it"
     elif cuts:
@@ -48,14 +48,15 @@ def why(tensor: Tensor, loss: Tensor | None, params: Any, frame: FrameType) -> E
     return Explanation(answer)
 
 
-def _cuts(tensor: Tensor, loss: str | None) -> list[Op] | None:
-    """Where a watch has seen a leaf's gradient get lost on the way from a variable; None where it saw none of both."""
+def _cuts(tensor: Tensor, loss: Tensor, name: str | None) -> list[Op] | None:
+    """Where a watch has seen a leaf's gradient get lost on the way from a loss, which a variable holds; None where it
+    has not seen both."""
     found = recorded(tensor)
-    if found is None or found[1] is None or loss is None:
+    if found is None or found[1] is None or name is None or recorded(loss) is None:
         return None
     trace = Trace(found[0])
     try:
-        return cuts_between(trace, loss, full_name(trace, trace.parameter(found[1])))
+        return cuts_between(trace, name, full_name(trace, trace.parameter(found[1])))
     except GradscopeError:
         return None
 

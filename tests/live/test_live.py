@@ -202,6 +202,22 @@ def test_within_and_after_a_watch_the_answer_has_the_lines() -> None:
     assert str(scope.trace.why("first.weight")) == str(told).rpartition("\n")[0], "but for what is so now"
 
 
+def test_what_was_made_after_a_watch_is_not_told_as_its_namesake_in_it() -> None:
+    model = Cut()
+    with gradscope.watch() as scope:
+        loss = model(torch.randn(5, 3)).mean()
+        cut = loss.detach()
+        loss.backward()
+        seen = gradscope.why(loss), gradscope.why(cut)
+    after = gradscope.why(loss), gradscope.why(cut)
+    assert all(told.trace is not None for told in (*seen, *after)) and scope
+    loss = model(torch.randn(5, 3)).mean()
+    cut = torch.ones(3)
+    for told in (gradscope.why(loss), gradscope.why(cut), gradscope.why(model.first.weight, loss)):
+        assert told.trace is None, told
+        assert "backward pass went through it" not in str(told) and "lost at" not in str(told)
+
+
 def test_between_a_parameter_and_a_loss_a_watch_knows_the_call_that_cuts() -> None:
     model = Cut()
     spare = nn.Linear(3, 3)

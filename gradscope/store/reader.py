@@ -203,10 +203,12 @@ class Trace:
     def summary(self) -> dict[str, Any]:
         """steps, passes, distinct_graphs, nodes, overhead (ratio to the plain run, or None)."""
         stored = self.meta.get("summary", {})
+        passes = stored.get("passes", 0)
+        if not self.program.get("ended"):  # it goes on or was killed: what was stored is older than the events
+            passes = max(passes, sum(e.count for e in self.of(Backward)))
         return {
             "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
-            # What was stored may be from before the first of them, in a run that goes on or was killed.
-            "passes": stored.get("passes") or sum(e.count for e in self.of(Backward)),
+            "passes": passes,
             "distinct_graphs": stored.get("distinct_graphs") or len(self.graphs_with_nodes),
             "nodes": self.rows("SELECT coalesce(sum(nodes), 0) FROM graph")[0][0],
             "overhead": stored.get("overhead"),

@@ -141,13 +141,15 @@ def test_a_trace_that_grows_is_read_as_it_was_when_opened(tmp_path: Path) -> Non
 
 
 def test_of_a_run_that_was_killed_the_passes_are_those_of_its_events(whole: bytes, tmp_path: Path) -> None:
-    """The rows of parameters are written anew now and then; what came after is known from the passes alone."""
+    """The summary and the parameters are written anew now and then; what came after is known from the passes alone."""
     path = tmp_path / "t"
     path.write_bytes(whole)
     with sqlite3.connect(path) as db:
         db.execute("UPDATE parameter SET data = json_set(data, '$.passes', 0)")
+        db.execute("UPDATE meta SET value = json_set(value, '$.passes', 1) WHERE key = 'summary'")
         db.execute("UPDATE meta SET value = json_set(value, '$.ended', json('false')) WHERE key = 'program'")
     killed = Trace(path)
+    assert killed.summary["passes"] == killed.summary["steps"] == 3
     assert (
         [p.passes for p in killed.parameters]
         == [3] * 4

@@ -237,6 +237,42 @@ def cut_where_read(trace: Trace, reader: Site, names: tuple[str, ...]) -> tuple[
     return f"detach what is carried over: {shown} before {located(trace, reader, 'it is used')}", edits
 
 
+def cut_where_joined(trace: Trace, reader: Site, made: Made) -> tuple[str, Edits]:
+    """The cut of a value where it is put into the list that is joined at `reader`."""
+    here = Source(trace, made.site.path)
+    joined = trace.source_file(reader.path).at(reader)
+    given = joined.args[0] if isinstance(joined, ast.Call) and joined.args else None
+    held = ast.unparse(given) if isinstance(given, ast.Name | ast.Attribute) else ""
+    for node in ast.walk(here.file.scope(made.site)) if held else ():
+        if isinstance(node, ast.Call | ast.List | ast.Tuple) and (kept := _taken(node, made.name)):
+            statement = here.file.statement_of(node)
+            if isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)) and _fills(statement, held):
+                said = place_of(short_path(made.site.path), statement.lineno)
+                return (
+                    f"keep `{made.name}.detach()` in place of `{made.name}` in `{here.file.text(statement)}` ({said})",
+                    here.append(kept, ".detach()"),
+                )
+    what = f"`{held}`, which" if held else "what"
+    return f"keep only detached values in {what} {located(trace, reader)} joins", ()
+
+
+def _taken(node: ast.Call | ast.List | ast.Tuple, name: str) -> ast.Name | None:
+    """The one place where a call is given the variable, or a list has it."""
+    given = node.args if isinstance(node, ast.Call) else node.elts
+    found = [one for one in given if isinstance(one, ast.Name) and one.id == name]
+    return found[0] if len(found) == 1 and isinstance(found[0].ctx, ast.Load) else None
+
+
+def _fills(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement changes what `name` is: assigns it, or calls a method of it."""
+    return any(
+        isinstance(node, ast.Name | ast.Attribute)
+        and ast.unparse(node) == name
+        and (isinstance(statement, ast.Expr) or isinstance(node.ctx, ast.Store))
+        for node in ast.walk(statement)
+    )
+
+
 def _set_before(trace: Trace, site: Site, name: str) -> bool:
     """Whether a name has a value before the statement at `site`: it is not only this one, or a later one, that gives
     it its first."""

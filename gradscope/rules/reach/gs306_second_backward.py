@@ -34,6 +34,7 @@ from gradscope.analysis.carried import (
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import name_of, names_of
+from gradscope.analysis.ops import JOINING
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import (
@@ -48,7 +49,14 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, ErrorRaised, Step, Update
 from gradscope.fixes.calls import under_no_grad
-from gradscope.fixes.carried import cut_where_filled, cut_where_read, in_each_step, state_cut, without_graph
+from gradscope.fixes.carried import (
+    cut_where_filled,
+    cut_where_joined,
+    cut_where_read,
+    in_each_step,
+    state_cut,
+    without_graph,
+)
 from gradscope.fixes.forward_again import forward_again
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Event, Finding, Parameter, Site
@@ -513,10 +521,14 @@ def _of_others(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Car
     """Neither a state nor what was made once."""
     reader, graph = carried[0].readers[0].site.user, known.graph(event.graph)
     names = tuple(dict.fromkeys(name_of(trace, graph, one.value.index) for one in carried))
-    fix, edits = cut_where_read(trace, reader, names)
+    made = made_by(trace, known, event, carried[0])
+    if carried[0].readers[0].name in JOINING:
+        fix, edits = cut_where_joined(trace, reader, made)
+    else:
+        fix, edits = cut_where_read(trace, reader, names)
     return CarriedOver(
         names,
-        made_by(trace, known, event, carried[0]).site,
+        made.site,
         "made in an earlier step, with its graph",
         ((reader, "brought the old graph into this step"),),
         (),

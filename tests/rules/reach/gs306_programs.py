@@ -532,3 +532,43 @@ def bad_state_that_the_next_line_keeps() -> None:
         opt.zero_grad()
         model(torch.randn(2, 5, 1)).backward()  # effect: GS306
         opt.step()
+
+
+def bad_queue_of_keys_with_their_graphs() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.functional import cross_entropy
+
+    net = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    queue = [torch.randn(8, 4)]
+    for _ in range(4):
+        x = torch.randn(8, 8)
+        q = net(x)
+        k = net(x + 0.01 * torch.randn(8, 8))  # cause: GS306
+        logits = torch.cat([(q * k).sum(1, keepdim=True), q @ torch.cat(queue).T], 1)
+        loss = cross_entropy(logits, torch.zeros(8, dtype=torch.long))
+        optimizer.zero_grad()
+        loss.backward()  # effect: GS306
+        optimizer.step()
+        queue = (queue + [k])[-4:]
+
+
+def good_queue_of_keys_without_graphs() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.functional import cross_entropy
+
+    net = nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    queue = [torch.randn(8, 4)]
+    for _ in range(4):
+        x = torch.randn(8, 8)
+        q = net(x)
+        k = net(x + 0.01 * torch.randn(8, 8))
+        logits = torch.cat([(q * k).sum(1, keepdim=True), q @ torch.cat(queue).T], 1)
+        loss = cross_entropy(logits, torch.zeros(8, dtype=torch.long))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        queue = (queue + [k.detach()])[-4:]

@@ -204,7 +204,9 @@ class Trace:
         """steps, passes, distinct_graphs, nodes, overhead (ratio to the plain run, or None)."""
         stored = self.meta.get("summary", {})
         passes = stored.get("passes", 0)
-        if not self.program.get("ended"):  # it goes on or was killed: what was stored is older than the events
+        if not self.program.get(
+            "ended"
+        ):  # it goes on or was killed: what was stored is older than the events
             passes = max(passes, sum(e.count for e in self.of(Backward)))
         return {
             "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],

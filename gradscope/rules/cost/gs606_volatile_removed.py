@@ -6,7 +6,8 @@ of every forward.
 
 Fix: run the code under `with torch.no_grad():` and pass plain tensors.
 
-Silent on: `Variable(x)` without the argument, which is just `x`.
+Silent on: `Variable(x)` without the argument, which is just `x`; constants and targets of a loss that a pass goes
+back through.
 """
 
 import ast
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from gradscope.analysis.calls import calls
-from gradscope.analysis.reach import Key
+from gradscope.analysis.reach import Key, paths
 from gradscope.analysis.words import located, plural
 from gradscope.fixes.blocks import rest_without_grad
 from gradscope.fixes.calls import without_argument
@@ -57,6 +58,8 @@ def volatile_removed(trace: Trace) -> Iterator[Finding]:
             line, column, end_line, end_column = span
             cause = Site(-1, path, line, column, end_line, end_column, function, "user")
             nodes, computed = _computed_from(trace, cause)
+            if not computed.isdisjoint(paths(trace).roots):
+                continue  # a target, or a constant, of what is trained: its graph is wanted
             yield Finding(
                 message="`volatile=True` has no effect: the graph of what is computed from it is kept",
                 cause=cause,

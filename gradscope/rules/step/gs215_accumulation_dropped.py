@@ -6,9 +6,10 @@ the last one, only that one counts, and the batches before it have cost their ti
 Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
 branch.
 
-A note where a gradient hook gathers something, where the step waits for something else than a count of passes, where
-the program keeps what it reads of the gradients (a study of their sizes), and for the rest of each epoch that is
-shorter than an accumulation and is cleared. Silent on: the end of training, a batch that is skipped now and then, steps
+A note where a gradient hook gathers something and some of the passes are used, where the step waits for something else
+than a count of passes, where the program keeps what it reads of the gradients (a study of their sizes), and for the
+rest of each epoch that is shorter than an accumulation and is cleared.
+Silent on: the end of training, a batch that is skipped now and then, steps
 that a gradient scaler skips, gradients of another network (a GAN), gradients that are read and of which no step waits
 for a number of passes, or that an input wanted (adversarial examples), closures.
 """
@@ -101,7 +102,11 @@ def _all(trace: Trace) -> Iterator[Finding]:
         elif line.used and line.step is not None:
             mine = _of_its_own(trace, line, own) if len(line.parts) > 1 and own else line
             yield _beside(trace, lines, site, mine, _finding(trace, site, mine, line.step))
-        elif not line.used and (step := _cleared_in_between(trace, lines, site)) is not None:
+        elif (
+            not line.used
+            and not gathers(trace)
+            and (step := _cleared_in_between(trace, lines, site)) is not None
+        ):
             yield _finding(trace, site, line, step)
 
 

@@ -39,3 +39,18 @@ def good_variable_of_its_own() -> None:
         opt.zero_grad()
         model(Variable(torch.randn(8, 3))).pow(2).mean().backward()
         opt.step()
+
+
+def good_a_constant_of_what_is_trained() -> None:
+    import torch
+    from torch.autograd import Variable
+
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    scale = Variable(torch.rand(4), volatile=True)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        (net(x) - x * scale).pow(2).mean().backward()
+        opt.step()

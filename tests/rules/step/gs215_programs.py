@@ -674,3 +674,35 @@ def good_wrapper_steps_and_clears_now_and_then() -> None:
         (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()
         wrapper.step()
         wrapper.zero_grad()
+
+
+def good_passes_for_what_their_hooks_gather() -> None:
+    """As a natural gradient has it: the first pass is there for the statistics alone."""
+    from typing import Any
+
+    import torch
+
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    gathered: list[torch.Tensor] = []
+
+    def gather(module: Any, inner: Any, outer: Any) -> None:
+        if gathers:
+            gathered.append(outer[0].T @ outer[0])
+
+    net.register_full_backward_hook(gather)
+    for _ in range(12):
+        x, y = torch.randn(16, 4), torch.randint(3, (16,))
+        logits = net(x)
+        opt.zero_grad()
+        gathers = True
+        drawn = torch.distributions.Categorical(logits=logits.detach()).sample()
+        torch.nn.functional.cross_entropy(logits, drawn).backward(retain_graph=True)
+        gathers = False
+        opt.zero_grad()
+        torch.nn.functional.cross_entropy(logits, y).backward()
+        grad = net.weight.grad
+        assert grad is not None
+        net.weight.grad = torch.linalg.solve(sum(gathered, torch.eye(3)) / len(gathered), grad)
+        opt.step()

@@ -68,6 +68,21 @@ def read_in_the_next_turn(trace: Trace, place: Site) -> Op | None:
     return None
 
 
+def unread_parts(trace: Trace, place: Site) -> list[str]:
+    """The names of those results of the call at `place` that nothing reads, where it gives several and others of them
+    are read: `backcast` of `backcast, forecast = net(x)`."""
+    file = trace.source_file(place.path)
+    statement = file.statement(place)
+    if not isinstance(statement, ast.Assign) or statement.value is not file.at(place):
+        return []
+    (target, *others) = statement.targets
+    names = (
+        [one.id for one in target.elts if isinstance(one, ast.Name)] if isinstance(target, ast.Tuple) else []
+    )
+    unread = [name for name in names if not read_again(file, statement, name)]
+    return unread if not others and len(unread) < len(names) else []
+
+
 def another_in_its_place(trace: Trace, place: Site) -> Site | None:
     """The first statement behind the call at `place`, and behind no condition of its own, that gives the name of its
     result to something else."""

@@ -30,6 +30,7 @@ from gradscope.analysis.dead_ends import (
     given_instead,
     loop_name,
     read_in_the_next_turn,
+    unread_parts,
     used_for_its_inside,
 )
 from gradscope.analysis.loop import settled
@@ -261,7 +262,8 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     made = dict.fromkeys(site for p in parameters if (site := made_at(trace, p)) is not None)
     loop = loop_name(trace, place)
     call = located(trace, place, "the call")
-    reader = read_in_the_next_turn(trace, place)
+    parts = listed([f"`{name}`" for name in unread_parts(trace, place)])
+    reader = read_in_the_next_turn(trace, place) if not parts else None
     label = "the result goes nowhere" if reader is None else "what its last turn gives goes nowhere"
     instead = given_instead(trace, place)
     another = another_in_its_place(trace, place) if not loop and instead is None else None
@@ -272,7 +274,10 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         else f"leave the call and {names} out"
     )
     fix = f"let the loss depend on the result of {call}, or {out}"
-    if aside:
+    if parts:
+        label = f"nothing reads {parts} of its results"
+        fix = f"let the loss depend on {parts} too ({where(place)}), or leave {names} out of {optimizer}"
+    elif aside:
         fix = f"if this call is for what is computed within it, leave {names} out of {optimizer}"
     elif loop:
         fix = f"keep the result of {call} in a list of its own, and go on with that"
@@ -299,7 +304,11 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
-            _unread(trace, place, reader)
+            (
+                f"no operation read {parts}, of what {code(trace, place)} gave"
+                if parts
+                else _unread(trace, place, reader)
+            )
             + (", while one outside of it read what was computed within it" if aside else ""),
             *(
                 (

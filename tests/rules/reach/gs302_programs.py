@@ -429,3 +429,26 @@ def good_features_by_a_hook_and_the_head_left_over() -> None:
         adam.zero_grad()
         loss.backward()
         adam.step()
+
+
+def bad_one_of_two_results() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.back, self.ahead = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            h = self.body(x).relu()
+            return x - self.back(h), self.ahead(h)
+
+    net = Block()
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(6):
+        x = torch.randn(16, 8)
+        backcast, forecast = net(x)  # cause: GS302
+        opt.zero_grad()
+        (forecast - x[:, :2]).pow(2).mean().backward()  # effect: GS302
+        opt.step()

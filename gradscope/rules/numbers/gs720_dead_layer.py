@@ -7,7 +7,7 @@ what the network gives is the same for every input.
 Fix: a smaller learning rate, where the layer has died in training; the loss divided by the number of passes, where
 each step uses the sum of several; samples in a random order, where each batch is of one class; smaller initial
 weights, where the first loss is many times that of a guess; those, or `leaky_relu`, where the layer was dead from the
-start.
+start; random numbers, where a layer before a ReLU begins with zeros.
 
 Measured: the gradients of the layer behind, to the end of the run. That of its weight is exactly zero while that of
 its bias is not, so that its whole input is zero; and those of the parameters before are exactly zero, too.
@@ -15,6 +15,7 @@ Silent on: single units that are off, layers that come back, losses of zero.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import log
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from gradscope.analysis.words import (
 from gradscope.analysis.writes import initialises, written_parameters
 from gradscope.fixes.blocks import divided
 from gradscope.fixes.calls import with_argument
+from gradscope.fixes.first_values import ZEROS, at_random, filled_at
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Optimizer, Site
 from gradscope.rules import rule
@@ -81,7 +83,11 @@ def good() -> None:
 def dead_layer(trace: Trace) -> Iterator[Finding]:
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
+        begun: dict[Site | None, Finding] = {}  # of a class of layers one
         for op in graph.called(LAYERS) if line.idle else ():
+            if (found := _begun_at_zero(line, graph, op)) is not None:
+                first = begun.setdefault(found.cause, found)
+                begun[found.cause] = replace(first, subjects=first.subjects | found.subjects)
             weight = reads_zeros(line, graph, op)
             relu = _relu_before(graph, op) if weight is not None else None
             if weight is None or relu is None:
@@ -90,6 +96,46 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
             dead = sorted(before & line.idle)
             if dead and line.is_wrong(min(line.last(id) for id in dead)):
                 yield _finding(line, relu, weight, dead)
+        yield from begun.values()
+
+
+def _begun_at_zero(line: Zeros, graph: Graph, op: Op) -> Finding | None:
+    """A layer whose weight is filled with zeros, before a ReLU: what it gives is 0 for ever, as no gradient comes."""
+    trace = line.trace
+    own = [line.known.parameter_of((graph.id, index)) for index in op.inputs[1:]]
+    known = [p for p in own if p is not None]
+    relu = next((one for one in graph.consumers.get(op.outputs[0], ()) if one.name in RELUS), None)
+    if relu is None or not known or len(known) < len(own) or not all(p.id in line.idle for p in known):
+        return None
+    weight, count = known[0], min(len(line.series[p.id]) for p in known)
+    made = filled_at(trace, weight, ZEROS)
+    if (
+        any(line.last(p.id) < len(line.series[p.id]) for p in known)
+        or len(made) != 1
+        or not line.is_wrong(count)
+    ):
+        return None
+    new, edits = at_random(trace, made[0])
+    name, here = f"`{parameter_name(trace, weight.id)}`", located(trace, made[0])
+    relu_here = located(trace, relu.site.user, "the ReLU")
+    return Finding(
+        message=f"{name} begins at zero before a ReLU: what the layer gives is 0, where ReLU lets no gradient back, and"
+        " nothing ever moves it",
+        cause=made[0],
+        cause_label="fills it with zeros",
+        effect=relu.site.user,
+        effect_label="gives zeros, and zeros as their gradient",
+        seen=(
+            f"the gradient of {name} was exactly 0 in all of {count} measured passes, and no step has moved it",
+        ),
+        why="the derivative of ReLU at 0 is 0: a weight of zeros before it gets no gradient, from the first pass to the"
+        " last, and what is computed of it is as good as not there",
+        fix=f"begin with small random numbers, `{new or 'nn.init.normal_(…, std=0.01)'}` in place of {here}, or take an"
+        f" activation that is not flat at 0 in place of {relu_here}",
+        edits=edits,
+        count=count,
+        subjects=parameter_subjects(p.id for p in known),
+    )
 
 
 def _relu_before(graph: Graph, op: Op) -> Op | None:

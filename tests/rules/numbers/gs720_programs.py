@@ -1,6 +1,54 @@
 """More programs of GS720: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_zeros_before_a_relu() -> None:
+    import torch
+    from torch import nn
+
+    class Mixer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.weigh = nn.Linear(4, 4), nn.Linear(4, 2, bias=False)
+            nn.init.zeros_(self.weigh.weight)  # cause: GS720
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            both = torch.stack([x, self.net(x)], 1)
+            weights = torch.relu(self.weigh(x))  # effect: GS720
+            return self.net(x) + (weights.unsqueeze(-1) * both).sum(1)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Mixer(), Mixer(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(40):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x.pow(2).sum(1, keepdim=True)).backward()
+        opt.step()
+
+
+def good_zeros_before_what_is_added() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 4)
+            nn.init.zeros_(self.down.weight)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x + self.down(torch.relu(self.up(x))))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Block(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(40):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x.pow(2).sum(1, keepdim=True)).backward()
+        opt.step()
+
+
 def bad_dead_from_the_start() -> None:  # fix: by hand
     import torch
     from torch import nn

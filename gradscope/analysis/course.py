@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from statistics import fmean
 
-from gradscope.analysis.names import names_of
-from gradscope.analysis.words import owner, quoted, source
+from gradscope.analysis.words import loss_given, owner, quoted, source
 from gradscope.events import Backward
 from gradscope.model import Optimizer, Site
 from gradscope.store import Trace
@@ -75,25 +73,15 @@ def measured(trace: Trace) -> Iterator[Course]:
         if known:
             line = events[0].site.user
             steps, losses = zip(*known, strict=True)
-            yield Course(line, _handed(trace, events) or _named(source(trace, line)), losses, steps)
+            yield Course(line, _named(trace, events[0]), losses, steps)
 
 
-def _handed(trace: Trace, events: list[Backward]) -> str:
-    """ "`loss`" of `accelerator.backward(loss)`, which hands it over."""
-    node = trace.source_file(events[0].site.user.path).at(events[0].site.user)
-    event = next((event for event in events if event.graph >= 0 and len(event.roots) == 1), None)
-    if (
-        event is None
-        or not isinstance(node, ast.Call)
-        or len(node.args) != 1
-        or not isinstance(node.args[0], ast.Name)
-    ):
-        return ""
-    name = names_of(trace).name(trace.graph(event.graph), event.roots[0])
-    return quoted(name) if name and name == node.args[0].id else ""
-
-
-def _named(text: str) -> str:
-    """ "`loss`" of `loss.backward()`; "the loss" where the pass is a library's or a larger expression's."""
-    name = owner(text, "backward")
-    return quoted(name) if name and text.startswith(f"{name}.backward") else "the loss"
+def _named(trace: Trace, event: Backward) -> str:
+    """ "`loss`" of `loss.backward()` and of `accelerator.backward(loss)`; "the loss" where the pass is a library's or a
+    larger expression's."""
+    name = loss_given(trace, event)
+    if name is None:
+        text = source(trace, event.site.user)
+        name = owner(text, "backward")
+        name = name if text.startswith(f"{name}.backward") else ""
+    return quoted(name) if name else "the loss"

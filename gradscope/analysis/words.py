@@ -54,6 +54,18 @@ def owner(text: str, attribute: str) -> str:
     return found.group(1) if found else ""
 
 
+def loss_given(trace: Trace, event: Event) -> str | None:
+    """The variable that a library's `backward(…)` is given, "" where it is none; None where the pass is a call of the
+    program's own."""
+    call = event.site.user
+    if all(frame.kind != "library" for frame in event.site.stack[event.site.stack.index(call) :]):
+        return None
+    given = next((n for n in trace.source_file(call.path).around(call) if isinstance(n, ast.Call)), None)
+    if given is None or not given.args or not ast.unparse(given.func).endswith("backward"):
+        return ""
+    return given.args[0].id if isinstance(given.args[0], ast.Name) else ""
+
+
 def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
     """Their names as a sentence takes them: "`fc.weight`, `fc.bias` and 3 more"; "the 2 parameters of `fc`" where
     nothing but the variable is known that they were made for (a layer that was never called)."""

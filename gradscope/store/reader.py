@@ -204,9 +204,8 @@ class Trace:
         """steps, passes, distinct_graphs, nodes, overhead (ratio to the plain run, or None)."""
         stored = self.meta.get("summary", {})
         passes = stored.get("passes", 0)
-        if not self.program.get(
-            "ended"
-        ):  # it goes on or was killed: what was stored is older than the events
+        # Of a run that goes on, or was killed, what was stored is older than the events.
+        if not self.program.get("ended"):
             passes = max(passes, sum(e.count for e in self.of(Backward)))
         return {
             "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
@@ -409,27 +408,6 @@ class Trace:
                 "SELECT idx, graph, events, started, duration, is_step, repeat FROM segment ORDER BY idx"
             )
         ]
-
-    @cached_property
-    @_sound
-    def _taken(self) -> dict[int, list[tuple[int, dict[int, tuple[int, int]]]]]:
-        """Graph → since which segment, what it took over from where."""
-        found: dict[int, list[tuple[int, dict[int, tuple[int, int]]]]] = {}
-        if self.rows("SELECT 1 FROM sqlite_master WHERE name = 'taken'"):
-            for graph, since, text in self.rows(
-                "SELECT graph, since, origins FROM taken ORDER BY graph, since"
-            ):
-                origins = {value: (at, index) for value, (at, index) in json.loads(text)}
-                found.setdefault(graph, []).append((since, origins))
-        return found
-
-    def taken(self, segment: Segment) -> dict[int, tuple[int, int]]:
-        """Value of the graph of a segment → where it came from there, where that was not `value.origin`: of a graph
-        that runs again that is of its first run."""
-        known = self._taken.get(segment.graph, []) if segment.graph is not None else []
-        latest = [origins for since, origins in known if since <= segment.index]
-        own = self.graph_counts
-        return {value: at for value, at in latest[-1].items() if at[0] in own} if latest else {}
 
     @cached_property
     @_sound

@@ -77,3 +77,24 @@ def test_loss_that_is_not_returned(tmp_path: Path) -> None:
 def test_right_twin_is_left_in_peace(tmp_path: Path) -> None:
     text = told(tmp_path, "return loss")
     assert "nothing to report" in text and "4 steps" in text
+
+
+def test_the_loss_is_called_as_it_was_handed_to_a_librarys_backward(tmp_path: Path) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "helper.py").write_text(
+        "class Helper:\n    def backward(self, loss):\n        (loss / 1).backward()\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom helper import Helper\n\nhelper = Helper()\nw = torch.ones(3, requires_grad=True)\n"
+        "for _ in range(12):\n    loss = (w * 2).sum()\n    helper.backward(loss)\n    w.grad = None\n"
+    )
+    ran = subprocess.run(
+        [*python(), "-m", "gradscope", "run", "train.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(library)))},
+    )
+    assert " loss: `loss` 6 " in ran.stderr

@@ -31,6 +31,7 @@ from gradscope.analysis.words import (
     code,
     listed,
     located,
+    loss_given,
     named,
     parameter_names,
     parameter_subjects,
@@ -572,13 +573,10 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
 
 def _name(trace: Trace, event: Event) -> str:
     """The loss as the user calls it: what stands before `.backward()`, or what a library's `backward(…)` is given."""
-    call = event.site.user
-    if any(frame.kind == "library" for frame in event.site.stack[event.site.stack.index(call) :]):
-        given = next((n for n in trace.source_file(call.path).around(call) if isinstance(n, ast.Call)), None)
-        if given is None or not given.args or not ast.unparse(given.func).endswith("backward"):
-            return "the loss"
-        return f"`{given.args[0].id}`" if isinstance(given.args[0], ast.Name) else "the loss"
-    head, dot, _ = code(trace, call).strip("`").partition(".backward")
+    given = loss_given(trace, event)
+    if given is not None:
+        return f"`{given}`" if given else "the loss"
+    head, dot, _ = code(trace, event.site.user).strip("`").partition(".backward")
     return f"`{head}`" if dot and head else "the loss"
 
 

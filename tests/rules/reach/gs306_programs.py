@@ -551,7 +551,7 @@ def bad_queue_of_keys_with_their_graphs() -> None:
         optimizer.zero_grad()
         loss.backward()  # effect: GS306
         optimizer.step()
-        queue = ([*queue, k])[-4:]
+        queue = [*queue, k][-4:]
 
 
 def good_queue_of_keys_without_graphs() -> None:
@@ -571,4 +571,4 @@ def good_queue_of_keys_without_graphs() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        queue = ([*queue, k.detach()])[-4:]
+        queue = [*queue, k.detach()][-4:]

@@ -304,11 +304,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
-            (
-                f"no operation read {parts}, of what {code(trace, place)} gave"
-                if parts
-                else _unread(trace, place, reader)
-            )
+            (f"no operation read {parts}, of what {call} gave" if parts else _unread(trace, place, reader))
             + (", while one outside of it read what was computed within it" if aside else ""),
             *(
                 (

@@ -411,6 +411,27 @@ class Trace:
 
     @cached_property
     @_sound
+    def _taken(self) -> dict[int, list[tuple[int, dict[int, tuple[int, int]]]]]:
+        """Graph → since which segment, what it took over from where."""
+        found: dict[int, list[tuple[int, dict[int, tuple[int, int]]]]] = {}
+        if self.rows("SELECT 1 FROM sqlite_master WHERE name = 'taken'"):
+            for graph, since, text in self.rows(
+                "SELECT graph, since, origins FROM taken ORDER BY graph, since"
+            ):
+                origins = {value: (at, index) for value, (at, index) in json.loads(text)}
+                found.setdefault(graph, []).append((since, origins))
+        return found
+
+    def taken(self, segment: Segment) -> dict[int, tuple[int, int]]:
+        """Value of the graph of a segment → where it came from there, where that was not `value.origin`: of a graph
+        that runs again that is of its first run."""
+        known = self._taken.get(segment.graph, []) if segment.graph is not None else []
+        latest = [origins for since, origins in known if since <= segment.index]
+        own = self.graph_counts
+        return {value: at for value, at in latest[-1].items() if at[0] in own} if latest else {}
+
+    @cached_property
+    @_sound
     def events(self) -> list[Event]:
         """All distinct events in the order of their first segment; `count` says how often
         the whole list they stand in was seen."""

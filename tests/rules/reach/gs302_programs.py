@@ -448,7 +448,7 @@ def bad_one_of_two_results() -> None:  # fix: by hand
     opt = torch.optim.Adam(net.parameters())
     for _ in range(6):
         x = torch.randn(16, 8)
-        backcast, forecast = net(x)  # cause: GS302
+        backcast, forecast = net(x)  # cause: GS302  # noqa: RUF059
         opt.zero_grad()
         (forecast - x[:, :2]).pow(2).mean().backward()  # effect: GS302
         opt.step()

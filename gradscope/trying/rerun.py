@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from gradscope.model import GradscopeError
 from gradscope.places import SUFFIX
@@ -99,7 +101,8 @@ def _process(order: Path, seconds: float, output: int | None, ranks: int = 1) ->
         start_new_session=True,
     )  # fmt: skip
     try:
-        process.wait(seconds)
+        with _ended_in_order():
+            process.wait(seconds)
         return True
     except subprocess.TimeoutExpired:
         _end(process)
@@ -107,6 +110,24 @@ def _process(order: Path, seconds: float, output: int | None, ranks: int = 1) ->
     except BaseException:
         _end(process)
         raise
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Makes an exit of what would end us at once and leave the program that we have started behind: SIGTERM, as
+    `timeout` sends it, and the end of the terminal."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    mine = threading.current_thread() is threading.main_thread()
+    old = {n: signal.signal(n, leave) for n in numbers if mine and signal.getsignal(n) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

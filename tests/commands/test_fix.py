@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -398,6 +403,25 @@ for _ in range(5):
     written = (tmp_path / "maml.py").read_text()
     assert "type=bool" not in written
     assert written.count("create_graph=True") == 1
+
+
+def test_a_terminated_fix_leaves_no_program_behind(tmp_path: Path) -> None:
+    slow = "    import os, time\n    if os.environ.get('SLOW'):\n        print(os.getpid(), file=open('pid', 'w'))\n"
+    (tmp_path / "train.py").write_text(STALE + slow + "        time.sleep(60)\n")
+    assert "error[GS201]" in gradscope(tmp_path, "run", "train.py").err
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gradscope", "fix"], cwd=tmp_path, env={**os.environ, "SLOW": "1"},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    started = tmp_path / "pid"
+    for _ in range(1200):
+        if started.exists() and started.read_text().strip():
+            break
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
 
 
 def test_what_has_no_edit_is_not_passed_over(tmp_path: Path) -> None:

@@ -72,17 +72,18 @@ def own_line(function: Any, main: str | None) -> int | None:
 def _is_installed(path: str, main: str | None) -> bool:
     """Whether it lies in a folder of packages: a project's own folder may be called so too."""
     folders = [path[: match.end()] for match in _PACKAGES.finditer(path)]
-    if not folders:
-        return False
     program = {os.path.dirname(main or ""), str(standing())}
-    searched = {real_path(entry) for entry in sys.path if isinstance(entry, str)} - program
-    return any(folder in searched or _has_records(folder) for folder in folders)
+    searched = {real_path(entry) for entry in sys.path if isinstance(entry, str) and entry} - program
+    if any(folder in searched or _has_records(folder) for folder in folders):
+        return True
+    # as `pip install --target` makes them; the records of a project's own code lie elsewhere
+    return any(path.startswith(entry + os.sep) and _has_records(entry, _RECORDS[:1]) for entry in searched)
 
 
 @cache
-def _has_records(folder: str) -> bool:
+def _has_records(folder: str, kinds: tuple[str, ...] = _RECORDS) -> bool:
     try:
-        return any(name.endswith(_RECORDS) for name in os.listdir(folder))
+        return any(name.endswith(kinds) for name in os.listdir(folder))
     except OSError:  # an archive, say
         return True
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.failures import failure_subject, versions
-from gradscope.analysis.words import code, located, source, user
-from gradscope.events import ErrorRaised
+from gradscope.analysis.words import code, counted, listed, located, source, user
+from gradscope.events import ErrorRaised, Lane
 from gradscope.fixes.in_place import argument_written, mended
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -66,6 +66,9 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
         write.location(): write for write, _ in too if cause is None or write.location() != cause.location()
     }
     more += tuple((write, "also writes to what backward needs") for write in others.values())
+    lanes = [lane for lane in trace.of(Lane) if lane.steps] if not writes else []
+    if lanes and not event.spoilt_too:
+        return _by_another_thread(trace, event, lanes)
     fix, edits = mended(trace, event, write)
     own = argument_written(trace, event, write)
     if own is not None and own.alias is not None:
@@ -87,6 +90,29 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
         fix=fix,
         count=event.count,
         edits=edits,
+        subjects=frozenset({failure_subject(event)}),
+    )
+
+
+def _by_another_thread(trace: Trace, event: ErrorRaised, lanes: list[Lane]) -> Finding:
+    saved, stopped = user(trace.site(event.saved_site)), user(event.site)
+    by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
+    threads = listed([f"`{lane.thread}`" for lane in lanes])
+    thread = "another thread" if len(lanes) == 1 else f"{len(lanes):,} other threads"
+    return Finding(
+        message=f"a tensor that backward needs{by} was changed while {thread} made steps",
+        cause=lanes[0].site.user,
+        cause_label=f"{threads} trained here: {counted(sum(lane.steps for lane in lanes), 'step')}",
+        effect=stopped,
+        effect_label="torch stops: the saved values are gone",
+        related=((saved, "saved here for backward"),) if saved is not None else (),
+        seen=(versions(event.text), "no write to it was seen in the thread whose backward this is"),
+        why="a step writes to the parameters in place. Where threads share a model, one makes its step between the"
+        " forward and the backward of another; they share each `.grad` too, and one clears what the other computes",
+        fix=f"give each thread a copy of the model for its forward and {code(trace, stopped, '`backward()`')}, and"
+        " under a lock copy its gradients to the shared model and make the step; or hold the lock from the forward to"
+        " the step",
+        count=event.count,
         subjects=frozenset({failure_subject(event)}),
     )
 

@@ -182,3 +182,49 @@ def good_argument_written_that_nothing_saved() -> None:
 
     first, second = nn.Conv1d(2, 4, 3), nn.Conv1d(4, 2, 3)
     second(without_border(first(torch.randn(3, 2, 9)), 1)).mean().backward()
+
+
+def bad_stepped_by_another_thread() -> None:  # fix: by hand
+    import threading
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def work() -> None:
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # cause: GS104
+        opt.step()
+
+    for _ in range(3):
+        work()
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    actor = threading.Thread(target=work, name="actor")
+    actor.start()
+    actor.join()
+    loss.backward()  # effect: GS104
+
+
+def good_a_model_for_each_thread() -> None:
+    import threading
+
+    import torch
+    from torch import nn
+
+    model, own = (nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1)) for _ in range(2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def work(of: nn.Module) -> None:
+        of.load_state_dict(model.state_dict())
+        of.zero_grad()
+        of(torch.randn(8, 4)).pow(2).mean().backward()
+        for p, q in zip(model.parameters(), of.parameters(), strict=True):
+            p.grad = None if q.grad is None else q.grad.clone()
+        opt.step()
+
+    for _ in range(3):
+        actor = threading.Thread(target=work, args=(own,), name="actor")
+        actor.start()
+        actor.join()

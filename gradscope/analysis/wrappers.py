@@ -36,7 +36,7 @@ def wrapped(trace: Trace) -> list[Wrapped]:
 def rounds(trace: Trace, of: Wrapped) -> Iterator[Round]:
     """Its rounds in program order, as far as they were looked at."""
     known = set(of.parameters)
-    inner = _within(trace, of.inner)
+    inner = within(trace, of.inner)
     current: Round | None = None
     synced = True
     for times, event in in_order(trace):
@@ -70,7 +70,7 @@ def _went_on(current: Round, event: Event, known: set[int]) -> Round | None:
     return current
 
 
-def _within(trace: Trace, module: int) -> set[int]:
+def within(trace: Trace, module: int) -> set[int]:
     """The module and what is below it."""
     found = {module} - {-1}
     for number, other in sorted(trace.modules.items()):

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
 from gradscope.analysis.words import counted, listed, located, parameter_subjects
-from gradscope.analysis.wrappers import Round, rounds, wrapped
+from gradscope.analysis.wrappers import Round, rounds, within, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Split, Wrapped
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site, listed_ranks
 from gradscope.rules import rule_across
-from gradscope.source import FUNCTIONS, called_name, names_in
+from gradscope.source import FUNCTIONS, called_name, method_name, names_in, own_name
 from gradscope.store import Member, Run, Trace
 
 _ENOUGH = 3  # calls with the same inputs
@@ -84,11 +84,21 @@ def _of_one(run: Run, trace: Trace) -> Iterator[Finding]:
 
 def _around(trace: Trace, of: Wrapped, found: list[Round], *, sure: bool) -> Finding:
     first = found[0]
-    call = first.call.site.user
+    call = _left_at(trace, of, first.call.site)
+    part = first.call.site.user
+    method = method_name(trace.source_file(call.path).at(call)) if call.location() != part.location() else ""
+    fix = f"call the wrapper in place of {located(trace, call, 'its `.module`')}"
+    if method:
+        fix = (
+            f"call the wrapper itself in place of {located(trace, call, 'its `.module`')}: what `{method}` does has to"
+            " run within the model's `forward`, which the wrapper calls"
+        )
     return Finding(
         message="the model was called past its `DistributedDataParallel` wrapper: each rank keeps its own gradients",
         cause=call,
-        cause_label="calls the wrapped model itself",
+        cause_label=f"calls `{method}` of the wrapped model itself"
+        if method
+        else "calls the wrapped model itself",
         effect=first.passes[-1].site.user,
         effect_label="its gradients are not averaged over the ranks",
         related=((of.site.user, "wrapped here"),),
@@ -96,12 +106,39 @@ def _around(trace: Trace, of: Wrapped, found: list[Round], *, sure: bool) -> Fin
             f"the wrapper's own call was not part of {sum(r.times for r in found):,} passes that a step used",
             *(("the parameters differ between the ranks afterwards",) if sure else ()),
         ),
-        fix=f"call the wrapper in place of {located(trace, call, 'its `.module`')}",
+        fix=fix,
         edits=_by_the_wrapper(trace, of, call),
         count=sum(r.times for r in found),
         severity="" if sure else "warning",
         subjects=parameter_subjects(list(of.parameters)),
     )
+
+
+def _left_at(trace: Trace, of: Wrapped, site: Site) -> Site:
+    """Where the program goes past the wrapper: of a part that a method of the model calls, the call of the method."""
+    names = _classes(trace, of)
+    frames = [frame for frame in site.stack[::-1] if frame.kind == "user"]
+    for frame in frames:
+        holder = trace.source_file(frame.path).class_of(trace.source_file(frame.path).scope(frame))
+        if holder is None or holder.name not in names:
+            return frame
+    return site.user
+
+
+def _classes(trace: Trace, of: Wrapped) -> set[str]:
+    """What the classes of the wrapped model and of its parts are called, and those that the program made them of."""
+    names = {trace.modules[number].cls for number in within(trace, of.inner)}
+    classes = [
+        node
+        for path in trace.sources
+        for node in trace.source_file(path).nodes
+        if isinstance(node, ast.ClassDef)
+    ]
+    before = 0
+    while before < len(names):
+        before = len(names)
+        names |= {own_name(base) for one in classes if one.name in names for base in one.bases}
+    return names
 
 
 def _by_the_wrapper(trace: Trace, of: Wrapped, site: Site) -> Edits:

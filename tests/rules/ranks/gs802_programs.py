@@ -24,6 +24,34 @@ def bad_part_of_the_model() -> None:
         opt.step()
 
 
+def bad_method_that_computes_the_loss() -> None:
+    class Denoiser(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.net(x)
+
+        def training_loss(self, x: torch.Tensor) -> torch.Tensor:
+            return (self(x + 0.1 * torch.randn_like(x)) - x).pow(2).mean()
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = DistributedDataParallel(Denoiser())
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def step(self, x: torch.Tensor) -> None:
+            self.opt.zero_grad()
+            loss = self.model.module.training_loss(x)  # cause: GS802
+            loss.backward()  # effect: GS802
+            self.opt.step()
+
+    trainer = Trainer()
+    for _ in range(4):
+        trainer.step(torch.randn(8, 4))
+
+
 def bad_no_sampler() -> None:
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Linear(4, 1))

@@ -6,12 +6,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isclose
 
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.parting import Parting, paired, same_shapes
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.text import nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.wrappers import wrapped
-from gradscope.events import Backward
+from gradscope.events import Backward, Step
 from gradscope.model import Parameter, Site
 from gradscope.source import SourceFile, called_name
 from gradscope.store import Member, Run, Trace
@@ -32,9 +34,9 @@ class Changed:
 
 @dataclass(frozen=True)
 class TooLate:
-    """Gradients that the program averages once a step has used them (`how` is "late"), reduces to one rank where all
-    make steps ("one"), or of which it averages copies that go nowhere ("copy"). `values`: norms of that of the first
-    parameter, when its first step used it."""
+    """Gradients that the program averages once a step has used them (`how` is "late") or before the last pass adds to
+    them ("early"), reduces to one rank where all make steps ("one"), or of which it averages copies that go nowhere
+    ("copy"). `values`: norms of that of the first parameter, when its first step used it."""
 
     site: Site  # of the `all_reduce`, or of the `reduce`
     step: Site | None
@@ -42,6 +44,7 @@ class TooLate:
     values: list[tuple[Member, float]]
     steps: int  # that were compared
     how: str
+    adds: Site | None = None  # the pass that adds to what was averaged
 
 
 def reductions(trace: Trace, call: str = "all_reduce") -> Iterator[Site]:
@@ -187,15 +190,17 @@ def _too_late(members: list[Member], numbers: list[int]) -> TooLate | None:
     steps = followed(members, numbers)
     if steps is None:
         return None
+    trace = members[0].trace
+    adds = next(filter(None, map(partial(_pass_behind, trace), reductions(trace))), None)
     found = []
     for parameter in steps.parameters:
         if all(not value for row in parameter.gradients for value in row):
             continue
-        if not alike(parameter.begun) or any(map(alike, parameter.gradients)):
+        same = any(map(alike, parameter.gradients))
+        if not alike(parameter.begun) or (same and adds is None):
             return None
-        if not alike(parameter.ended):
+        if not alike(parameter.ended) and not same:  # what the last pass adds may be the same on all ranks
             found.append(parameter)
-    trace = members[0].trace
     for call in ("all_reduce", "reduce") if found else ():
         for site in reductions(trace, call):
             at = (site.path, site.line)
@@ -203,9 +208,11 @@ def _too_late(members: list[Member], numbers: list[int]) -> TooLate | None:
             if not given or (call == "reduce" and _sends(trace)):
                 continue
             norms = [norm or 0.0 for norm in given[0].gradients[0]]
+            if call == "reduce":
+                adds = None
             return TooLate(
                 site, steps.first, [int(p.ids[0]) for p in given], list(zip(members, norms, strict=True)),
-                steps.compared, "one" if call == "reduce" else "late",
+                steps.compared, "one" if call == "reduce" else "early" if adds is not None else "late", adds,
             )  # fmt: skip
     copy = next(_copies(trace), None) if found else None
     if copy is None:
@@ -213,6 +220,29 @@ def _too_late(members: list[Member], numbers: list[int]) -> TooLate | None:
     norms = [norm or 0.0 for norm in found[0].gradients[0]]
     ids = [int(one.ids[0]) for one in found]
     return TooLate(copy, steps.first, ids, list(zip(members, norms, strict=True)), steps.compared, "copy")
+
+
+def _pass_behind(trace: Trace, reduction: Site) -> Site | None:
+    """The last of several passes before the first step, where the program's text has it behind the reduction, or
+    behind the call of the function that reduces."""
+    passes: list[Site] = []
+    for _, event in in_order(trace):
+        if isinstance(event, Backward) and event.filled:
+            passes.append(event.site.user)
+        elif isinstance(event, Step) and passes:
+            break
+    if len(passes) < 2:
+        return None
+    last = passes[-1]
+    file = trace.source_file(last.path)
+    named = reduction.function.rpartition(".")[2]
+    calls = [
+        node
+        for node in own_nodes(file.scope(last))
+        if isinstance(node, ast.Call)
+        and ((last.path, node.lineno) == reduction.location() or called_name(node) == named)
+    ]
+    return last if calls and all(node.lineno < last.line for node in calls) else None
 
 
 def _copies(trace: Trace) -> Iterator[Site]:

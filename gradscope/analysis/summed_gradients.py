@@ -50,10 +50,13 @@ def summed_by_hand(run: Run) -> Summed | None:
     steps = followed(list(run.ranks), together[0]) if len(together) == 1 else None
     if steps is None:
         return None
+    summed = [
+        one for one in steps.parameters if all(map(alike, one.gradients))
+    ]  # others are left as they are
     told: list[tuple[Followed, list[float], float]] = []  # of each step the first that shows it
     for place, step in enumerate(steps.numbers):
         longer = []
-        for one in steps.parameters:
+        for one in summed:
             used = one.gradients[place][0]
             own = [_norm_at(m.trace, int(id), step) for m, id in zip(run.ranks, one.ids, strict=True)]
             left = [norm for norm in own if norm]
@@ -67,7 +70,7 @@ def summed_by_hand(run: Run) -> Summed | None:
             return None
         told.append(longer[0])
     first, own_norms, value = told[0]
-    parameters = [first, *(one for one in steps.parameters if one is not first)]
+    parameters = [first, *(one for one in summed if one is not first)]
     ids = [int(one.ids[0]) for one in parameters]
     return Summed(site, steps.first, ids, own_norms, value, steps.compared)
 

@@ -10,9 +10,9 @@ from typing import Any
 from gradscope.analysis import names
 from gradscope.analysis.names import as_it_is, element_names, names_of, place
 from gradscope.events import Step
-from gradscope.model import Event, Parameter, Site
+from gradscope.model import Event, Parameter, Site, listed_ranks
 from gradscope.source import own_name
-from gradscope.store import Trace
+from gradscope.store import Member, Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
 
@@ -173,6 +173,12 @@ def holds(outer: Site, inner: Site) -> bool:
 def root_of(trace: Trace, parameter: Parameter) -> int | None:
     """The outermost module that a parameter belongs to."""
     return trace.modules[parameter.module].root if parameter.module in trace.modules else None
+
+
+def ranks_named(members: list[Member]) -> str:
+    """rank 1; ranks 0, 2 and 3."""
+    numbers = sorted(member.rank for member in members if member.rank is not None)
+    return f"ranks {listed_ranks([str(n) for n in numbers])}" if len(numbers) > 1 else members[0].name
 
 
 def plural(count: int, noun: str) -> str:

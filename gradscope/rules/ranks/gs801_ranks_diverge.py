@@ -11,7 +11,8 @@ followed by one more before the step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.left_behind import LeftBehind, left_behind
@@ -23,19 +24,22 @@ from gradscope.analysis.rank_gradients import (
     changed_after_average,
     parameters_averaged,
 )
+from gradscope.analysis.stops import set_at
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.unsharded import Unsharded, left_unsharded
-from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
+from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects, quoted, ranks_named
 from gradscope.analysis.wrappers import rounds, wrapped
-from gradscope.events import Crashed, RequiresGrad, Scheduled, Update
+from gradscope.events import Crashed, Flipped, RequiresGrad, Scheduled, Update, Wrapped
 from gradscope.fixes.collectives import written_back
-from gradscope.model import Finding, Since, Site, listed_ranks
+from gradscope.model import Finding, Parameter, Since, Site
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
 
 _SHOWN = 4  # ranks whose numbers are told
 _ASKED = 32  # ranks at whose ends is looked
 _AGAIN = "a reentrant checkpoint runs the layer again within the pass: what that adds stays on its rank"
+_FREED = "trained from here on; the model was wrapped before, when it was frozen"
+_RATES = "sets another rate on other ranks"
 _UNSYNCED = "under `no_sync`, and a step uses these gradients as they are"
 
 
@@ -103,7 +107,8 @@ def _not_alike(found: HandAveraged) -> Finding:
     made = trace.parameter(found.parameters[0]).site
     if found.at_first:
         return Finding(
-            message=f"{names} differ between the ranks before the first step, and their gradients are averaged",
+            message=f"{names} {_differ(found.parameters)} between the ranks before the first step, and gradients alone"
+            " are averaged",
             cause=made.user if made is not None else found.site,
             cause_label="made with other numbers on each rank",
             effect=found.site,
@@ -113,8 +118,8 @@ def _not_alike(found: HandAveraged) -> Finding:
                 f"the gradient of {first} was the same on all ranks before the first steps",
             ),
             why="averaged gradients keep models equal that are; they do not make them so",
-            fix="send the parameters of one rank to all before the first step: `dist.broadcast(p.data, 0)` for each; or"
-            " let `DistributedDataParallel` do both",
+            fix="send the parameters of one rank to all before the first step: `dist.broadcast(p.detach(), 0)` for"
+            " each; or let `DistributedDataParallel` do both",
             subjects=parameter_subjects(found.parameters),
         )
     return Finding(
@@ -130,6 +135,10 @@ def _not_alike(found: HandAveraged) -> Finding:
         severity="note" if found.whole else "warning",
         subjects=parameter_subjects(found.parameters),
     )
+
+
+def _differ(things: Sequence[object]) -> str:
+    return "differs" if len(things) == 1 else "differ"
 
 
 def _too_late(found: TooLate) -> Finding:
@@ -171,6 +180,21 @@ def _too_late(found: TooLate) -> Finding:
             subjects=parameter_subjects(found.parameters),
             since=Since(1),
         )
+    if found.adds is not None:
+        last = located(trace, found.adds, "the last pass")
+        return Finding(
+            message=f"the gradients of {names} are averaged over the ranks before the last pass adds to them",
+            cause=found.site,
+            cause_label="averages the sum of the passes so far",
+            effect=found.adds,
+            effect_label="adds the gradients of this rank's data",
+            related=((found.step, "makes another step on each rank"),) if found.step is not None else (),
+            seen=seen,
+            why="what a pass adds after the average is of one rank: the step uses a sum that is another one on each",
+            fix=f"average once, between {last} and {step}",
+            subjects=parameter_subjects(found.parameters),
+            since=Since(1),
+        )
     return Finding(
         message=f"the gradients of {names} are averaged over the ranks, and the step has used them before",
         cause=found.site,
@@ -192,7 +216,8 @@ def _unsharded(found: Unsharded) -> Finding:
     shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
     made = trace.parameter(found.parameters[0]).site
     return Finding(
-        message=f"{names} differ between the ranks: the parameters beside them are sharded, and these were left out",
+        message=f"{names} {_differ(found.parameters)} between the ranks: the parameters beside are sharded, and nothing"
+        " averages the gradients of what was left out",
         cause=made.user if made is not None else found.site,
         cause_label="no part of what was sharded",
         effect=found.site,
@@ -212,11 +237,11 @@ def _unsharded(found: Unsharded) -> Finding:
 def _left_behind(found: LeftBehind) -> Finding:
     trace = found.writers[0].trace
     names = parameter_names(trace, found.parameters)
-    others = _members(found.others)
+    writers, others = ranks_named(found.writers), ranks_named(found.others)
     return Finding(
-        message=f"{names}, which all ranks work with, are written to on {_members(found.writers)} alone",
+        message=f"{names}, which all ranks work with, are written to on {writers} alone",
         cause=found.site,
-        cause_label=f"{_members(found.writers)} {'comes' if len(found.writers) == 1 else 'come'} here, others do not",
+        cause_label=f"{writers} {'comes' if len(found.writers) == 1 else 'come'} here, others do not",
         effect=found.call,
         effect_label=f"{others} {'works' if len(found.others) == 1 else 'work'} with what they were at first",
         seen=(
@@ -237,10 +262,9 @@ def _drift(found: Drift) -> Finding:
     trace = found.values[0][0].trace
     of = next(of for of in wrapped(trace) if of.wrapper == found.wrapper)
     names = listed([f"`{name}`" for name in found.buffers])
-    verb = "differs" if len(found.buffers) == 1 else "differ"
     shown = ", ".join(f"{value:.5g} on {m.name}" for m, value in found.values[:_SHOWN])
     return Finding(
-        message=f"{names} of the wrapped model {verb} between the ranks that evaluate it",
+        message=f"{names} of the wrapped model {_differ(found.buffers)} between the ranks that evaluate it",
         cause=of.site.user,
         cause_label="with `broadcast_buffers=False` no buffer is sent to the other ranks",
         effect=found.site,
@@ -255,23 +279,24 @@ def _drift(found: Drift) -> Finding:
 
 def _waits(waits: list[Wait], found: Unmet) -> Finding:
     ahead, other = found.ahead[0], found.others[0]
+    trace = other.member.trace
     over = other.inside == OVER
-    names = _members([wait.member for wait in found.ahead])
+    names = ranks_named([wait.member for wait in found.ahead])
     # Where the others are in a call that they make in the middle of the run, that may be what is too much.
     later = other.inside in (OVER, "`barrier`")
     if ahead.inside == PASS and (later or other.inside == CALL):
         others = (
             "the others are through"
             if over
-            else f"{_members([w.member for w in found.others])} in {other.inside}"
+            else f"{ranks_named([w.member for w in found.others])} in {other.inside}"
         )
         wait = "wait" if len(found.ahead) > 1 else "waits"
         message = f"ranks make different numbers of passes: {names} {wait} in one more, and {others}"
         why = "each pass averages gradients over all ranks; one that makes no such pass is waited for until it is gone"
         fix = (
-            "let no rank leave a pass out (a batch that is skipped, a loss that is not finite), and give all the same"
-            " number of batches (`DistributedSampler` does, `drop_last=True`), or put the loop into"
-            " `with model.join():`"
+            "let no rank leave a pass out (a batch that is skipped, a loss that is not finite, a loop that ends early"
+            " by the rank's own numbers), and give all the same number of batches (`DistributedSampler` does,"
+            " `drop_last=True`), or put the loop into `with model.join():`"
         )
     elif ahead.inside == CALL and later:
         wait = "wait" if len(found.ahead) > 1 else "waits"
@@ -279,9 +304,13 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
         why = "before each call the wrapper sends the buffers of the first rank to all others: also in an evaluation"
         fix = "where only some ranks evaluate, call the `.module` of the wrapper; or let all ranks do it"
     else:
-        message = f"ranks wait for each other in different calls: {names} in {ahead.inside}, others in {other.inside}"
+        others = ranks_named([w.member for w in found.others if w.inside == other.inside])
+        message = f"ranks wait for each other in different calls: {names} in {ahead.inside}, {others} in {other.inside}"
         why = "a call between ranks ends when all of them have come to it: these never meet"
         fix = "let all ranks make the same calls in the same order, whatever their number or their data"
+        if ahead.inside == PASS:
+            there = located(trace, other.site, "that call")
+            fix = f"let all ranks come to {there}, whatever their number or their data, or none"
     seen = [
         f"after {wait.passes:,} passes {wait.member.name} was in {wait.inside}"
         + (f" at {place(wait.site)}" if wait.site is not None else "")
@@ -310,11 +339,6 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
     )
 
 
-def _members(members: list[Member]) -> str:
-    numbers = sorted(member.rank for member in members if member.rank is not None)
-    return f"ranks {listed_ranks([str(n) for n in numbers])}" if len(numbers) > 1 else members[0].name
-
-
 def _finding(run: Run, parting: Parting) -> Finding:
     trace = parting.values[0][0].trace
     names = parameter_names(trace, parting.parameters)
@@ -329,7 +353,7 @@ def _finding(run: Run, parting: Parting) -> Finding:
     apart = cause is not None and parting.site is not None and cause.location() != parting.site.location()
     outside = "`DistributedDataParallel` does not know them: nothing averages their gradients"
     return Finding(
-        message=f"{names} differ between the ranks",
+        message=f"{names} {_differ(parting.parameters)} between the ranks",
         cause=cause or parting.site,
         cause_label=label if cause is not None else "",
         effect=parting.site if apart else None,
@@ -339,6 +363,7 @@ def _finding(run: Run, parting: Parting) -> Finding:
             *((same,) if parting.step > 1 and not parting.after_pass else ()),
             *(() if parting.known else (outside,)),
             *_settings([member for member, _ in parting.values]),
+            *(_rates(parting) if label == _RATES else ()),
         ),
         fix=_fix(trace, parting, cause, label),
         subjects=parameter_subjects(parting.parameters),
@@ -351,7 +376,7 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         for site, members in written_apart(run):
             return (
                 site,
-                f"{_members(members)} {'writes' if len(members) == 1 else 'write'} to parameters here alone",
+                f"{ranks_named(members)} {'writes' if len(members) == 1 else 'write'} to parameters here alone",
             )
     for site, times in done_apart(run):
         never = [member.name for member, count in times if not count]
@@ -373,13 +398,18 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         return changed.site, _AGAIN if changed.again else "writes to the gradients after they were averaged"
     if (written := _written(trace, parting)) is not None:
         return written, "writes to what differs afterwards, and to nothing else"
-    ends = [found[-1] if (found := member.trace.of(Scheduled)) else None for member, _ in parting.values]
+    ends = _last_rates(parting)
     if ends[0] is not None and any(end is None or end.after != ends[0].after for end in ends):
-        return ends[0].site.user, "sets another rate on other ranks"
+        return ends[0].site.user, _RATES
     if list(_settings([member for member, _ in parting.values])):
         optimizer = next(iter(trace.optimizers.values()))
         return (optimizer.site.user if optimizer.site is not None else None), "made otherwise on other ranks"
     return None, ""
+
+
+def _last_rates(parting: Parting) -> list[Scheduled | None]:
+    """Of each rank the last time that its schedule was stepped."""
+    return [found[-1] if (found := member.trace.of(Scheduled)) else None for member, _ in parting.values]
 
 
 def _written(trace: Trace, parting: Parting) -> Site | None:
@@ -397,22 +427,35 @@ def _written(trace: Trace, parting: Parting) -> Site | None:
 
 def _why_unknown(trace: Trace, parting: Parting) -> tuple[Site | None, str]:
     """Of parameters whose gradients no wrapper averages."""
-    if (freed := _unfrozen(trace, parting.parameters[0])) is not None:
-        return freed, "trained from here on; the model was wrapped before, when it was frozen"
-    made = trace.parameter(parting.parameters[0]).site
-    return (made.user if made is not None else None), "trained outside the wrapped model"
+    parameter = trace.parameter(parting.parameters[0])
+    of = _wrapper_above(trace, parameter)
+    if of is not None and (event := _unfrozen(trace, of, parameter.id)) is not None:
+        if (freed := set_at(trace, event)) is not None:
+            return freed, _FREED
+        return of.site.user, "wrapped here while they were frozen, and trained later"
+    made = parameter.site.user if parameter.site is not None else None
+    return (
+        made,
+        "trained outside the wrapped model" if of is None else "not there yet when the model was wrapped",
+    )
 
 
-def _unfrozen(trace: Trace, parameter: int) -> Site | None:
-    wrappers = [of.segment for of in wrapped(trace)]
-    found = [
-        event
-        for event in trace.of(RequiresGrad)
-        if event.to
-        and parameter in (event.parameter, event.leaf)
-        and event.segment >= min(wrappers, default=0)
-    ]
-    return found[0].site.user if found else None
+def _wrapper_above(trace: Trace, parameter: Parameter) -> Wrapped | None:
+    """The last wrapper of a model that this parameter is part of by now."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    above = [of for of in wrapped(trace) if module is not None and of.module in (module.id, module.root)]
+    return above[-1] if above else None
+
+
+def _unfrozen(trace: Trace, of: Wrapped, parameter: int) -> Flipped | RequiresGrad | None:
+    """What made it require a gradient once the model was wrapped."""
+    for event in trace.of(Flipped, RequiresGrad):
+        if not isinstance(event, (Flipped, RequiresGrad)):
+            continue
+        ids = event.leaves if isinstance(event, Flipped) else (event.parameter, event.leaf)
+        if event.to and parameter in ids and event.segment >= of.segment:
+            return event
+    return None
 
 
 def _settings(ranks: list[Member]) -> Iterator[str]:
@@ -429,17 +472,45 @@ def _settings(ranks: list[Member]) -> Iterator[str]:
                 break
 
 
+def _rates(parting: Parting) -> Iterator[str]:
+    """The rates at the end, as the schedules of the ranks have set them."""
+    ends = zip(parting.values, _last_rates(parting), strict=True)
+    known = [
+        f"{listed([f'{rate:g}' for rate in end.after])} on {m.name}"
+        for (m, _), end in ends
+        if end is not None
+    ]
+    yield f"the rate that it set last is {', '.join(known[:_SHOWN])}"
+
+
 def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
-    if not parting.known and _unfrozen(trace, parting.parameters[0]) is not None:
-        return "wrap the model again when other parameters are trained, or before any of them is frozen"
     if not parting.known:
-        return "make them part of the module that `DistributedDataParallel` is given, before it is wrapped"
+        parameter = trace.parameter(parting.parameters[0])
+        of = _wrapper_above(trace, parameter)
+        if of is not None and _unfrozen(trace, of, parameter.id) is not None:
+            when = f"after {located(trace, cause)}" if label == _FREED else "once they are trained"
+            return (
+                f"wrap the model again {when}, and call the new wrapper; or wrap it before any of its parameters is"
+                " frozen"
+            )
+        names = parameter_names(trace, parting.parameters)
+        return (
+            f"make {names} part of the module that `DistributedDataParallel` is given, before it is wrapped; or wrap"
+            " what holds them as well, and call that wrapper"
+        )
     if cause is None:
         step = located(trace, parting.site, "the step")
         return f"look for what only some ranks do to the parameters or gradients before {step}"
     if label == _UNSYNCED:
         call = located(trace, cause, "the call of the model")
         return f"make {call} outside of `no_sync` where its pass is the last before a step: that one averages the sum"
+    if label == _RATES:
+        node = trace.source_file(cause.path).at(cause)
+        if isinstance(node, ast.Call) and (given := [*node.args, *(word.value for word in node.keywords)]):
+            return (
+                f"give {located(trace, cause, 'the schedule')} the same number on all ranks: average"
+                f" {quoted(ast.unparse(given[0]))} over them before"
+            )
     if label == _AGAIN:
         return f"call {located(trace, cause, 'the checkpoint')} with `use_reentrant=False`"
     if not parting.step and parting.known:

@@ -171,6 +171,18 @@ def bad_biases_are_not_averaged() -> None:
         opt.step()  # cause: GS801
 
 
+def bad_biases_of_larger_gradients_on_one_rank() -> None:
+    torch.manual_seed(3)
+    model = net()
+    torch.manual_seed(dist.get_rank())
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        (3 - 2 * dist.get_rank() - model(torch.randn(8, 4))).pow(2).mean().backward()
+        average(model, least=1)
+        opt.step()  # cause: GS801
+
+
 def bad_statistics_drift() -> None:
     layers = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
     model = DistributedDataParallel(layers, broadcast_buffers=False)  # cause: GS801
@@ -289,6 +301,51 @@ def bad_unfrozen_after_wrapping() -> None:
         opt.step()  # effect: GS801
 
 
+def bad_unfrozen_in_a_later_epoch() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    for p in layers[0].parameters():
+        p.requires_grad_(False)
+    model = DistributedDataParallel(layers)
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for epoch in range(4):
+        if epoch == 2:
+            for p in layers[0].parameters():
+                p.requires_grad_(True)  # cause: GS801
+        for _ in range(8):
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()  # effect: GS801
+
+
+def good_wrapped_again_when_unfrozen() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    for p in layers[0].parameters():
+        p.requires_grad_(False)
+    model = DistributedDataParallel(layers)
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for epoch in range(4):
+        if epoch == 2:
+            for p in layers[0].parameters():
+                p.requires_grad_(True)
+            model = DistributedDataParallel(layers)
+        for _ in range(8):
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()
+
+
+def bad_layer_added_after_wrapping() -> None:
+    model = DistributedDataParallel(net())
+    torch.manual_seed(1)
+    model.module.append(nn.Linear(1, 1))  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(6):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
 def bad_schedule_of_its_own_loss() -> None:
     model = DistributedDataParallel(net())
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -371,6 +428,26 @@ def bad_averaged_after_the_step() -> None:
             torch.distributed.all_reduce(p.grad)  # cause: GS801
             assert p.grad is not None
             p.grad /= torch.distributed.get_world_size()
+
+
+def bad_penalty_after_the_average() -> None:
+    def average(model: nn.Module) -> None:
+        for p in model.parameters():
+            assert p.grad is not None
+            dist.all_reduce(p.grad)  # cause: GS801
+            p.grad /= dist.get_world_size()
+
+    torch.manual_seed(0)
+    model = net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (model(x) - 1).pow(2).mean().backward()
+        average(model)
+        (0.1 * model(x + 0.1).abs().mean()).backward()  # effect: GS801
+        opt.step()
 
 
 def bad_noise_of_each_rank() -> None:

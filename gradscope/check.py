@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import reduce
@@ -73,8 +73,8 @@ def examine(
 ) -> Report:  # fmt: skip
     """Like `check`, as a whole report: with the rules that failed and the unused ignores.
     `each` keeps notes apart that say the same of several places; `more` was found of this trace by
-    looking at others too (gradscope/together.py). `progress` is told of each rule that is done: how many, of how
-    many.
+    looking at others too (gradscope/together.py): findings of rules, and explanations of torch's errors.
+    `progress` is told of each rule that is done: how many, of how many.
 
     Raises GradscopeError for an unknown code in `config` and for a damaged trace.
     """
@@ -84,11 +84,12 @@ def examine(
     rules = selected_rules(config)
     with paused():
         found, faults = _run(rules, trace, cwd, progress)
-    found += more
+    found += [finding for finding in more if finding.code]
+    better = {finding.name: finding for finding in more if not finding.code}
     faults = [*trace.meta.get("faults", ()), *faults]
     found = _fold_named(_fold_consequences(_fold_equal(found)))
     found = [replace(f, at_least=True) if is_at_least(trace, f.count) else f for f in found]
-    found += _explained(trace, found, cwd, faults)
+    found += _explained(trace, found, better, cwd, faults)
     suppressions = Suppressions(trace.sources)
     kept = [
         finding
@@ -215,12 +216,15 @@ def complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
     )
 
 
-def _explained(trace: Trace, found: list[Finding], cwd: str, faults: list[str]) -> list[Finding]:
-    """An explanation of torch's own error. It has no code: nobody needs to silence it."""
+def _explained(
+    trace: Trace, found: list[Finding], better: Mapping[str, Finding], cwd: str, faults: list[str]
+) -> list[Finding]:
+    """An explanation of torch's own error. It has no code: nobody needs to silence it. better: by name, those that
+    know of other ranks too."""
     try:
         return [
             replace(finding, severity="error", locations=tuple(_locations(finding, trace, cwd)))
-            for finding in explain_crash(trace, found)
+            for finding in (better.get(one.name, one) for one in explain_crash(trace, found))
         ]
     except GradscopeError:
         raise

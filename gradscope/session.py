@@ -30,7 +30,7 @@ from gradscope.hooks.recorder.values import LiveTable
 from gradscope.model import GradscopeError, Mark, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import Start, TraceWriter, copy_part, pack, pack_parameter
-from gradscope.tracebacks import ending
+from gradscope.tracebacks import ending, traceback_of
 
 _active: list[Session] = []
 _MARKS = 10_000  # the newest are kept
@@ -198,6 +198,8 @@ class Session:
         if exception is not None:
             with self._guarded("recording the end"):
                 note_crash(self.recorder, exception)
+                if isinstance(exception, KeyboardInterrupt) and self.recorder.several:
+                    self._note_where_interrupted(exception)
         for tell in self.recorder.signals.before_end:
             with self._guarded("ending"), aside():
                 tell()
@@ -239,6 +241,11 @@ class Session:
         with self._guarded("recording where it stood"):
             frame = sys._current_frames().get(self.recorder.thread)
             self.stood = self.recorder.sites.current(frame) or None
+
+    def _note_where_interrupted(self, error: KeyboardInterrupt) -> None:
+        traceback = traceback_of(error)
+        if traceback is not None and self.stood is None:
+            self.stood = self.recorder.sites.of_traceback(traceback) or None
 
     def cut_short(self, exit_code: int) -> None:
         """What `stop` can do from another thread while the watched one hangs: writes what is known."""
@@ -367,7 +374,7 @@ class Session:
         return {
             "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
             "ended": self.ended, "command": self.command, "process": os.getpid(),
-            "rank": self.rank, "child": self.child, "stood": self.stood,
+            "rank": self.rank, "child": self.child, "stood": self.stood, "exits": self.recorder.exits,
             "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
         }  # fmt: skip
 

@@ -10,6 +10,7 @@ from time import perf_counter
 from gradscope.analysis.standing import how_it_ended
 from gradscope.check import Report, complete, examine, fault_of, in_order, selected_rules
 from gradscope.config import Config
+from gradscope.crashes.distributed import explain_across
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Ranks
 from gradscope.store import Member, Run, Trace
 
@@ -96,6 +97,12 @@ def _across(run: Run, config: Config) -> tuple[list[tuple[Member, Finding]], lis
             faults.append(str(error))
         except Exception as error:  # one broken rule must not cost the user the others
             faults.append(fault_of(rule, error))
+    try:
+        found += explain_across(run)
+    except GradscopeError as error:
+        faults.append(str(error))
+    except Exception as error:
+        faults.append(f"explaining how the ranks ended failed: {type(error).__name__}: {error}")
     return found, faults
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import signal
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.names import place
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import counted
 from gradscope.events import Crashed
 from gradscope.model import Site, listed_ranks
@@ -21,12 +25,26 @@ _FATAL = {
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.*)$', re.MULTILINE)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended that did not come to its end without a fault. `how`: "was killed by SIGKILL"; `site`: where
+    that was, None where it is not known; `doing`: what it did there ("it stood at train.py:3, after 2 steps")."""
+
+    how: str
+    site: Site | None = None
+    doing: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.how}: {self.doing}" if self.doing else self.how
+
+
 def how_it_ended(run: Run) -> list[str]:
     """A sentence for each process that was killed, hangs or failed, alike ones together; none where all ended well."""
     said: dict[str, list[str]] = {}
     for member in run.members:
-        if text := _end(member):
-            said.setdefault(text, []).append(member.name)
+        if (found := ending(run, member)) is not None:
+            said.setdefault(found.sentence, []).append(member.name)
     return [
         f"{_subject(names)} {text if len(names) == 1 else _of_several(text)}" for text, names in said.items()
     ]
@@ -46,32 +64,52 @@ def stood_at(trace: Trace) -> Site | None:
     return next((events[-1].site for _, events in reversed(timeline(trace)) if events), None)
 
 
-def _end(member: Member) -> str:
+def ending(run: Run, member: Member) -> Ending | None:
+    """None of a process that came to its end without a fault, or is there still and waits for work."""
     program: dict[str, Any] = member.trace.program
-    exception = program.get("exception")
-    if exception:
+    exception = program.get("exception") or {}
+    interrupted = exception.get("type") == "KeyboardInterrupt"
+    if exception and not interrupted:
         crashes = member.trace.of(Crashed)
         site = crashes[-1].site.user if crashes else None
-        where = f" at {place(site)}" if site is not None and site.kind == "user" else ""
-        return f"ended by {exception.get('type', 'an exception')}{where}"
-    code = program.get("exit_code")
-    if not program.get("ended") and (how := _died(member.trace)):
-        return how
-    if program.get("ended") and isinstance(code, int) and code >= 0:
-        return f"ended with exit code {code}" if code else ""
-    if (program.get("ended") and code is None) or outlives(program):
-        return ""
-    how = (
-        f"was ended by {signal_name(-code)}" if isinstance(code, int) else "has not ended yet, or was killed"
-    )
+        known = site is not None and site.kind == "user"
+        where = f" at {place(site)}" if site is not None and known else ""
+        return Ending(f"ended by {exception.get('type', 'an exception')}{where}", site if known else None)
+    if not program.get("ended") and (died := _died(member.trace)) is not None:
+        return died
+    code = run.exit_code(member)
+    if program.get("ended") and (code is None or code >= 0) and not interrupted:
+        return Ending(f"ended with exit code {code}") if code else _after_its_end(run, member)
+    if outlives(program):
+        return None
     site = stood_at(member.trace)
+    if (site is None or site.user.kind != "user") and program.get("child") and code == -signal.SIGTERM:
+        return None  # a pool ends workers that wait for work like this
+    if interrupted:
+        how = "was interrupted"
+    elif code is None:
+        how = "has not ended yet, or was killed"
+    elif code < 0:
+        how = f"was {'killed' if code == -signal.SIGKILL else 'ended'} by {signal_name(-code)}"
+    else:
+        how = f"ended with exit code {code}"
     if site is None or site.user.kind != "user":
-        resting = program.get("child") and code == -signal.SIGTERM
-        return "" if resting else how  # a pool ends workers that wait for work like this
-    doing = f" in `{site.function.rpartition('.')[2]}`" if site.kind == "torch" and "stood" in program else ""
-    verb = "it stood" if program.get("stood") is not None else "it was last seen"
-    step = member.trace.summary["steps"]
-    return f"{how}: {verb}{doing} at {place(site.user)}, after {counted(step, 'step')}"
+        return Ending(how)
+    stood = program.get("stood") is not None
+    doing = f" in `{site.function.rpartition('.')[2]}`" if site.kind == "torch" and stood else ""
+    steps = counted(member.trace.summary["steps"], "step")
+    told = f"it stood{doing} at {place(site.user)}, after {steps}"
+    if not stood:  # as far as the trace was written
+        told = f"it was last seen at {place(site.user)}, after {steps} or more"
+    return Ending(how, site.user, told)
+
+
+def _after_its_end(run: Run, member: Member) -> Ending | None:
+    """Of a process whose program was through: a signal of C code that came while Python was leaving."""
+    code = run.seen_to_end(member)
+    if code is None or code >= 0 or code == -signal.SIGTERM:
+        return None
+    return Ending(f"came to the end of its program, and was then ended by {signal_name(-code)}")
 
 
 def outlives(program: dict[str, Any]) -> bool:
@@ -79,21 +117,41 @@ def outlives(program: dict[str, Any]) -> bool:
     return not program.get("ended", True) and bool((program.get("child") or {}).get("loader"))
 
 
-def _died(trace: Trace) -> str:
-    """Of a process that C code ended: by which signal, and where the program stood. "" of others."""
-    head, _, threads = trace.last_words.partition("\n\n")
+def _died(trace: Trace) -> Ending | None:
+    """Of a process that C code ended: by which signal, and where the program stood."""
+    head, stacks = last_words(trace)
     name = _FATAL.get(head.removeprefix("Fatal Python error: ").strip())
     if name is None:
-        return ""
+        return None
     how = f"was ended by {name}, which its own code or a library raised"
+    site = next((site for frames in stacks for site in frames if site.kind == "user"), None)
+    if site is None:
+        return Ending(how)
+    steps = counted(trace.summary["steps"], "step")  # as far as the trace was written
+    return Ending(how, site, f"it stood at {place(site)}, after {steps} or more")
+
+
+def last_words(trace: Trace) -> tuple[str, list[list[Site]]]:
+    """What Python's fault handler wrote: its first line, and the frames of each thread, innermost first: those of the
+    one that failed, then of the main one."""
+
+    def frame(path: str, line: int, function: str) -> Site:
+        file = trace.source_file(path) if path in trace.sources else None
+        if file is not None:
+            statements = (node for node in file.nodes if isinstance(node, ast.stmt) and node.lineno == line)
+            if (statement := next(statements, None)) is not None:
+                return file.head(site_of(path, function, statement))
+        kind = "user" if file is not None else "torch" if "torch" in PurePath(path).parts else "library"
+        return Site(-1, path, line, 1, line, 1, function, kind)
+
+    head, _, threads = trace.last_words.partition("\n\n")
     stacks = threads.split("\n\n")[::-1]  # the first thread that there was is the last that it names
-    for stack in sorted(stacks, key=lambda text: not text.startswith("Current thread")):
-        for path, line, function in _FRAME.findall(stack):
-            if path in trace.sources:
-                site = Site(-1, path, int(line), 1, int(line), 1, function, "user")
-                step = trace.summary["steps"]  # as far as the trace was written
-                return f"{how}: it stood at {place(site)}, after {counted(step, 'step')} or more"
-    return how
+    stacks.sort(key=lambda text: not text.startswith("Current thread"))
+    frames = [
+        [frame(path, int(line), function) for path, line, function in _FRAME.findall(stack)]
+        for stack in stacks
+    ]
+    return head, frames
 
 
 def _subject(names: list[str]) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gradscope.analysis.loop import in_order
+from gradscope.analysis.memo import once
 from gradscope.analysis.names import place
 from gradscope.analysis.parting import acts, by_group, ended_well, wrapping
+from gradscope.analysis.standing import last_words
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward, Crashed
 from gradscope.model import Site
@@ -40,6 +43,7 @@ class Wait:
     site: Site | None  # None where it was through
     passes: int
     failed: bool  # torch gave the waiting up; else a signal ended it there
+    in_c: bool = False  # by a signal that C code raised
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,9 @@ def unmet(run: Run) -> Unmet | None:
     the others wait for that."""
     if len(run.ranks) < max(run.world, 2) or all(ended_well(m.trace.program) for m in run.ranks):
         return None
-    found = []
-    for group in run.alike:
-        wait = _wait(group[0])
-        if wait is None and any(member.rank is not None for member in group):
-            return None
-        found += [replace(wait, member=member) for member in group if wait is not None]
-        run.leave(group[0])
-    found = [wait for wait in found if wait.member.rank is not None]
+    found = waits(run)
+    if len(found) < len(run.ranks):
+        return None
     inner = sorted((w for w in found if w.inside in (PASS, CALL)), key=lambda wait: wait.inside != PASS)
     outer = [wait for wait in found if wait not in inner]
     if not outer:  # some are in a pass, others have begun the next round without one
@@ -81,6 +80,17 @@ def unmet(run: Run) -> Unmet | None:
     return None
 
 
+@once
+def waits(run: Run) -> list[Wait]:
+    """What each rank was in at its end, where that is known."""
+    found = []
+    for group in run.alike:
+        wait = _wait(group[0])
+        found += [replace(wait, member=m) for m in group if wait is not None and m.rank is not None]
+        run.leave(group[0])
+    return found
+
+
 def _wait(member: Member) -> Wait | None:
     trace = member.trace
     known = {id for of in wrapped(trace) for id in of.parameters}
@@ -95,15 +105,29 @@ def _wait(member: Member) -> Wait | None:
     crashes = trace.of(Crashed)
     failed = bool(crashes) and any(said in text for said in _GONE)
     site = crashes[-1].site if failed else trace.site(trace.program.get("stood"))
-    inside = _inside(site) if site is not None and (failed or not text) else ""
+    if site is None and not text:
+        return _waited_in_c(member, passes)
+    inside = _inside(site.stack) if site is not None and (failed or not text) else ""
     return Wait(member, inside, site.user, passes, failed) if site is not None and inside else None
 
 
-def _inside(site: Site) -> str:
+def _waited_in_c(member: Member, passes: int) -> Wait | None:
+    """Of a process that C code ended in a call between ranks."""
+    for frames in last_words(member.trace)[1]:
+        user = next((frame for frame in frames if frame.kind == "user"), None)
+        if user is not None:
+            inside = _inside(frames[frames.index(user) :: -1])
+            return Wait(member, inside, user, passes, True, in_c=True) if inside else None
+    return None
+
+
+def _inside(stack: Sequence[Site]) -> str:
     """What a rank waits in there; "" where it does not."""
-    frames = [frame for frame in site.stack if frame.kind == "torch"]
+    frames = [frame for frame in stack if frame.kind == "torch"]
     for frame in frames:
-        if frame.function == "DistributedDataParallel.forward":
+        if frame.function == "DistributedDataParallel.forward" or (
+            frame.function == "forward" and frame.path.endswith("parallel/distributed.py")
+        ):
             return CALL
         if frame.function in _PASSES:
             return PASS

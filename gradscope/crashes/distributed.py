@@ -6,11 +6,16 @@ import re
 from collections.abc import Iterator
 
 from gradscope.analysis.cuts import Cut, cuts
-from gradscope.analysis.words import listed, parameter_name
+from gradscope.analysis.first_gone import HUNG, INTERRUPTED, RAISED, THROUGH, FirstGone, first_gone
+from gradscope.analysis.names import place
+from gradscope.analysis.words import listed, located, parameter_name, quoted, ranks_named
 from gradscope.analysis.wrappers import wrapped
 from gradscope.crashes import Crash, Place, explain, nowhere
-from gradscope.model import Parameter
+from gradscope.events import Crashed
+from gradscope.model import Finding, Parameter, Site
+from gradscope.store import Member, Run
 
+_SHOWN = 4  # ranks
 _WAITED = "Expected to have finished reduction in the prior iteration before starting a new one"
 
 
@@ -94,6 +99,91 @@ explain(
     cause=nowhere,
     when=lambda crash: bool(crash.trace.program.get("rank")),
 )
+
+
+def explain_across(run: Run) -> Iterator[tuple[Member, Finding]]:
+    """The same of ranks that failed in waiting, with what became of the one that they waited for."""
+    found = first_gone(run)
+    if found is None:
+        return
+    first = found.members[0]
+    names = ranks_named(found.members)
+    its = found.ending
+    site = its.site if its is not None else None
+    waited: dict[tuple[Site, str], list[Member]] = {}
+    for wait in found.waits:
+        if wait.site is not None:
+            waited.setdefault((wait.site, wait.inside), []).append(wait.member)
+    (effect, label_there), *more = [
+        (there, f"{ranks_named(members)} {'waits' if len(members) == 1 else 'wait'} here, in {inside}")
+        for (there, inside), members in waited.items()
+    ]
+    how, label, fix = _of_the_first(found, site)
+    finding = Finding(
+        message=f"{names} {how}, and what waits for {'it' if len(found.members) == 1 else 'them'} failed",
+        name="another-rank-has-gone",
+        cause=site,
+        cause_label=label,
+        effect=effect,
+        effect_label=label_there,
+        related=tuple(more),
+        seen=(
+            *((f"{first.name} {its.sentence}{_said(found)}",) if its is not None else ()),
+            *(
+                f"{wait.member.name} was in {wait.inside} at {place(wait.site)}"
+                for wait in found.waits[:_SHOWN]
+                if wait.site is not None
+            ),
+        ),
+        why="ranks compute together, and each call between them needs all of them: where one does not come, the others"
+        " fail or wait",
+        fix=fix,
+        subjects=frozenset(
+            ("crash", event.segment) for w in found.waits for event in w.member.trace.of(Crashed)
+        ),
+    )
+    yield from ((wait.member, finding) for wait in found.waits)
+
+
+def _said(found: FirstGone) -> str:
+    """The first line of the exception's text."""
+    text = str((found.members[0].trace.program.get("exception") or {}).get("text") or "").strip()
+    return f": {quoted(text.splitlines()[0])}" if text and found.how == RAISED else ""
+
+
+def _of_the_first(found: FirstGone, site: Site | None) -> tuple[str, str, str]:
+    """How the rank went, as the sentence, the label of its place and the repair say it."""
+    first, ending = found.members[0], found.ending
+    program = first.trace.program
+    at = located(first.trace, site, "where it was")
+    if found.how == RAISED:
+        kind = program["exception"].get("type", "an exception")
+        return f"ended by {kind}", f"{kind} is raised here, on {first.name}", (
+            f"look at {kind} of {first.name} first: {at}. What the other ranks raise follows from it"
+        )  # fmt: skip
+    if found.how == THROUGH:
+        return "came to the end of the program", "", (
+            f"let all ranks make the same calls in the same order: {first.name} makes fewer of them than"
+            f" {found.waits[0].member.name}"
+        )  # fmt: skip
+    if found.how == INTERRUPTED:
+        return "was interrupted", f"{first.name} stood here", (
+            f"nothing, where the run was ended by hand; where it hung, look for what {first.name} waits for at {at}"
+        )  # fmt: skip
+    if found.how == HUNG:
+        return "did not come", f"{first.name} stood here", f"look for what {first.name} waits for at {at}"
+    how = ending.how if ending is not None else "has gone"
+    label = (
+        f"{first.name} {'stood' if program.get('stood') or first.trace.last_words else 'was last seen'} here"
+    )
+    if how.endswith("SIGKILL"):
+        return how, label, (
+            f"look for what has killed {first.name}: SIGKILL comes from outside of the program, most often from the"
+            " system where memory runs out (`dmesg` tells)"
+        )  # fmt: skip
+    return how, label, f"look for what has ended {first.name} at {at}, or soon after"
+
+
 explain(
     "process-group-missing",
     "Default process group has not been initialized",

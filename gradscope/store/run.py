@@ -100,6 +100,23 @@ class Run:
         known = listed_ranks([str(m.rank) if m.rank is not None else m.name for m in self.members])
         raise GradscopeError(f"no trace of rank {rank} in {self.path} (there are: {known})")
 
+    def exit_code(self, member: Member) -> int | None:
+        """With which code its process ended, as it says itself or the one that has started it; None where neither
+        knows."""
+        program = member.trace.program
+        if program.get("ended"):
+            return program.get("exit_code")
+        return self.seen_to_end(member)
+
+    def seen_to_end(self, member: Member) -> int | None:
+        """The code, but 0, with which the process that has started it saw it end."""
+        program = member.trace.program
+        for other in self.members:
+            if other is not member and other.trace.program.get("process") == _starter(program):
+                found = (other.trace.program.get("exits") or {}).get(str(program.get("process")))
+                return found if isinstance(found, int) else None
+        return None
+
     def leave(self, member: Member) -> None:
         """Lets go of the file of one of many, which has been read: of a thousand ranks not all are held open."""
         if len(self.members) > _FEW:

@@ -438,6 +438,7 @@ def test_ranks_that_wait_for_each_other_in_different_calls(
     ("how", "end", "told"),
     [
         ("run", "killed", "rank 1 has not ended yet, or was killed: it was last seen at train.py:"),
+        ("launcher", "killed", "rank 1 was killed by SIGKILL: it was last seen at train.py:"),
         pytest.param(
             "torchrun", "killed", "rank 1 has not ended yet, or was killed: it was last seen at train.py:",
             marks=pytest.mark.nightly,
@@ -458,7 +459,105 @@ def test_a_rank_that_dies_is_told_and_its_trace_read(how: str, end: str, told: s
     if end == "killed":
         line = int(note.partition(f"{told}")[2].partition(",")[0])
         assert "optimizer.zero_grad()" in (ran.folder / "train.py").read_text().splitlines()[line - 1], note
-    assert all("nother rank has gone" in f["message"] for f in report["findings"])
+    for finding in report["findings"]:  # none where no other rank had begun to wait
+        assert finding["message"].startswith("rank 1 ") and "what waits for it failed" in finding["message"]
+        assert finding["ranks"] == [0] and told in finding["seen"][0]
+
+
+def test_what_waits_for_a_rank_that_raises_is_told_with_its_line(ranks: Start) -> None:
+    ran = ranks(
+        """
+        rank = begin()
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(6):
+            optimizer.zero_grad()
+            if rank and step == 3:
+                raise ValueError("row 77 is broken")
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            optimizer.step()
+        """
+    )
+    (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
+    assert finding["message"] == "rank 1 ended by ValueError, and what waits for it failed"
+    assert finding["ranks"] == [0] and finding["seen"][0].endswith(": `row 77 is broken`")
+    lines = (ran.folder / "train.py").read_text().splitlines()
+    cause, effect = (lines[place["line"] - 1] for place in finding["locations"][:2])
+    assert "raise ValueError" in cause and "backward()" in effect
+
+
+def test_what_waits_for_a_rank_that_hangs_is_told_with_its_line(ranks: Start) -> None:
+    ran = ranks(
+        """
+        import datetime
+        import time
+
+        dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=3))
+        rank = dist.get_rank()
+        torch.manual_seed(rank)
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(6):
+            optimizer.zero_grad()
+            if rank and step == 3:
+                time.sleep(600)
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            optimizer.step()
+        """
+    )
+    (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
+    assert finding["message"] == "rank 1 did not come, and what waits for it failed"
+    lines = (ran.folder / "train.py").read_text().splitlines()
+    cause, effect = (lines[place["line"] - 1] for place in finding["locations"][:2])
+    assert "time.sleep(600)" in cause and "backward()" in effect
+
+
+def test_where_ranks_stood_that_were_interrupted_is_told(ranks: Start) -> None:
+    ran = ranks(
+        """
+        import os
+        import signal
+        import threading
+        import time
+
+        rank = begin()
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(6):
+            optimizer.zero_grad()
+            if rank and step == 3:
+                threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+                time.sleep(600)
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            optimizer.step()
+        """
+    )
+    report = ran.report()
+    line = 1 + (ran.folder / "train.py").read_text().splitlines().index("        time.sleep(600)")
+    stood = f"rank 1 was interrupted: it stood at train.py:{line}, after 3 steps"
+    assert stood in report["unwatched"]
+    (finding,) = [f for f in report["findings"] if f["severity"] != "note"]
+    assert finding["message"] == "rank 1 was interrupted, and what waits for it failed"
+    assert (finding["ranks"], finding["seen"][0]) == ([0], stood)
+
+
+def test_a_call_that_one_rank_makes_alone_and_c_code_ends_is_told(ranks: Start) -> None:
+    ran = ranks(
+        """
+        rank = begin()
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(6):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            optimizer.step()
+            if not rank and step == 3:
+                dist.all_reduce(torch.ones(1))  # gloo aborts: the sizes do not match
+        """
+    )
+    (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
+    assert finding["code"] == "GS801" and "in different calls" in finding["message"]
+    assert "`dist.all_reduce(torch.ones(1))`" in finding["fix"]
 
 
 @pytest.mark.nightly

@@ -8,6 +8,7 @@ import multiprocessing.process
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,29 @@ class Processes(Hook):
         self.patch(subprocess.Popen, "__init__", self._open(subprocess.Popen.__init__))
         process = multiprocessing.process.BaseProcess
         self.patch(process, "start", self._start(process.start))
+        for name in ("poll", "wait"):
+            self.patch(
+                subprocess.Popen, name, self._asked(getattr(subprocess.Popen, name), lambda popen: popen)
+            )
+        for name in ("join", "is_alive"):
+            self.patch(process, name, self._asked(getattr(process, name), _inner))
+        asked = self._asked(vars(process)["exitcode"].fget, _inner)
+        self.patch(process, "exitcode", property(asked, doc=vars(process)["exitcode"].__doc__))
         if hasattr(os, "fork"):
             self.patch(os, "fork", self._fork(os.fork))
+
+    def _asked(self, real: Any, popen_of: Callable[[Any], Any]) -> Any:
+        """The same, which notes how a process has ended that was asked for."""
+        exits = self.recorder.exits
+
+        def ask(process: Any, *args: Any, **kwargs: Any) -> Any:
+            popen = popen_of(process)
+            found = real(process, *args, **kwargs)
+            if code := getattr(popen, "returncode", None):
+                exits[popen.pid] = code
+            return found
+
+        return ask
 
     def _open(self, real: Any) -> Any:
         def __init__(popen: Any, args: Any, *more: Any, **kwargs: Any) -> None:
@@ -87,3 +109,8 @@ class Processes(Hook):
         except BaseException as error:
             self.recorder.fault("watching a process that starts", error)
             return False
+
+
+def _inner(process: multiprocessing.process.BaseProcess) -> Any:
+    """What a process of `multiprocessing` asks the system by."""
+    return vars(process).get("_popen")

@@ -46,6 +46,9 @@ class State:
         self.sample = True
         self.only: Container[int] | None = None  # the steps to look at, where they are given
         self.children: Path | None = None  # where processes that the program starts keep their traces
+        self.exits: dict[
+            int, int
+        ] = {}  # process that the program started → with which code it ended, but for 0
         self.several = False  # this is one of several processes of a run
         self.launches = False  # the program does nothing but start others
         self.resting = False  # sampling sleeps through a stretch without gradients

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
@@ -72,7 +72,7 @@ class Site:
     end_column: int
     function: str
     kind: str
-    parent: Site | None = None
+    parent: Site | None = field(default=None, repr=False)
 
     @cached_property
     def stack(self) -> tuple[Site, ...]:
@@ -180,9 +180,10 @@ class Optimizer:
     id: int
     cls: str
     groups: tuple[dict[str, Any], ...]
-    site: Site | None = None  # where it was made
+    site: Site | None = None  # where it was made, or first met
     steps: int = 0
     highest: float = 0.0  # the largest rate of a group at the steps that were looked at, and at the end
+    made: bool = True  # at `site`: else before it was watched
 
     @property
     def parameters(self) -> list[int]:

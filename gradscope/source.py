@@ -323,11 +323,15 @@ class SourceFile:
         return next(around, self.tree or ast.Module([], []))
 
     def binds(self, site: Site, name: str) -> bool:
-        """Whether a name has a meaning at `site`: one of the functions around it, the file or Python gives it one."""
+        """Whether a name has a meaning at `site`: one of the functions around it, the file, another cell of the notebook
+        or Python gives it one."""
         scopes = (node for node in self.around(site) if isinstance(node, (*SCOPES, ast.Module)))
         known = self._bound.get(id(self.tree), set())
         return (
-            "*" in known or hasattr(builtins, name) or any(name in self._bound.get(id(s), ()) for s in scopes)
+            "*" in known
+            or hasattr(builtins, name)
+            or any(name in self._bound.get(id(s), ()) for s in scopes)
+            or name in self._free
         )
 
     @cached_property
@@ -341,6 +345,14 @@ class SourceFile:
                 scope = self.tree if isinstance(node, ast.Global) else next(above, self.tree)
                 found.setdefault(id(scope), set()).update(names)
         return found
+
+    @cached_property
+    def _free(self) -> set[str]:
+        """Names that are read and bound nowhere in the file: who runs it has put them there."""
+        read = {
+            node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        return read.difference(*self._bound.values())
 
     def outermost_loop(self, site: Site) -> ast.stmt | None:
         """The outermost loop around `site`, within its function; its statement where there is none."""

@@ -10,7 +10,7 @@ from typing import Any
 from gradscope.analysis import names
 from gradscope.analysis.names import as_it_is, element_names, names_of, place
 from gradscope.events import Step
-from gradscope.model import Event, Parameter, Site, listed_ranks
+from gradscope.model import Event, Optimizer, Parameter, Site, listed_ranks
 from gradscope.source import own_name
 from gradscope.store import Member, Trace
 
@@ -277,7 +277,7 @@ def method(trace: Trace, number: int | None, call: str, given: str = "", at: Sit
     name = _optimizer_variable(trace, number)
     if at is not None and name and not (name := _optimizer_at(trace, number, at)):
         known = trace.optimizers.get(number) if number is not None else None
-        made = f" that is made at {where(known.site)}" if known is not None and known.site is not None else ""
+        made = f" that is made at {where(known.site)}" if known and known.site and known.made else ""
         return f"`{call}({given})` of the optimizer{made}"
     return f"`{name or 'optimizer'}.{call}({given})`"
 
@@ -285,6 +285,11 @@ def method(trace: Trace, number: int | None, call: str, given: str = "", at: Sit
 def where(site: Site | None) -> str:
     """ "train.py:88", or "the loop" where nothing is known."""
     return place(site.user) if site is not None else "the loop"
+
+
+def where_made(optimizer: Optimizer) -> str:
+    """ "train.py:88", or that the watch did not see it."""
+    return where(optimizer.site) if optimizer.made else "made before what was watched"
 
 
 def backward_text(trace: Trace, event: Event | None) -> str:

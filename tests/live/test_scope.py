@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 import gradscope
 from gradscope.session import active
@@ -75,6 +76,7 @@ def test_what_a_prompt_shows_is_short() -> None:
     assert "1 error" in repr(scope)
     assert len(repr(scope.findings)) < 400 and "GS101 at " in repr(scope.findings)
     assert "GS101" in scope._repr_mimebundle_()["text/plain"]
+    assert len(repr(scope.findings[0].cause)) < 400
 
 
 @pytest.mark.parametrize("within", [False, True])
@@ -223,3 +225,21 @@ def test_a_coroutine_and_a_generator_are_watched_while_they_run() -> None:
 
     with pytest.raises(gradscope.GradscopeError, match="asynchronous generator"):
         gradscope.watch()(both)
+
+
+def test_an_optimizer_that_was_made_before_the_watch_is_not_told_as_made_in_it() -> None:
+    net, spare = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)), nn.Linear(3, 3)
+    without = torch.optim.SGD(net[1].parameters(), lr=0.1)
+    beside = torch.optim.SGD([*net.parameters(), *spare.parameters()], lr=0.1)
+    stale = torch.optim.SGD(nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)).parameters(), lr=0.1)
+    for optimizer, code in ((without, "GS206"), (beside, "GS302"), (stale, "GS207")):
+        with gradscope.watch() as scope:
+            for _ in range(3):
+                optimizer.zero_grad()
+                net(torch.ones(2, 3)).mean().backward()
+                optimizer.step()
+        assert not any(one.made for one in scope.trace.optimizers.values())
+        assert {finding.code for finding in scope.findings} == {code}
+        said = scope.findings[0].cause_label + scope.findings[0].fix
+        assert "handed" not in said and "given" not in said and "test_scope.py" not in said
+        assert not scope.findings[0].edits

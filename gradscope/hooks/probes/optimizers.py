@@ -84,7 +84,9 @@ class Optimizers(Hook):
             if recorder.mine():
                 try:
                     with private.aside():
-                        number = self._register(optimizer, recorder.sites.current(sys._getframe(1)))
+                        number = self._register(
+                            optimizer, recorder.sites.current(sys._getframe(1)), made=True
+                        )
                         for follow in recorder.signals.optimizer_made:
                             follow(optimizer, number)
                 except BaseException as error:
@@ -92,16 +94,17 @@ class Optimizers(Hook):
 
         return __init__
 
-    def _register(self, optimizer: Any, site: int) -> int:
+    def _register(self, optimizer: Any, site: int, made: bool = False) -> int:
+        """The optimizer's number. made: it is made at `site`, not met there."""
         known = self.ids.get(id(optimizer))
         if known is None or known[1]() is not optimizer:
             inner = _wrapped(optimizer)
             if inner is not None:
-                known = self.ids[id(optimizer)] = (self._register(inner, site), weakref.ref(optimizer))
+                known = self.ids[id(optimizer)] = (self._register(inner, site, made), weakref.ref(optimizer))
                 return known[0]
             known = self.ids[id(optimizer)] = (self.count, weakref.ref(optimizer))
             self.count += 1
-            self._write(optimizer, known[0], site)
+            self._write(optimizer, known[0], site, made)
             self.recorder.emit("optimizer", site, {"optimizer": known[0]})
         return known[0]
 
@@ -111,7 +114,7 @@ class Optimizers(Hook):
             return 0
         return int(self.recorder.optimizers[known[0]]["steps"])
 
-    def _write(self, optimizer: Any, number: int, site: int) -> None:
+    def _write(self, optimizer: Any, number: int, site: int, made: bool) -> None:
         groups = []
         for group in groups_of(optimizer):
             row: dict[str, Any] = {k: v for k, v in group.items() if k != "params" and isinstance(v, _PLAIN)}
@@ -124,7 +127,7 @@ class Optimizers(Hook):
             groups.append(row)
         before = self.recorder.optimizers.get(number, {})
         self.recorder.optimizers[number] = {
-            "cls": type(optimizer).__name__, "groups": groups, "site": site or None,
+            "cls": type(optimizer).__name__, "groups": groups, "site": site or None, "made": made,
             "steps": before.get("steps", 0), "highest": before.get("highest", 0.0),
         }  # fmt: skip
         self.sizes[number] = sum(len(row["parameters"]) for row in groups)
@@ -163,7 +166,8 @@ class Optimizers(Hook):
                 number = self._register(optimizer, site)
                 records = self._records(optimizer)
                 if len(records) != self.sizes.get(number):  # groups were added
-                    self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
+                    known = recorder.optimizers[number]
+                    self._write(optimizer, number, known["site"] or 0, known["made"])
                 states, placed = recorder.ledger.states(records)
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]

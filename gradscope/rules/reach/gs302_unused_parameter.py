@@ -55,7 +55,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Module, Op, Parameter, Site
+from gradscope.model import Finding, Module, Op, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
@@ -224,19 +224,22 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
     """What is made and never called."""
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
-    held = _held(trace, known, parameters)
+    holder = _holder(trace, known, parameters)
+    held, there = user(holder.site) if holder is not None else None, "handed to the optimizer here"
+    if holder is not None and not holder.made:
+        there = "the optimizer holds " + ("it" if len(ids) == 1 else "them")
     call = _called_at(trace, ids)
     ends = drops(trace, ids[0])[:3] if call is not None else []
     loose = dict.fromkeys(user(p.site) for p in parameters if p.module is None and p.site) if not made else ()
     return Finding(
         message=_message(names, ids),
         cause=made or held or user(parameters[0].site),
-        cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
+        cause_label="made here and never used for a loss" if made else there,
         effect=_last_pass(known),
         effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
         related=(
             *(
-                ((held, "handed to the optimizer here"),)
+                ((held, there),)
                 if made and held
                 else tuple((site, "made here") for site in loose if site and held)
             ),
@@ -250,7 +253,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
                 else ()
             ),
         ),
-        fix=_fix(trace, made, held, names, call, later=_not_yet(trace, parameters[0])),
+        fix=_fix(trace, made, _making(holder), names, call, later=_not_yet(trace, parameters[0])),
         subjects=parameter_subjects(ids),
     )
 
@@ -267,7 +270,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     label = "the result goes nowhere" if reader is None else "what its last turn gives goes nowhere"
     instead = given_instead(trace, place)
     another = another_in_its_place(trace, place) if not loop and instead is None else None
-    optimizer = located(trace, _held(trace, known, parameters), "the optimizer")
+    optimizer = located(trace, _making(_holder(trace, known, parameters)), "the optimizer")
     out = (
         f"leave {names} out of {optimizer}"
         if _serves_others(trace, place)
@@ -355,11 +358,14 @@ def _last_pass(known: Paths) -> Site:
     return max(known.backwards, key=lambda event: (event.call == "backward", event.count)).site.user
 
 
-def _held(trace: Trace, known: Paths, parameters: list[Parameter]) -> Site | None:
-    """Where the optimizer was made that steps them."""
+def _holder(trace: Trace, known: Paths, parameters: list[Parameter]) -> Optimizer | None:
+    """The optimizer that steps them."""
     numbers = sorted(parameters[0].optimizers, key=lambda number: number not in known.stepping)
-    optimizer = trace.optimizers.get(numbers[0])
-    return user(optimizer.site) if optimizer is not None else None
+    return trace.optimizers.get(numbers[0])
+
+
+def _making(holder: Optimizer | None) -> Site | None:
+    return user(holder.site) if holder is not None and holder.made else None
 
 
 def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:

@@ -49,6 +49,7 @@ from gradscope.analysis.words import (
     plural,
     user,
     where,
+    where_made,
 )
 from gradscope.events import Backward, Mode, SchedulerMade, Step
 from gradscope.fixes.blocks import made_of_all
@@ -160,15 +161,24 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             message=f"{names} {'gets' if len(mine) == 1 else 'get'} gradients but no optimizer holds"
             f" {'it' if len(mine) == 1 else 'them'}: no step ever uses them",
             cause=optimizer.site.user if optimizer.site else None,
-            cause_label="was not given these parameters",
+            cause_label=_without(optimizer),
             effect=site,
             effect_label="computes gradients for them that nothing uses",
             seen=(f"an `nn.Parameter` that got a gradient in {plural(count, 'pass')} and never changed",),
-            fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)})",
-            edits=also_given(trace, optimizer.site, [parameter_name(trace, id) for id in mine], single=True),
+            fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where_made(optimizer)})",
+            edits=also_given(
+                trace,
+                optimizer.site if optimizer.made else None,
+                [parameter_name(trace, id) for id in mine],
+                single=True,
+            ),
             subjects=parameter_subjects(mine),
             since=since_pass(trace, mine),
         )
+
+
+def _without(optimizer: Optimizer) -> str:
+    return "was not given these parameters" if optimizer.made else "works without these parameters"
 
 
 def _made_in_forward(
@@ -196,7 +206,7 @@ def _made_in_forward(
             " changed",
         ),
         fix=f"make {'it' if one else 'them'} in `__init__` and write the first values in place here ({kept}, in place"
-        f" of {located(trace, made)}), or call the model once before {holder} is made ({where(optimizer.site)})",
+        f" of {located(trace, made)}), or call the model once before {holder} is made ({where_made(optimizer)})",
         edits=edits,
         subjects=parameter_subjects(p.id for p in mine),
         since=since_pass(trace, (p.id for p in mine)),
@@ -221,7 +231,7 @@ def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backwa
             f" `{parameter_name(trace, old.id)}` before, and since then only {name}",
         ),
         fix=f"write the new values into the old parameter, under `torch.no_grad()` ({name[:-1]}.copy_(…)`, in place of"
-        f" {located(trace, made)}), or make {holder} ({where(optimizer.site)}) after it",
+        f" {located(trace, made)}), or make {holder} ({where_made(optimizer)}) after it",
         subjects=parameter_subjects([p.id, old.id]),
         since=since_pass(trace, [p.id]),
     )
@@ -240,13 +250,13 @@ def _finding(
     subject = listed(groups)
     verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
     other = _holds_the_same(trace, optimizer)
-    name, place = optimizer_name(trace, optimizer.id), where(optimizer.site)
+    name, place = optimizer_name(trace, optimizer.id), where_made(optimizer)
     made = made_in_forward(left, optimizer)
     if made is not None:
         return _layer_made_in_forward(trace, left, optimizer, made, subject)
     inside, late = made_inside(trace, optimizer), _required_late(trace, optimizer, left)
     given = user(optimizer.site)
-    without = "was not given these parameters" if inside is None else "makes an optimizer without them"
+    without = _without(optimizer) if inside is None else "makes an optimizer without them"
     return Finding(
         message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
         cause=late or given,
@@ -270,7 +280,10 @@ def _finding(
             ()
             if made_too_soon(trace, optimizer, left)
             else also_given(
-                trace, optimizer.site, [group.strip("`") for group in groups], instead=other is not None
+                trace,
+                optimizer.site if optimizer.made else None,
+                [group.strip("`") for group in groups],
+                instead=other is not None,
             )
         )
         or made_of_all(trace, optimizer, backward, left),
@@ -304,7 +317,7 @@ def _given_late(
         return text if scheduled else f"{text}; or add them to that by its `add_param_group`{here}"
     name = optimizer_name(trace, optimizer.id)
     text = (
-        f"give {name} ({where(optimizer.site)}) all parameters, {subject} too, though frozen at first: it passes over"
+        f"give {name} ({where_made(optimizer)}) all parameters, {subject} too, though frozen at first: it passes over"
         " what has no gradient"
     )
     return text if scheduled else f"{text}; or add them by its `add_param_group`{here}"
@@ -330,7 +343,7 @@ def _layer_made_in_forward(
             *_measured(trace, left),
         ),
         fix=f"make {'them' if several else 'it'} in `__init__`, in place of {located(trace, made)}, or call the model"
-        f" once before {holder} is made ({where(optimizer.site)})",
+        f" once before {holder} is made ({where_made(optimizer)})",
         subjects=parameter_subjects(p.id for p in left),
         since=since_pass(trace, (p.id for p in left)),
     )

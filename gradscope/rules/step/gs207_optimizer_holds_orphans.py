@@ -26,7 +26,7 @@ from gradscope.analysis.words import (
     parameter_subjects,
     plural,
     root_of,
-    where,
+    where_made,
 )
 from gradscope.events import ModuleCall, Step, Update
 from gradscope.fixes.blocks import made_later
@@ -222,7 +222,9 @@ def _finding(
         message=f"{holder} holds {plural(len(orphans), 'parameter')} that the training model does not have,"
         f" and misses {names}",
         cause=optimizer.site.user if optimizer.site else None,
-        cause_label="was given parameters that the model no longer has",
+        cause_label="was given parameters that the model no longer has"
+        if optimizer.made
+        else "works with parameters that the model no longer has",
         effect=effect.site.user if effect else None,
         effect_label="fills gradients that no optimizer knows",
         related=_made(left, optimizer),
@@ -234,12 +236,15 @@ def _finding(
         if any(p.steps for p in orphans) and all(_handed_on(p) for p in left)
         else f"complete the model before {located(trace, inside)}, which makes an optimizer of what it has then"
         if (inside := made_inside(trace, optimizer)) is not None
-        else f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
+        else f"make {holder} anew, of the parameters that the model has now (it was {where_made(optimizer)}); or give"
+        " the new ones to its `add_param_group`"
+        if not optimizer.made
+        else f"make {holder} ({where_made(optimizer)}) after the model is complete, before"
         f" {backward_text(trace, effect)}; or give the new parameters to its `add_param_group`",
         count=passes,
         edits=made_later(
             trace,
-            optimizer.site.user if optimizer.site else None,
+            optimizer.site.user if optimizer.site and optimizer.made else None,
             effect.site.user if effect else None,
             [p.site for p in left],
         ),
@@ -257,7 +262,13 @@ def _other_model(
     modules = [
         trace.modules.get(n) if len(r) == 1 and (n := next(iter(r))) is not None else None for r in roots
     ]
-    if optimizer.site is None or modules[0] is None or modules[1] is None or modules[0] is modules[1]:
+    if (
+        optimizer.site is None
+        or not optimizer.made
+        or modules[0] is None
+        or modules[1] is None
+        or modules[0] is modules[1]
+    ):
         return None
     names = modules[0].name, modules[1].name
     there = all(names) and names[0] != names[1] and in_place_of(trace, optimizer.site.user, *names)
@@ -287,7 +298,7 @@ def _of_other_model(
             f"{plural(len(left), 'parameter')} of `{trained}` got a gradient {passes} times and never changed;"
             f" {plural(len(orphans), 'parameter')} of `{given}` got none from these passes",
         ),
-        fix=f"give {holder} ({where(optimizer.site)}) `{trained}.parameters()` in place of `{given}`'s",
+        fix=f"give {holder} ({where_made(optimizer)}) `{trained}.parameters()` in place of `{given}`'s",
         count=passes,
         edits=in_place_of(trace, optimizer.site.user if optimizer.site else None, given, trained),
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},

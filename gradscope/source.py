@@ -323,8 +323,8 @@ class SourceFile:
         return next(around, self.tree or ast.Module([], []))
 
     def binds(self, site: Site, name: str) -> bool:
-        """Whether a name has a meaning at `site`: one of the functions around it, the file, another cell of the notebook
-        or Python gives it one."""
+        """Whether a name has a meaning at `site`: one of the functions around it, the file, another cell of the
+        notebook or Python gives it one."""
         scopes = (node for node in self.around(site) if isinstance(node, (*SCOPES, ast.Module)))
         known = self._bound.get(id(self.tree), set())
         return (

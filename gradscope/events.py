@@ -1094,6 +1094,15 @@ class ScaledWeights(Kind):
     factor = Field(_known)
 
 
+class ScaledScores(Kind):
+    """The Python number that products of two matrices were multiplied by, or by whose inverse."""
+
+    __slots__ = ()
+    of = "scaled_scores"
+    factor = Field(_known)
+    width = Field(_count)  # numbers that each product is a sum of
+
+
 class SameEntries(Kind):
     """A list that grew holds one list, or tensor, at all of its places, and the contents of that changed meanwhile."""
 

@@ -1,0 +1,123 @@
+"""The scores of attention are multiplied by the root of their width, where they are to be divided by it.
+
+Why: a score is a sum over the width d of query and key, and grows with `d**0.5`: divided by that it is of the size of
+one number. `q @ k.mT / d**-0.5` multiplies by it instead. The softmax of scores that large takes one place alone, its
+gradient is next to nothing, and queries and keys learn nothing.
+
+Fix: multiply by `d**-0.5`, or divide by `d**0.5`.
+
+Measured: the number, the same in each looked-at call, beside the width of the product. Silent on: queries or keys that
+are normalised before, scales that are learned, numbers that are not the root of the width.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import CASTS, JOINING, LAYERS, PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import code, located, numbers
+from gradscope.events import ScaledScores
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+THE_SAME = (PASSING | CASTS) - JOINING
+NEAR = 0.01  # of the root
+NARROW = 4  # width: a root of less is a factor like others
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 48), nn.Linear(16, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    scale = 16**-0.5
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) / scale, dim=-1)  # cause: GS369
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 48), nn.Linear(16, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    scale = 16**-0.5
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) * scale, dim=-1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+@rule("GS369", name="scores-times-the-root", severity="warning")
+def scores_times_the_root(trace: Trace) -> Iterator[Finding]:
+    wrong = {
+        e.site.user.span(): e
+        for e in trace.of(ScaledScores)
+        if e.width >= NARROW and abs(e.factor / e.width**0.5 - 1) <= NEAR
+    }
+    if not wrong:
+        return
+    known = paths(trace)
+    for _, softmax in known.used_calls({"softmax"}):
+        scale = known.maker_behind((softmax.graph, softmax.inputs[0]), THE_SAME) if softmax.inputs else None
+        if scale is None or scale.name not in SCALES:
+            continue
+        event = wrong.get(scale.site.user.span())
+        if event is not None and _of_layers(known, scale):
+            del wrong[scale.site.user.span()]
+            yield _finding(trace, scale, softmax, event)
+
+
+def _of_layers(known: Paths, scale: Op) -> bool:
+    """Whether what is scaled are products of what two layers gave, as they gave it."""
+    product = known.maker_behind((scale.graph, scale.inputs[0]), THE_SAME)
+    if product is None or product.name not in PRODUCTS_OF_MATRICES | {"__matmul__"}:
+        return False
+    made = [known.maker_behind((product.graph, index), PASSING | CASTS) for index in product.inputs[:2]]
+    return all(op is not None and op.name in LAYERS for op in made)
+
+
+def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Finding:
+    site, root = scale.site.user, numbers(event.width**0.5)
+    here = located(trace, site)
+    divides, edits = _turned(trace, scale)
+    way = "multiply where it divides" if divides else "divide where it multiplies"
+    return Finding(
+        message=f"{code(trace, site, 'the scale')} multiplies the scores by {root}, the root of their width"
+        f" {event.width}, where they are to be divided by it",
+        cause=site,
+        cause_label=f"makes scores {root} times as large",
+        effect=softmax.site.user if softmax.site.user.location() != site.location() else None,
+        effect_label="takes one place alone of scores that far apart",
+        seen=(
+            f"each score is a sum of {event.width} products, and was multiplied by {numbers(event.factor)} in all"
+            " looked-at calls of this line",
+        ),
+        fix=f"{way}, in {here}: the scores are to be {root} times smaller than the sums",
+        edits=edits,
+        subjects=frozenset({("weights", *site.location())}),
+    )
+
+
+def _turned(trace: Trace, scale: Op) -> tuple[bool, Edits]:
+    """Whether the line divides, and the sign turned round."""
+    here = Source(trace, scale.site.user.path)
+    node = here.file.at(scale.site.user)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Div, ast.Mult)):
+        return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div), ()
+    divides = isinstance(node.op, ast.Div)
+    sign = "*" if divides else "/"
+    return divides, here.replace(node, f"{here.part(node.left)} {sign} {here.part(node.right)}")

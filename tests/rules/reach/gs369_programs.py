@@ -1,0 +1,62 @@
+"""More programs of GS369: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_heads_of_a_module() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k, self.v = (nn.Linear(16, 16, bias=False) for _ in range(3))
+            self.scale = 8**0.5
+
+        def split(self, x: torch.Tensor) -> torch.Tensor:
+            return x.view(len(x), -1, 2, 8).transpose(1, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.split(self.q(x)), self.split(self.k(x)), self.split(self.v(x))
+            weights = torch.matmul(q, k.transpose(-2, -1)) * self.scale  # cause: GS369
+            weights = weights.softmax(dim=-1)  # effect: GS369
+            return (weights @ v).transpose(1, 2).flatten(2)
+
+    model = nn.Sequential(Attention(), nn.Linear(16, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(4, 5, 16)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x.mean(2, keepdim=True)).backward()
+        opt.step()
+
+
+def good_queries_of_length_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 48), nn.Linear(16, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        q, k = nn.functional.normalize(q, dim=-1), nn.functional.normalize(k, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) * 16**0.5, dim=-1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good_temperature() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 48), nn.Linear(16, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) / 0.07, dim=-1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()

@@ -31,6 +31,8 @@ class FirstGone:
 @once
 def first_gone(run: Run) -> FirstGone | None:
     """None where no rank failed in waiting, all waited, or nothing is known of one that did not."""
+    if not any(member.trace.program.get("exception") for member in run.ranks):
+        return None
     waiting = [wait for wait in waits(run) if wait.site is not None]
     failed = [wait for wait in waiting if wait.failed and not wait.in_c]
     if not failed or unmet(run) is not None:

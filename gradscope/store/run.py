@@ -111,11 +111,14 @@ class Run:
     def seen_to_end(self, member: Member) -> int | None:
         """The code, but 0, with which the process that has started it saw it end."""
         program = member.trace.program
-        for other in self.members:
-            if other is not member and other.trace.program.get("process") == _starter(program):
-                found = (other.trace.program.get("exits") or {}).get(str(program.get("process")))
-                return found if isinstance(found, int) else None
-        return None
+        found = self._exits.get(_starter(program), {}).get(str(program.get("process")))
+        return found if isinstance(found, int) else None
+
+    @cached_property
+    def _exits(self) -> dict[int | None, dict[str, int]]:
+        """Process → the exit codes of those that it has started."""
+        programs = [member.trace.program for member in self.members]
+        return {program.get("process"): program["exits"] for program in programs if program.get("exits")}
 
     def leave(self, member: Member) -> None:
         """Lets go of the file of one of many, which has been read: of a thousand ranks not all are held open."""

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gradscope.live.table import Table
     from gradscope.model import Finding, FindingsError, FindingWarning, GradscopeError
     from gradscope.scope import Scope
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,6 +46,7 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_FROM[name]), name)
 
 
+@overload
 def watch(
     sample: bool = True,
     prove: bool = False,
@@ -52,9 +56,25 @@ def watch(
     fail_on: str = "never",
     steps: Container[int] | None = None,
     on_finding: Callable[[Finding], object] | Literal["log", "warn"] | None = None,
-) -> Scope:
-    """Watches a block: `with gradscope.watch() as scope:`; or a function, as a decorator; or what lies between
-    `scope.start()` and `scope.stop()`.
+) -> Scope: ...
+
+
+@overload
+def watch(sample: Callable[P, R]) -> Callable[P, R]: ...
+
+
+def watch(
+    sample: Any = True,
+    prove: bool = False,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    select: str | Sequence[str] = (),
+    fail_on: str = "never",
+    steps: Container[int] | None = None,
+    on_finding: Callable[[Finding], object] | Literal["log", "warn"] | None = None,
+) -> Any:
+    """Watches a block: `with gradscope.watch() as scope:`; or a function, as a decorator (`@gradscope.watch`, or with
+    what follows: `@gradscope.watch(steps=range(3))`); or what lies between `scope.start()` and `scope.stop()`.
 
     sample: once the same graph has repeated, look only now and then (False: always).
     prove: for a corrupted gradient, also compute the right one, always.
@@ -76,8 +96,9 @@ def watch(
     """
     from gradscope.scope import Scope
 
-    return Scope(
-        sample=sample,
+    function = sample if callable(sample) else None
+    scope = Scope(
+        sample=function is not None or sample,
         prove=prove,
         path=path,
         select=select,
@@ -85,6 +106,7 @@ def watch(
         steps=steps,
         on_finding=on_finding,
     )
+    return scope if function is None else scope(function)
 
 
 def mark(text: str, **number: int) -> None:

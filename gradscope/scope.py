@@ -226,12 +226,18 @@ class Scope:
         except (OSError, sqlite3.Error) as fault:
             self._unwatched = f"no trace of the block: {fault}"
 
+    @property
+    def _begun(self) -> bool:
+        return self._session is not None or self._outer is not None
+
     @cached_property
     def trace(self) -> Trace:
         """The trace of the block, once it has ended."""
         if self._unwatched is not None:
             raise GradscopeError(self._unwatched)
         if self._path is None:
+            if not self._begun:
+                raise GradscopeError("nothing was watched: put `with` this watch around what is to be")
             raise GradscopeError("the watched block has not ended yet")
         return Trace(self._path)
 
@@ -305,7 +311,8 @@ class Scope:
 
     def __repr__(self) -> str:
         if self._path is None:
-            return f"<gradscope.watch(): {self._unwatched or 'it has not ended yet'}>"
+            state = "it has not ended yet" if self._begun else "it has not begun"
+            return f"<gradscope.watch(): {self._unwatched or state}>"
         found = [plural(n, kind) for kind in SEVERITIES if (n := self._examined.count(kind))]
         return f"<gradscope.watch(): {', '.join(found) or 'nothing to report'}; print({self.name}.report())>"
 

@@ -34,10 +34,17 @@ def test_a_function_is_watched_each_time_it_is_called() -> None:
     assert watched.scope is not first  # type: ignore[attr-defined]
     assert [finding.code for finding in first.findings] == ["GS101"]
     assert first.trace.program["argv"] == [__file__] and "corrupt.scope.graph()" in first.report()
+    bare = gradscope.watch(corrupt)
+    bare()
+    assert [finding.code for finding in bare.scope.findings] == ["GS101"]  # type: ignore[attr-defined]
 
 
 def test_a_watch_is_started_and_stopped() -> None:
-    scope = gradscope.watch().start()
+    scope = gradscope.watch()
+    assert "not begun" in repr(scope)
+    with pytest.raises(gradscope.GradscopeError, match="nothing was watched: put `with`"):
+        _ = scope.findings
+    scope.start()
     corrupt()
     assert "not ended" in repr(scope)
     scope.stop()

@@ -36,22 +36,23 @@ class _Cells:
 
     def __init__(self, shell: Any):
         self.shell = shell
-        self.running = False  # a cell
+        self.running = 0  # cells, one within the other
         self.scope: Scope | None = None
+        self.watched = 0  # how many cells ran when it began
         self.asked: dict[str, Any] = {}
 
     def before(self, info: Any) -> None:
         """Before a cell runs."""
-        self.running = True
+        self.running += 1
         if (found := _FIRST.match(info.raw_cell or "")) is not None:
             self._begin(found["args"])
 
     def after(self, result: Any) -> None:
         """After a cell has run, or failed."""
-        self.running = False
-        scope, self.scope = self.scope, None
-        if scope is None:
+        self.running = max(self.running - 1, 0)
+        if self.scope is None or self.running >= self.watched:
             return
+        scope, self.scope = self.scope, None
         scope.end(result.error_in_exec, f"In [{result.execution_count}]")
         if result.error_before_exec is not None:  # no Python: nothing has run
             return
@@ -72,14 +73,18 @@ class _Cells:
         compute the right one too. --select: only these rules, by prefix (GS201,GS3). --graph: also draw the graph.
         """
         # called only below another magic: a cell within a cell
+        self.running += 1
         self._begin(line)
+        self.running -= 1
         self.shell.run_cell(f"# %%gradscope {line}\n{cell}")
 
     def for_python(self, lines: list[str]) -> list[str]:
-        """The text of a cell with its first line a comment, so that the others keep their numbers."""
+        """The text of a cell with its first line a comment, so that the others keep their numbers; a magic of the whole
+        cell that stands below it comes first, as it must."""
         if self.running or not lines or not _FIRST.match(lines[0]):
             return lines
-        return ["# " + lines[0].lstrip(), *lines[1:]]
+        below = 1 + (len(lines) > 1 and lines[1].startswith("%%"))
+        return [*lines[1:below], "# " + lines[0].lstrip(), *lines[below:]]
 
     def _begin(self, args: str) -> None:
         try:
@@ -88,7 +93,7 @@ class _Cells:
                 raise GradscopeError(f"`{self.asked['name']}` is no name for a variable")
             scope = watch(not self.asked["full"], self.asked["prove"], select=self.asked["select"])
             scope.name = self.asked["name"]
-            self.scope = scope.begin(sys._getframe(1))
+            self.scope, self.watched = scope.begin(sys._getframe(1)), self.running
         except (click.ClickException, GradscopeError, ValueError) as error:
             said = error.format_message() if isinstance(error, click.ClickException) else str(error)
             print(f"gradscope: {said.rstrip('.')}: the cell runs unwatched", file=sys.stderr)

@@ -18,16 +18,18 @@ class Training:
     then the names of the steps go there.
 
     library: the top package of the trainer. report: whether what was found is printed to stderr at the end.
-    options: those of `gradscope.watch`.
+    options: those of `gradscope.watch`. maker: the class that its user makes, and asks for the `scope`.
     """
 
-    def __init__(self, library: str, report: bool, options: dict[str, Any]):
+    def __init__(self, library: str, report: bool, options: dict[str, Any], maker: str = "GradscopeCallback"):
         self._library = library
+        self._maker = maker
         self._report = report
         self._make: Callable[[], Scope] = lambda: gradscope.watch(**options)
         self._open = False
         self._make()  # knows what is wrong with the options
         self.scope: Scope | None = None  # of the newest training
+        self._variables: dict[str, Any] = {}  # of the module that began it
 
     def begin(self) -> None:
         """Begins to watch, where nothing does."""
@@ -35,8 +37,9 @@ class Training:
 
         self.end()  # of a training that an exception has ended
         if active() is None:
-            self.scope = self._make().begin(_outside(self._library, sys._getframe(1)))
-            self.scope.name = "callback.scope"
+            frame = _outside(self._library, sys._getframe(1))
+            self._variables = frame.f_globals
+            self.scope = self._make().begin(frame)
             self._open = True
             atexit.register(self.end)
 
@@ -58,8 +61,21 @@ class Training:
             self._tell(scope)
 
     def _tell(self, scope: Scope) -> None:
-        if self._report and scope.fails("warning"):
-            print(scope.report(), file=sys.stderr)
+        if not (self._report and scope.fails("warning")):
+            return
+        held = next((name for name, thing in list(self._variables.items()) if _is_of(thing, self)), "")
+        name = held or self._maker.removeprefix("Gradscope").lower()
+        scope.name = f"{name}.scope"
+        print(scope.report().rstrip("\n"), file=sys.stderr)
+        if not held:
+            print(f" note: keep it in a variable for that: `{name} = {self._maker}()`", file=sys.stderr)
+
+
+def _is_of(thing: object, training: Training) -> bool:
+    try:
+        return object.__getattribute__(thing, "__dict__").get("_training") is training
+    except AttributeError:
+        return False
 
 
 def _outside(library: str, frame: FrameType) -> FrameType:

@@ -21,7 +21,7 @@ class GradscopeHandler:
     """
 
     def __init__(self, report: bool = True, **options: Any):
-        self._training = Training("ignite", report, options)
+        self._training = Training("ignite", report, options, "GradscopeHandler")
 
     @property
     def scope(self) -> Scope | None:

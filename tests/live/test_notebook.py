@@ -46,6 +46,9 @@ CELLS = {
     "shown": "s",
     "within": "%%time\n%%gradscope\nb = torch.ones(3, requires_grad=True) * 1\nc = (b * b).sum()\n"
     "b.data.zero_()\nc.backward()",
+    "above": "%%gradscope\n%%time\nwatched_above = torch.ones(3)",
+    "captured": "%%gradscope\n%%capture\nprint('not shown')\nx = torch.ones(3, requires_grad=True)\n"
+    "(x * 2).sum().backward()",
     "misspelt": "%%gradscope --ful\nprint('all the same')",
     "no name": "%%gradscope 2bad\nprint('runs all the same')",
     "help": "print(get_ipython().transform_cell('%%gradscope?'))",
@@ -93,6 +96,12 @@ def test_lines_are_those_of_the_cell(outputs: dict[str, list[Any]]) -> None:
     assert f"In [{number('shown') - 1}], line 5" in text(outputs["shown"])
     assert f"In [{number('watched')}]" in text(outputs["trace"])
     assert "ipykernel" not in "".join(text(shown) for shown in outputs.values())
+
+
+def test_other_magics_stand_above_and_below(outputs: dict[str, list[Any]]) -> None:
+    assert "GS101" in text(outputs["within"])
+    assert "Wall time" in text(outputs["above"]) and "UsageError" not in text(outputs["above"])
+    assert "not shown" not in text(outputs["captured"]) and "1 backward pass" in text(outputs["captured"])
 
 
 def test_what_is_told_to_do_next_can_be_done(outputs: dict[str, list[Any]]) -> None:

@@ -137,7 +137,10 @@ def test_a_callback_tells_since_when_as_the_trainer_counts(
     (found,) = [finding for finding in scope.findings if finding.severity != "note"]
     assert (found.code, str(found.since)) == ("GS301", f"since step 15 ({TRAINERS[trainer]})")
     assert [finding.code for finding in told] == ["GS301"] and scope.faults == []
-    assert "GS301" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    name = "handler" if trainer is ignite else "callback"
+    assert "GS301" in printed and f"{name}.scope.graph()" in printed
+    assert f"keep it in a variable for that: `{name} = Gradscope" in printed
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)

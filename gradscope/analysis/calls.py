@@ -118,7 +118,10 @@ class Calls:
 
     def name(self, event: Called) -> str:
         """How a sentence names the module that was called."""
-        module = self.trace.modules.get(self.called(event))
+        return self.name_of(self.called(event))
+
+    def name_of(self, number: int) -> str:
+        module = self.trace.modules.get(number)
         if module is None:
             return "the model"
         root = self.trace.modules.get(module.root)

@@ -10,7 +10,7 @@ from gradscope.analysis.calls import Call, Calls
 from gradscope.analysis.loop import in_order, parameters_of, timeline
 from gradscope.analysis.reach import Key
 from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
-from gradscope.model import GRADIENTS_OFF, Graph, Region, Site, Value
+from gradscope.model import GRADIENTS_OFF, Graph, Parameter, Region, Site, Value
 from gradscope.store import Trace
 
 
@@ -66,7 +66,7 @@ def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[
     accumulated = set(event.filled)
     waiting = []
     for call in candidates:
-        mine = accumulated.intersection(p.id for p in known.parameters(call.event))
+        mine = accumulated.intersection(p.id for p in _parameters(known, call))
         pending.update(dict.fromkeys(mine, call))
         if not mine:
             waiting.append(call)
@@ -76,6 +76,12 @@ def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[
     if not reach.complete:
         return []
     return [call for call in waiting if reach.nodes.isdisjoint(_nodes(known, call))]
+
+
+def _parameters(known: Calls, call: Call) -> list[Parameter]:
+    """Those of the module that was called; of a container made in passing, those of the model that its layers are of."""
+    layers = [known.trace.modules[n] for n in call.event.eval_layers if n in known.trace.modules]
+    return known.parameters(call.event) or [p for one in layers[:1] for p in known.parameters_of(one.root)]
 
 
 def _nodes(known: Calls, call: Call) -> list[Key]:

@@ -92,6 +92,8 @@ class ModuleTable:
     def register_root(self, m: nn.Module, frame: FrameType | None, site: int) -> ModuleRecord:
         """Names `m`, or the larger module it is part of where the caller holds one."""
         top, name = self._top(m, frame, site)
+        if top is m and not name:
+            self._register_source(m, frame, site)
         held = self._member(top, name, frame)
         found = self.find(top)
         if found is None:
@@ -104,6 +106,15 @@ class ModuleTable:
             record = self.find(m)
         assert record is not None
         return record
+
+    def _register_source(self, m: nn.Module, frame: FrameType | None, site: int) -> None:
+        """Names the model that a container which nobody holds has its parts from (`net[:3](x)`): they are the model's."""
+        part = next((part for _, part in own(m, "_modules") if part is not None), None)
+        if part is None or self.find(part) is not None:
+            return
+        model, name = self._top(part, frame, site)
+        if model is not part and self.find(model) is None:
+            self._register(model, name, site, held=self._member(model, name, frame))
 
     def _top(self, m: nn.Module, frame: FrameType | None, site: int) -> tuple[nn.Module, str]:
         """The largest module in the callers' variables that holds `m`, and its variable."""

@@ -73,6 +73,8 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
 def _finding(known: Calls, one: TrainedInEval) -> Finding:
     call, mode = one.call, one.mode
     name = known.name(call.event)
+    if mode is not None and not known.parameters(call.event):  # `net[:3](x)`
+        name = known.name_of(mode.module)
     bare = _name_at(known.trace, call, mode, call.entry)
     switch = f"`{bare}.train()`" if bare else f"`train()` of {name}"
     layers = [n for n in call.event.eval_layers if n not in (call.event.frozen_eval or ())]
@@ -191,7 +193,10 @@ def _evaluations(known: Calls) -> list[ModuleCall]:
 def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:
     """What the model is called on a line: as it is called there, or as its `eval()` is in the same function."""
     if frame.location() == call.entry.location():
-        return receiver(trace, call.entry) if runs_it(call.event.site) is None else ""
+        if runs_it(call.event.site) is not None:
+            return ""
+        if name := receiver(trace, call.entry):
+            return name
     switched = mode.site.user if mode is not None else None
     near = switched is not None and (switched.path, switched.function) == (frame.path, frame.function)
     return receiver(trace, switched, "eval") if near else ""

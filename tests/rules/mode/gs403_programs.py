@@ -284,3 +284,57 @@ def bad_second_phase_on_other_data() -> None:
         opt.step()
     with torch.no_grad():
         network(kept)
+
+
+def bad_layers_called_by_slices() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        for _ in range(4):
+            x = torch.randn(8, 8)
+            optimizer.zero_grad()
+            hidden = net[:3](x)  # effect: GS403
+            (net[3](hidden) - x[:, :1]).pow(2).mean().backward()
+            optimizer.step()
+        net.eval()  # cause: GS403
+        with torch.no_grad():
+            net(torch.randn(8, 8)).pow(2).mean().item()
+
+
+def good_layers_called_by_slices_in_their_mode() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        net.train()
+        for _ in range(4):
+            x = torch.randn(8, 8)
+            optimizer.zero_grad()
+            hidden = net[:3](x)
+            (net[3](hidden) - x[:, :1]).pow(2).mean().backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            net(torch.randn(8, 8)).pow(2).mean().item()
+
+
+def good_frozen_features_by_a_slice_in_evaluation_mode() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+    net.eval()
+    head = nn.Linear(16, 1)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
+    for _ in range(8):
+        x = torch.randn(8, 8)
+        optimizer.zero_grad()
+        with torch.no_grad():
+            hidden = net[:3](x)
+        (head(hidden) - x[:, :1]).pow(2).mean().backward()
+        optimizer.step()

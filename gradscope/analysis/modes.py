@@ -79,7 +79,7 @@ def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[
 
 
 def _parameters(known: Calls, call: Call) -> list[Parameter]:
-    """Those of the module that was called; of a container made in passing, those of the model that its layers are of."""
+    """Those of the module that was called; of a container made in passing those of the model whose layers it has."""
     layers = [known.trace.modules[n] for n in call.event.eval_layers if n in known.trace.modules]
     return known.parameters(call.event) or [p for one in layers[:1] for p in known.parameters_of(one.root)]
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradscope.analysis.made import layer_made
+from gradscope.analysis.text import site_of
 from gradscope.events import Scaler
 from gradscope.fixes.source import Binds, Edits, Source, has_long_text, of_torch
 from gradscope.model import Edit, Op, Site
@@ -480,6 +481,19 @@ def also_given(
         return here.replace(given, f"{missing[0]}.parameters()") if len(missing) == 1 else ()
     more = missing if single else [f"*{name}.parameters()" for name in missing]
     return here.replace(given, f"[{', '.join([f'*{here.file.text(given)}', *more])}]")
+
+
+def list_given(trace: Trace, made: Site | None) -> Site | None:
+    """The one line that makes the list which an optimizer is given by its name; None where it is given otherwise."""
+    file = trace.source_file(made.user.path) if made is not None else None
+    call = file.at(made.user) if file is not None and made is not None else None
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    bound = file.assigned.get(given.id, ()) if file is not None and isinstance(given, ast.Name) else ()
+    return (
+        site_of(made.user.path, made.user.function, bound[0])
+        if made is not None and len(bound) == 1
+        else None
+    )
 
 
 def _added_to(here: Source, given: ast.expr, missing: list[str], single: bool) -> Edits:

@@ -108,7 +108,7 @@ class ModuleTable:
         return record
 
     def _register_source(self, m: nn.Module, frame: FrameType | None, site: int) -> None:
-        """Names the model that a container which nobody holds has its parts from (`net[:3](x)`): they are the model's."""
+        """Names the model that a container which nobody holds has its parts from: `net[:3](x)` calls the model's."""
         part = next((part for _, part in own(m, "_modules") if part is not None), None)
         if part is None or self.find(part) is not None:
             return

@@ -53,7 +53,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, Mode, SchedulerMade, Step
 from gradscope.fixes.blocks import made_of_all
-from gradscope.fixes.calls import also_given
+from gradscope.fixes.calls import also_given, list_given
 from gradscope.fixes.leaves import made_in_init
 from gradscope.model import Event, Finding, Module, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -251,6 +251,8 @@ def _finding(
     verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
     other = _holds_the_same(trace, optimizer)
     name, place = optimizer_name(trace, optimizer.id), where_made(optimizer)
+    together = list_given(trace, optimizer.site)
+    place += f", in the list of {where(together)}" if together is not None else ""
     made = made_in_forward(left, optimizer)
     if made is not None:
         return _layer_made_in_forward(trace, left, optimizer, made, subject)

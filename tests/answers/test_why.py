@@ -178,7 +178,7 @@ def test_the_answer_is_that_of_the_finding(program):
         program()
     (finding,) = [f for f in scope.findings if f.code == "GS301"]
     told = {place.line for place in finding.locations if place.role != "effect"}
-    ids = [id for kind, id in finding.subjects if kind == "parameter"]
+    ids = [subject[1] for subject in finding.subjects if subject[0] == "parameter"]
     assert ids
     for id in ids:
         answer = why(scope.trace, parameter_name(scope.trace, id))

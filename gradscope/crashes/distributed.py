@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.first_gone import HUNG, INTERRUPTED, RAISED, THROUGH, FirstGone, first_gone
 from gradscope.analysis.names import place
-from gradscope.analysis.words import listed, located, parameter_name, quoted, ranks_named
+from gradscope.analysis.words import counted, listed, located, parameter_name, quoted, ranks_named
 from gradscope.analysis.wrappers import wrapped
 from gradscope.crashes import Crash, Place, explain, nowhere
-from gradscope.events import Crashed
+from gradscope.events import Crashed, Unsynced
 from gradscope.model import Finding, Parameter, Site
 from gradscope.store import Member, Run
 
@@ -87,6 +87,16 @@ explain(
     " `find_unused_parameters=True` looks for it in each pass",
     cause=_static,
     seen=_never_used,
+)
+explain(
+    "static-graph-begins-in-no-sync",
+    r"expect_autograd_hooks_ INTERNAL ASSERT FAILED",
+    "the first pass of a model that was wrapped with `static_graph=True` was made in `no_sync`",
+    why="the wrapper learns in its first pass which gradients come, and in `no_sync` it does not look",
+    fix="let the first pass average (leave `no_sync` out for it), or leave `static_graph=True` out",
+    cause=_static,
+    when=lambda crash: any(of.static for of in wrapped(crash.trace)) and bool(crash.trace.of(Unsynced)),
+    seen=lambda crash: [f"{counted(crash.trace.summary['steps'], 'step')} before this pass"],
 )
 explain(
     "another-rank-has-gone",

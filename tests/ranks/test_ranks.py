@@ -541,9 +541,26 @@ def test_where_ranks_stood_that_were_interrupted_is_told(ranks: Start) -> None:
     assert (finding["ranks"], finding["seen"][0]) == ([0], stood)
 
 
+def test_a_static_graph_that_begins_in_no_sync_is_told(ranks: Start) -> None:
+    ran = ranks(
+        """
+        begin()
+        model = DDP(nn.Linear(4, 1), static_graph=True)
+        with model.no_sync():
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+        """
+    )
+    (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
+    assert finding["name"] == "static-graph-begins-in-no-sync" and finding["ranks"] == [0, 1]
+    assert "`static_graph=True` was made in `no_sync`" in finding["message"]
+
+
 def test_a_call_that_one_rank_makes_alone_and_c_code_ends_is_told(ranks: Start) -> None:
     ran = ranks(
         """
+        import signal
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # each ends by itself, whatever its launcher wants
         rank = begin()
         model = DDP(nn.Linear(4, 1))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -332,7 +332,7 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
         seen=(*seen, *([found.counts] if found.counts else [])),
         why=why,
         fix=fix,
-        severity="" if over or any(wait.failed for wait in found.ahead) else "warning",
+        severity="" if over or any(wait.failed for wait in [*found.ahead, *found.others]) else "warning",
         subjects=frozenset(
             ("crash", event.segment) for wait in waits[:_ASKED] for event in wait.member.trace.of(Crashed)
         ),

@@ -284,7 +284,12 @@ def _never_used(trace: Trace) -> Iterator[Finding]:
             message=f"{parameter_names(trace, sorted(ids))}: gradients of several backward passes pile up",
             cause=site,
             cause_label="adds to what earlier passes left, and nothing clears it",
-            seen=(f"gradients were added to earlier ones {plural(count, 'time')}",),
+            seen=(
+                f"gradients were added to earlier ones {plural(count, 'time')}",
+                "no optimizer has made a step with them",
+            ),
+            fix=f"let a step of an optimizer use what {located(trace, site)} gives, and clear it after that; where only"
+            " the gradients are asked for, clear them before each pass",
             severity="note",
             subjects=parameter_subjects(ids),
             count=max(count, first.count),

@@ -79,7 +79,13 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705", "GS784"), symptom=True)
+@rule(
+    "GS707",
+    name="flat-activation",
+    severity="warning",
+    over=("GS212", "GS705", "GS720", "GS784"),
+    symptom=True,
+)
 def flat_activation(trace: Trace) -> Iterator[Finding]:
     known, thrown, scaled = paths(trace), thrown_away(trace), under_a_scaler(trace)
     lines = {event.site.user.location(): event for event in known.backwards}

@@ -32,6 +32,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.analysis.writes import initialises, written_parameters
+from gradscope.events import ZeroWeights
 from gradscope.fixes.blocks import divided
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.first_values import ZEROS, at_random, filled_at
@@ -108,6 +109,8 @@ def _begun_at_zero(line: Zeros, graph: Graph, op: Op) -> Finding | None:
     if relu is None or not known or len(known) < len(own) or not all(p.id in line.idle for p in known):
         return None
     weight, count = known[0], min(len(line.series[p.id]) for p in known)
+    if not any(weight.id in event.parameters for event in trace.of(ZeroWeights)):
+        return None
     made = filled_at(trace, weight, ZEROS)
     if (
         any(line.last(p.id) < len(line.series[p.id]) for p in known)

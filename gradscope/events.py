@@ -532,6 +532,11 @@ class RequiresGrad(Kind):
     leaf = Field(_id)
     to = Field(_flag)
 
+    @property
+    def leaves(self) -> list[int]:
+        """The leaf that it was set on, as of `Flipped`."""
+        return [self.leaf] if self.leaf is not None else []
+
 
 class Flipped(Kind):
     """requires_grad of parameters was found set when sampling woke."""

@@ -47,6 +47,13 @@ def is_rate(node: ast.AST) -> bool:
     )
 
 
+def schedules_of(trace: Trace, optimizer: int) -> list[SchedulerMade]:
+    """The schedules of an optimizer, in the order in which they were made; not those that others drive."""
+    made = [event for event in trace.of(SchedulerMade) if event.optimizer == optimizer]
+    driven = {number for event in made for number in event.drives}
+    return [event for event in made if event.scheduler not in driven]
+
+
 def schedule_name(trace: Trace, made: SchedulerMade) -> str:
     """What the program calls a schedule, else its class: "`scheduler`", "the `StepLR`"."""
     name = variable(trace, made.site)

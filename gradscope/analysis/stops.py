@@ -110,8 +110,7 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
         for event in events if segment.index <= stop.end else ():
             if not isinstance(event, (Flipped, RequiresGrad)):
                 continue
-            ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
-            for id in (id for id in stop.parameters if id in ids):
+            for id in (id for id in stop.parameters if id in event.leaves):
                 if event.to:
                     found.pop(id, None)
                 else:
@@ -142,8 +141,7 @@ def frozen_behind(trace: Trace, parameter: int) -> Event | None:
     passes = 0
     for _, event in in_order(trace):
         if isinstance(event, (Flipped, RequiresGrad)):
-            ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
-            if parameter in ids and (event.to or off is None):
+            if parameter in event.leaves and (event.to or off is None):
                 off, passes = None if event.to else event, 0
         elif isinstance(event, Backward):
             passes += 1

@@ -66,7 +66,11 @@ def trained_by_nobody(trace: Trace) -> list[Left]:
 def _trained_by_nobody(trace: Trace) -> Iterator[Left]:
     known, written, told = paths(trace), kept_up(trace), set[int]()
     models = [
-        parameters for parameters in _by_root(trace).values() if not any(p.optimizers for p in parameters)
+        parameters
+        for parameters in _by_root(trace).values()
+        if any(p.passes for p in parameters)
+        and not any(p.optimizers for p in parameters)
+        and drawn_here(trace, parameters)
     ]
     if not models:
         return
@@ -78,7 +82,7 @@ def _trained_by_nobody(trace: Trace) -> Iterator[Left]:
             p.id
             for parameters in models
             for p in parameters
-            if p.id in reached - told - written and _left_out(p, stepped) and drawn_here(trace, parameters)
+            if p.id in reached - told - written and _left_out(p, stepped)
         }
         alone = [
             part for part in parts if part.parameters & left and part.parameters <= left and part.complete

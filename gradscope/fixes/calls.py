@@ -13,7 +13,7 @@ from gradscope.analysis.text import site_of
 from gradscope.events import Scaler
 from gradscope.fixes.source import Binds, Edits, Source, has_long_text, of_torch
 from gradscope.model import Edit, Op, Site
-from gradscope.source import LOOPS, PRIMARIES, method_name, names_in
+from gradscope.source import LOOPS, PRIMARIES, SourceFile, method_name, names_in
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -468,9 +468,7 @@ def also_given(
     node = here.file.at(site) if here is not None and site is not None else None
     if here is None or not isinstance(node, ast.Call) or not node.args:
         return ()
-    given: ast.expr = node.args[0]
-    bound = here.file.assigned.get(given.id, ()) if isinstance(given, ast.Name) else ()
-    given = bound[0] if len(bound) == 1 else given
+    given = _bound_once(here.file, node.args[0]) or node.args[0]
     names = names_in(here.before_line(node), ast.Store)
     if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
         return ()
@@ -485,15 +483,17 @@ def also_given(
 
 def list_given(trace: Trace, made: Site | None) -> Site | None:
     """The one line that makes the list which an optimizer is given by its name; None where it is given otherwise."""
-    file = trace.source_file(made.user.path) if made is not None else None
-    call = file.at(made.user) if file is not None and made is not None else None
-    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
-    bound = file.assigned.get(given.id, ()) if file is not None and isinstance(given, ast.Name) else ()
-    return (
-        site_of(made.user.path, made.user.function, bound[0])
-        if made is not None and len(bound) == 1
-        else None
-    )
+    call = _call(trace, made.user) if made is not None else None
+    if made is None or call is None or not call.args:
+        return None
+    bound = _bound_once(trace.source_file(made.user.path), call.args[0])
+    return site_of(made.user.path, made.user.function, bound) if bound is not None else None
+
+
+def _bound_once(file: SourceFile, given: ast.expr) -> ast.expr | None:
+    """What a name stands for that one statement of the file binds; None for anything else."""
+    bound = file.assigned.get(given.id, ()) if isinstance(given, ast.Name) else ()
+    return bound[0] if len(bound) == 1 else None
 
 
 def _added_to(here: Source, given: ast.expr, missing: list[str], single: bool) -> Edits:

@@ -6,9 +6,10 @@ import ast
 from dataclasses import replace
 from typing import NamedTuple
 
+from gradscope.analysis.schedules import schedules_of
 from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.text import nodes_that_ran, site_of
-from gradscope.events import SchedulerMade, StateLeft
+from gradscope.events import StateLeft
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
@@ -33,7 +34,7 @@ def state_taken_along(trace: Trace, event: StateLeft) -> Edits:
         return ()
     lines = [f'{optimizer}.load_state_dict({loaded}["{event.key}"])']
     last = making
-    schedules = _schedules(trace, event)
+    schedules = [made.site for made in schedules_of(trace, event.optimizer)]
     if len(schedules) != len(event.schedules):
         return ()
     for key, scheduler in zip(event.schedules, schedules, strict=True):
@@ -119,13 +120,6 @@ def _loads(guard: ast.If) -> bool:
 
 def _tested(test: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-
-
-def _schedules(trace: Trace, event: StateLeft) -> list[Site]:
-    """Where the schedules of that optimizer are made, in order; not those that others drive."""
-    made = [one for one in trace.of(SchedulerMade) if one.optimizer == event.optimizer]
-    driven = {number for one in made for number in one.drives}
-    return [one.site for one in made if one.scheduler not in driven]
 
 
 def _given(file: SourceFile, load: Site, inner: Site) -> str:

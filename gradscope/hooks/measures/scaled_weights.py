@@ -6,13 +6,11 @@ from typing import Any
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.scaled import PRODUCTS, QUOTIENTS, factor_of, keep
 from gradscope.hooks.recorder.values import has_values
 
 MAKING = ("softmax",)
 PASSING = ("dropout",)
-PRODUCTS = ("mul", "mul_", "__mul__", "__rmul__", "__imul__")
-QUOTIENTS = ("div", "div_", "__truediv__", "__itruediv__")
-MOST = 64  # lines
 
 
 class ScaledWeights(Hook):
@@ -34,20 +32,10 @@ class ScaledWeights(Hook):
             self._made(name, args, kwargs, result, frame)
 
     def _scaled(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if self.last is None or kwargs or len(args) != 2:
-            return
-        weights, number = args if type(args[1]) in (int, float) else args[::-1]
-        if type(number) not in (int, float) or self.last() is not weights:
-            return
-        if name in QUOTIENTS and (weights is not args[0] or not number):
-            return
-        site = self.recorder.sites.current(frame)
-        factor = 1 / number if name in QUOTIENTS else float(number)
-        if site in self.found:
-            if self.found[site] != factor:
-                self.found[site] = None
-        elif len(self.found) < MOST:
-            self.found[site] = factor
+        weights = self.last() if self.last is not None else None
+        factor = factor_of(name, args, kwargs, weights) if weights is not None else None
+        if factor is not None:
+            keep(self.found, self.recorder.sites.current(frame), factor)
 
     def _tell(self) -> None:
         for site, factor in self.found.items():

@@ -95,7 +95,7 @@ class SegmentStore:
         if key is not None:
             graph = self._graph(key, segment)
             if graph is not None:
-                moved = self._moved(graph, segment)
+                moved = self._moved(graph, segment, carried or self._carried(segment))
                 self.graph_of[segment.serial] = graph
             if len(self.graph_of) > 256:
                 del self.graph_of[next(iter(self.graph_of))]
@@ -111,16 +111,16 @@ class SegmentStore:
             self.writer.add("taken", graph, self.rows, pack(list(moved.items())))
         return same
 
-    def _moved(self, graph: int, segment: Segment) -> dict[int, tuple[int, int]]:
+    def _moved(
+        self, graph: int, segment: Segment, carried: tuple[tuple[int, tuple[int, int]], ...]
+    ) -> dict[int, tuple[int, int]]:
         """Where the values of a segment come from, if that is elsewhere than when its graph ran before."""
-        now = {
-            index: self._source(at)
-            for index, at in self._carried(segment)
-            if segment.externals[index].parameter is None
-        }
         known = self.taken.get(graph)
-        if known is None or self.told.get(graph, 0) >= MAX_TAKEN:
-            self.taken.setdefault(graph, now)
+        if known is not None and self.told.get(graph, 0) >= MAX_TAKEN:
+            return {}
+        now = {index: self._source(at) for index, at in carried if segment.externals[index].parameter is None}
+        if known is None:
+            self.taken[graph] = now
             return {}
         return {} if all(known.get(index) == at for index, at in now.items()) else {**known, **now}
 

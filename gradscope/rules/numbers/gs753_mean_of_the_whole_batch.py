@@ -111,7 +111,7 @@ def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
             continue
         readers = graph.consumers.get(key[1], ())
         taken = next((op for op in readers if _subtracts(graph, op, mean) or _divides(graph, op, mean)), None)
-        if taken is not None and _given_out(graph, taken, form, calls.get(mean.graph, [])):
+        if taken is not None and _given_out(known, taken, form, calls.get(mean.graph, [])):
             told.add(place)
             yield _finding(trace, known, mean, taken, form)
 
@@ -146,14 +146,16 @@ def _divides(graph: Graph, op: Op, mean: Op) -> bool:
     return op.name in DIVISIONS and op.inputs[0] in of and op.inputs[1:] == mean.outputs
 
 
-def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[ModuleCall]) -> bool:
-    """Whether the difference goes into what a model gives for each sample, by sums and the like; the quotient by
-    layers too."""
-    known = len(graph.values)
-    fed = [c for c in calls if any(graph.values[i].shape[:1] == form[:1] for i in c.inputs if i < known)]
+def _given_out(known: Paths, taken: Op, form: tuple[int, ...], calls: list[ModuleCall]) -> bool:
+    """Whether the difference is computed from what a model is given for each sample, and goes into what it gives, by
+    sums and the like; the quotient by layers too."""
+    graph = known.graph(taken.graph)
+    there = len(graph.values)
+    fed = [c for c in calls if any(graph.values[i].shape[:1] == form[:1] for i in c.inputs if i < there)]
     results = {index for call in fed for index in call.outputs}
-    if not _comes_from(graph, taken.inputs[0], {index for call in fed for index in call.inputs}):
-        return False
+    given = {(graph.id, index) for call in fed for index in call.inputs}
+    if known.flow([(graph.id, taken.inputs[0])]).order.keys().isdisjoint(given):
+        return False  # of weights alone
     todo = list(taken.outputs)
     for index in todo:  # grows while it is walked
         if index in results:
@@ -161,20 +163,6 @@ def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[Modul
         for op in graph.consumers.get(index, ()):
             if (op.name in KEEPS or taken.name in DIVISIONS) and op.module is not None:
                 todo += [i for i in op.outputs if graph.values[i].shape[:1] == form[:1] and i not in todo]
-    return False
-
-
-def _comes_from(graph: Graph, value: int, given: set[int]) -> bool:
-    """Whether a value is computed from one of these, and not from weights alone."""
-    todo, seen = [value], {value}
-    while todo:
-        index = todo.pop()
-        if index in given:
-            return True
-        made = graph.maker(index)
-        fresh = set(made.inputs) - seen if made is not None else set()
-        todo += fresh
-        seen |= fresh
     return False
 
 

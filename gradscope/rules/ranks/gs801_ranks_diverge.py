@@ -450,11 +450,9 @@ def _wrapper_above(trace: Trace, parameter: Parameter) -> Wrapped | None:
 def _unfrozen(trace: Trace, of: Wrapped, parameter: int) -> Flipped | RequiresGrad | None:
     """What made it require a gradient once the model was wrapped."""
     for event in trace.of(Flipped, RequiresGrad):
-        if not isinstance(event, (Flipped, RequiresGrad)):
-            continue
-        ids = event.leaves if isinstance(event, Flipped) else (event.parameter, event.leaf)
-        if event.to and parameter in ids and event.segment >= of.segment:
-            return event
+        if isinstance(event, (Flipped, RequiresGrad)) and event.to and event.segment >= of.segment:
+            if parameter in event.leaves:
+                return event
     return None
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.loop import nearest_backward, norm
 from gradscope.analysis.lost_updates import Dropped, dropped_updates
-from gradscope.analysis.schedules import schedule_name
+from gradscope.analysis.schedules import schedule_name, schedules_of
 from gradscope.analysis.text import site_of
 from gradscope.analysis.undone import undone
 from gradscope.analysis.words import (
@@ -195,9 +195,7 @@ class _Begun(NamedTuple):
 
 
 def _begun_at_zero(trace: Trace, number: int, event: NoEffect) -> _Begun | None:
-    own = [e for e in trace.of(SchedulerMade) if e.optimizer == number and e.segment <= event.segment]
-    driven = {one for e in own for one in e.drives}
-    own = [e for e in own if e.scheduler not in driven]
+    own = [made for made in schedules_of(trace, number) if made.segment <= event.segment]
     rates = [r for group in trace.optimizers[number].groups if isinstance(r := group.get("lr"), float)]
     rate = max(rates, default=0.0)
     if not event.zero_rate or len(own) != 1 or not rate > 0:

@@ -125,8 +125,7 @@ def _switched_off(trace: Trace, moved: FrozenMoved) -> Event | None:
             behind = behind or event is moved
         if not isinstance(event, (Flipped, RequiresGrad)) or event.to:
             continue
-        ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
-        if not set(ids) & set(moved.parameters):
+        if not set(event.leaves) & set(moved.parameters):
             continue
         if behind:
             return last or event

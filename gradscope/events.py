@@ -492,7 +492,7 @@ class ModuleCall(Called):
     frozen_eval = Field(_ids)
     stats = Field(_records)
     builds_graph = Field(_flag)  # an output requires grad
-    graph_nodes = Field(_count)  # what the graph of the first call in eval mode holds
+    graph_nodes = Field(_count)  # what the graph of a line's first call in eval mode holds
     graph_bytes = Field(_count)
 
 

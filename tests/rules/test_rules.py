@@ -286,3 +286,21 @@ def test_a_step_behind_a_pass_that_a_cut_keeps_from_it_names_the_cut() -> None:
     assert "`detach()` takes what `opt_critic` holds out of the loss" in found.message
     assert "call `backward()`" not in found.fix and "mse_loss(value, after).backward()" in found.fix
     assert roles == {"cause", "effect", "related"}
+
+
+def test_the_graph_of_an_evaluation_is_that_of_all_its_layers() -> None:
+    from rules.mode import gs402_programs
+
+    (found,) = findings(gs402_programs.bad_method_that_calls_the_layers)
+    assert found.count == 9 and found.severity == "warning"
+    assert found.seen[0].startswith(
+        "at least 9 calls built a graph of 42 nodes each, none was used; one holds"
+    )
+    assert "at least 23.6 kB" in found.seen[0]
+
+
+def test_an_adapted_model_is_evaluated_without_gradients_only_where_none_is_asked_for() -> None:
+    from rules.mode import gs402_programs
+
+    (found,) = (one for one in findings(gs402_programs.bad_query_of_an_adapted_model) if one.code == "GS402")
+    assert "`with torch.set_grad_enabled(model.training):`" in found.fix

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from time import perf_counter
 from typing import Any
 
@@ -19,7 +20,7 @@ from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, parameters, parts
 from gradscope.hooks.recorder.values import change, find_tensors, first_of, measurable
 
-ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
+ENOUGH_CALLS = 8  # of a module by one line in one segment: an unrolled cell says the same 500 times
 
 
 class Modules(Hook):
@@ -27,7 +28,7 @@ class Modules(Hook):
 
     def install(self) -> None:
         self.measured: set[tuple[int, int]] = set()
-        self.weighed: set[int] = set()
+        self.weighed: set[tuple[int, int]] = set()
         self.times: dict[int, list[float]] = {}  # site → [calls that built a graph, seconds]
         self.plain_call = self.recorder.plain_module_call = nn.Module.__call__
         self.watched_call = self._call(self.plain_call)
@@ -157,7 +158,7 @@ class Modules(Hook):
         if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
             recorder.end_segment(False)
             segment = recorder.segment
-        segment.calls[site] = segment.calls.get(site, 0) + 1
+        segment.calls.setdefault(site, Counter())[record.id] += 1
 
     def _stats(
         self, module: Any, record: ModuleRecord, site: int
@@ -196,7 +197,10 @@ class Modules(Hook):
     ) -> None:
         recorder = self.recorder
         layers, recorder.modules.layers = recorder.modules.layers or {}, None
-        if recorder.segment.calls.get(site, 0) > ENOUGH_CALLS:
+        made = recorder.segment.calls.get(site)
+        if made is not None and made[record.id] > ENOUGH_CALLS:
+            if site in self.times and torch.is_grad_enabled():
+                self._took(site, took)
             return
         tensors: list[Any] = []
         find_tensors([result], tensors)
@@ -217,11 +221,9 @@ class Modules(Hook):
         grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         builds = any(t.requires_grad for t in tensors)
         if builds:
-            spent = self.times.setdefault(site, [0, 0.0])
-            spent[0] += 1
-            spent[1] += took
-            if not in_training(module) and record.id not in self.weighed:
-                self.weighed.add(record.id)
+            self._took(site, took)
+            if not in_training(module) and (record.id, site) not in self.weighed:
+                self.weighed.add((record.id, site))
                 first["graph_nodes"], first["graph_bytes"] = held(tensors)
         recorder.emit(
             "call", site,
@@ -234,6 +236,11 @@ class Modules(Hook):
             },
             **first,
         )  # fmt: skip
+
+    def _took(self, site: int, seconds: float) -> None:
+        spent = self.times.setdefault(site, [0, 0.0])
+        spent[0] += 1
+        spent[1] += seconds
 
     def _end_inner(self, record: ModuleRecord, site: int, args: Any, kwargs: Any, result: Any) -> None:
         """Of a call within that of a module which it is no part of: a loss that is given networks, say."""

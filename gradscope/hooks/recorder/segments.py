@@ -4,6 +4,7 @@ and each distinct list of events once, then a small row per segment."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,7 +54,7 @@ class Segment:
     passes: int = 0
     freed_at: int = 0  # ops before this index: their graph was freed by a backward
     nodes: bool = False  # a node was built
-    calls: dict[int, int] = field(default_factory=dict)  # site of an outermost module call → how often
+    calls: dict[int, Counter[int]] = field(default_factory=dict)  # site → outermost calls of each module
     rebased: dict[int, int] = field(default_factory=dict)  # memory with views → op that wrote to it last
     looked: bool = True
     continued: bool = False  # the one before was full: the same graph goes on

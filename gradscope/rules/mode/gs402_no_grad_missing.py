@@ -6,8 +6,9 @@ and time for nothing.
 
 Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
 
-Silent on: evaluation that asks for gradients (saliency, adversarial examples); results that
-a loss uses; a single forward that nobody looks at.
+Silent on: evaluation that asks for gradients (saliency, adversarial examples), and what comes by no line but those
+that it comes by too (a model that is adapted to each task, in evaluation as well); results that a loss uses; a single
+forward that nobody looks at.
 At note at most: a single call with a small graph; the evaluation that a library's `fit()` makes;
 forwards in training mode, such as those that choose an agent's actions; a forward beside one
 whose input gets a gradient, in the same function (the attacked input of an FGSM test is judged
@@ -21,11 +22,12 @@ from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
+from gradscope.analysis.reach import Key
 from gradscope.analysis.unread import calls_time
 from gradscope.analysis.words import code, located, parameter_subjects, plural
-from gradscope.events import Backward, ModuleCall, Step
+from gradscope.events import Backward, CallTime, ModuleCall, Step
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Node, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -103,13 +105,25 @@ def _cut_short(known: Calls, group: list[Call]) -> bool:
 def _asked(known: Calls, call: Call) -> Site:
     """The user's line that asks: where a method of the model calls its layers, for training too, the
     innermost line on the way there that no call which trains came by, outside of the modules' own methods where there
-    is one: those may be trained through by others."""
-    shared = _used_lines(known.trace)
-    frames = [frame for frame in reversed(call.event.site.stack) if frame.kind == "user"]
+    is one: those may be trained through by others. Where training comes by all of them, the innermost by which no
+    evaluation asks for gradients."""
+    shared, needed = _used_lines(known.trace), _used_in_evaluation(known.trace)
+    frames = _users(call)
     own = [frame for frame in frames if frame.location() not in shared]
     classes = _classes(known.trace)
-    outside = (frame for frame in own if frame.function.rpartition(".")[0] not in classes)
-    return next(outside, own[0] if own else call.entry)
+    outside = (frame for frame in own if _class(frame) not in classes)
+    free = (frame for frame in frames if frame.location() not in needed)
+    return next(outside, own[0] if own else next(free, call.entry))
+
+
+def _users(call: Call) -> list[Site]:
+    """The user's lines on the way to a call, the innermost first."""
+    return [frame for frame in reversed(call.event.site.stack) if frame.kind == "user"]
+
+
+def _class(frame: Site) -> str:
+    """The class whose method a line stands in; "" of a function."""
+    return frame.function.rpartition(".")[0].rpartition(".")[2]
 
 
 @once
@@ -129,6 +143,13 @@ def _used_lines(trace: Trace) -> set[tuple[str, int]]:
     return {frame.location() for site in sites.values() for frame in site.stack}
 
 
+@once
+def _used_in_evaluation(trace: Trace) -> set[tuple[str, int]]:
+    """The lines by which calls in evaluation mode came whose results a gradient was asked of."""
+    sites = {c.event.site.id: c.event.site for c in calls(trace).all if c.used and not _training(c)}
+    return {frame.location() for site in sites.values() for frame in site.stack}
+
+
 def _root(known: Calls, event: ModuleCall) -> int:
     """The model that holds the called module."""
     return known.trace.modules[known.called(event)].root
@@ -139,6 +160,9 @@ def _builds_for_nothing(known: Calls, call: Call) -> bool:
         return False
     if _training(call) and not known.consumed(call.event):
         return False  # may be a call for its running statistics, or for shapes
+    needed = _used_in_evaluation(known.trace)
+    if not _training(call) and all(frame.location() in needed for frame in _users(call)):
+        return False
     graph = known.paths.graph(call.event.graph)
     return any(graph.values[i].requires_grad for _, i in known.outputs(call.event))
 
@@ -161,13 +185,53 @@ def _modest(known: Calls, group: list[Call]) -> bool:
     return any(_nodes(known, call.event) >= MODEST for call in group)
 
 
+def _kinds(group: list[Call]) -> list[Call]:
+    """The first of these calls of each module at each line."""
+    found: dict[tuple[int, int], Call] = {}
+    for call in group:
+        found.setdefault((call.event.called, call.event.site.id), call)
+    return list(found.values())
+
+
+def _built(known: Calls, call: Call) -> int:
+    """How many nodes the asked line built behind a call's outputs and what it goes on to make of them."""
+    asked, event = _asked(known, call).id, call.event
+    graph = known.paths.graph(event.graph)
+
+    def within(made: Op | Node) -> bool:
+        return made.site is not None and any(frame.id == asked for frame in made.site.stack)
+
+    made = {i for _, op in graph.readers_behind(event.outputs, within) if within(op) for i in op.outputs}
+    behind = known.paths.reach([*known.outputs(event), *((graph.id, i) for i in sorted(made))])
+    built = {key for key in behind.nodes if within(_node(known, key))}
+    next_to = {(number, edge.target) for number, i in built for edge in _node(known, (number, i)).edges}
+    return len(built) + sum(_node(known, key).name == "AccumulateGrad" for key in next_to - built)
+
+
+def _node(known: Calls, key: Key) -> Node:
+    return known.paths.graph(key[0]).nodes[key[1]]
+
+
+def _heaviest(group: list[Call]) -> ModuleCall:
+    """The call whose graph was found to hold most: the last ones have what all before them keep."""
+    return max((call.event for call in group), key=lambda event: event.graph_bytes)
+
+
+def _more_came(known: Calls, group: list[Call]) -> bool:
+    """Whether these lines made more calls with a graph than were noted: of many in a row the first are."""
+    sites = {call.event.site.id for call in group}
+    timed = sum(event.calls for event in known.trace.of(CallTime) if event.site.id in sites)
+    noted = sum(c.event.count for c in known.all if c.event.site.id in sites and c.event.builds_graph)
+    return timed > noted
+
+
 def _nodes(known: Calls, event: ModuleCall) -> int:
     return len(known.paths.reach(known.outputs(event)).nodes)
 
 
 def _severe(known: Calls, group: list[Call]) -> bool:
     """Whether it is worth a warning: evaluation whose result is looked at, and that costs something."""
-    held = group[0].event.graph_bytes or 0
+    held = _heaviest(group).graph_bytes or 0
     return (
         not any(_training(call) for call in group)
         and any(known.consumed(call.event) for call in group)
@@ -179,12 +243,15 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     first, trace = group[0].event, known.trace
     times = _times(known, group)
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
-    nodes = _nodes(known, first)
-    held = first.graph_bytes
-    seen = f"{at_least(trace, times, 'call')} built a graph of {plural(nodes, 'node')}"
+    nodes = max(_built(known, call) for call in _kinds(group))
+    weighed = _heaviest(group)
+    came = f"at least {plural(times, 'call')}" if _more_came(known, group) else at_least(trace, times, "call")
+    seen = f"{came} built a graph of {plural(nodes, 'node')}"
     seen += " each, none was used" if times > 1 else ", which was not used"
-    if held:
-        seen += f"; {'one' if times > 1 else 'it'} holds {_size(held)}"
+    if weighed.graph_bytes:
+        part = "at least " if weighed.graph_nodes < nodes else ""
+        seen += f"; {'one' if times > 1 else 'it'} holds {part}{_size(weighed.graph_bytes)}"
+        seen += ", with the graph that it goes on from" if weighed.graph_nodes > nodes else ""
     took = calls_time(trace, {call.event.site.id for call in group})
     asked = _asked(known, group[0])
     if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:
@@ -194,11 +261,12 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     if header == NO_GRAD:
         under = f"put {here}{_loop(trace, asked)} under `{header}`"
     elif header:
-        under = f"put {here} under `{header}`: training comes by this line, too"
+        under = f"put {here} under `{header}`: training runs this line as well, and needs its graph there"
     else:
         under = (
-            f"put {here} under `with torch.set_grad_enabled(…):`, with whether it trains: training comes by this "
-            "line, too"
+            f"put {here} under `with torch.set_grad_enabled(training):`, where `training` is an argument of your own, "
+            "True if a backward follows and False in evaluation: training runs this line as well, and needs "
+            "its graph there"
         )
     trains = all(_training(call) for call in group)
     return Finding(
@@ -262,10 +330,19 @@ def _header(known: Calls, group: list[Call], asked: Site) -> str:
     the model's own mode decides, where it told the two apart in this run; "" where it did not."""
     if asked.location() not in _used_lines(known.trace):
         return NO_GRAD
-    here = [call for call in known.all if call.entry.location() == asked.location()]
-    told = all(_training(call) == call.used for call in here) and not any(map(_training, group))
-    model = receiver(known.trace, asked) if told else ""
+    here = [c for c in known.all if any(frame.location() == asked.location() for frame in c.event.site.stack)]
+    told = all(_training(call) for call in here if call.used) and not any(map(_training, group))
+    model = _model(known.trace, asked, group[0]) if told else ""
     return f"with torch.set_grad_enabled({model}.training):" if model else ""
+
+
+def _model(trace: Trace, asked: Site, call: Call) -> str:
+    """The name of the module that a line calls, or a method of; "" where it calls something else."""
+    inner = next((frame for frame in call.event.site.stack if frame.parent is asked), None)
+    if inner is None:
+        return receiver(trace, asked)
+    method = inner.function.rpartition(".")[2]
+    return receiver(trace, asked, method) if _class(inner) in _classes(trace) else ""
 
 
 def _beside_gradients(known: Calls, call: Call) -> bool:

@@ -46,7 +46,7 @@ def bad_method_that_trains_too() -> None:  # fix: by hand
             self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
 
         def act(self, x: torch.Tensor) -> int:
-            return int(self.forward(x).argmax())  # cause: GS402
+            return int(self.forward(x).argmax())
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             h = torch.relu(self.first(x))
@@ -57,7 +57,7 @@ def bad_method_that_trains_too() -> None:  # fix: by hand
     opt = torch.optim.SGD(policy.parameters(), lr=0.1)
     for _ in range(3):
         for _ in range(4):
-            policy.act(torch.randn(1, 4))
+            policy.act(torch.randn(1, 4))  # cause: GS402
         loss = -policy(torch.randn(8, 4))[:, 0].mean()
         opt.zero_grad()
         loss.backward()
@@ -178,3 +178,111 @@ def good_pass_in_a_hook() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
         opt.step()
+
+
+def bad_method_that_calls_the_layers() -> None:
+    import torch
+    from torch import nn
+
+    class Ranker(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(8))
+
+        def features(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x).tanh()
+            return x
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.features(x).mean(1)
+
+        def predict(self, x: torch.Tensor) -> torch.Tensor:
+            return self.features(x) @ self.layers[0].weight[0]
+
+    model = Ranker()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(32, 16)
+        opt.zero_grad()
+        (model(x) - x[:, 0]).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    for _ in range(20):
+        scores = model.predict(torch.randn(32, 16))  # cause: GS402
+        (scores.argsort()[0] < 10).sum().item()
+
+
+def bad_query_of_an_adapted_model() -> None:
+    import torch
+    from torch import nn
+
+    class Learner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 16), nn.Tanh())
+            self.head = nn.Parameter(torch.randn(1, 16) * 0.1)
+            self.fast = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = self.body(x)
+            return nn.functional.linear(hidden, self.head if self.fast is None else self.fast)
+
+    model = Learner()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def adapted_loss() -> torch.Tensor:
+        wanted, x, query = torch.randn(4, 1), torch.randn(8, 4), torch.randn(8, 4)
+        model.fast = None
+        inner = (model.forward(x) - x @ wanted).pow(2).mean()
+        slopes = torch.autograd.grad(inner, [model.head, *model.body.parameters()], create_graph=True)
+        model.fast = model.head - 0.1 * slopes[0]
+        scores = model.forward(query)  # cause: GS402
+        return (scores - query @ wanted).pow(2).mean()
+
+    for _ in range(2):
+        model.train()
+        for _ in range(8):
+            loss = adapted_loss()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        model.eval()
+        sum(adapted_loss().item() for _ in range(8))
+
+
+def good_query_by_the_line_that_adapts() -> None:
+    import torch
+    from torch import nn
+
+    class Learner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 16), nn.Tanh())
+            self.head = nn.Parameter(torch.randn(1, 16) * 0.1)
+
+        def forward(self, x: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
+            return nn.functional.linear(self.body(x), head)
+
+    model = Learner()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def adapted_loss() -> torch.Tensor:
+        wanted, x = torch.randn(4, 1), torch.randn(8, 4)
+        head = model.head
+        for turn in range(3):
+            loss = (model.forward(x, head) - x @ wanted).pow(2).mean()
+            if turn < 2:
+                (slope,) = torch.autograd.grad(loss, head, create_graph=True)
+                head = head - 0.1 * slope
+        return loss
+
+    for _ in range(2):
+        model.train()
+        for _ in range(8):
+            loss = adapted_loss()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        model.eval()
+        sum(adapted_loss().item() for _ in range(8))

@@ -304,3 +304,13 @@ def test_an_adapted_model_is_evaluated_without_gradients_only_where_none_is_aske
 
     (found,) = (one for one in findings(gs402_programs.bad_query_of_an_adapted_model) if one.code == "GS402")
     assert "`with torch.set_grad_enabled(model.training):`" in found.fix
+
+
+def test_a_relu_that_two_inputs_go_through_is_told_once_and_blames_no_step_before_the_first() -> None:
+    from rules.numbers import gs720_programs
+
+    (found,) = findings(gs720_programs.bad_relu_that_two_inputs_go_through)
+    assert "`move.weight`" in found.message or "6 parameters" in found.seen[0]
+    assert "step" not in found.why
+    (grown,) = findings(gs720_programs.bad_convolutions)
+    assert "A step that is much too long" in grown.why

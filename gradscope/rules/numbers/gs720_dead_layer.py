@@ -49,6 +49,11 @@ KEEPING = PASSING | {
 
 SPREAD = {"normal_", "uniform_", "trunc_normal_"}  # draw weights as wide as they are told
 FAR_ABOVE = 20  # times the loss of a guess
+FROM_THE_START = (
+    "where its input is below zero ReLU gives zero, and its derivative is zero as well. Here that was so for all of its"
+    " input in every measured pass, from the first on: no gradient comes back to what would have to change it, and what"
+    " the network makes of it is the same for every input"
+)
 
 
 def bad() -> None:
@@ -85,6 +90,7 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
         begun: dict[Site | None, Finding] = {}  # of a class of layers one
+        off: dict[tuple[int, object], tuple[Op, set[int]]] = {}  # of a ReLU, however many go through it
         for op in graph.called(LAYERS) if line.idle else ():
             if (found := _begun_at_zero(line, graph, op)) is not None:
                 first = begun.setdefault(found.cause, found)
@@ -94,9 +100,11 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
             if weight is None or relu is None:
                 continue
             before = line.known.reach([(graph.id, relu.inputs[0])]).parameters
-            dead = sorted(before & line.idle)
+            dead = before & line.idle
             if dead and line.is_wrong(min(line.last(id) for id in dead)):
-                yield _finding(line, relu, weight, dead)
+                off.setdefault((weight, relu.site.user.span()), (relu, set()))[1].update(dead)
+        for (weight, _), (relu, ids) in off.items():
+            yield _finding(line, relu, weight, sorted(ids))
         yield from begun.values()
 
 
@@ -190,6 +198,7 @@ def _finding(line: Zeros, relu: Op, weight: int, dead: list[int]) -> Finding:
             f"the loss was {losses[0]:.4g} at first, {max(losses):.4g} at most, {losses[-1]:.4g} at last",
             *(cause.seen if cause is not None else ()),
         ),
+        why="" if alive else FROM_THE_START,
         fix=cause.fix if cause is not None else at_start,
         edits=cause.edits if cause is not None else (),
         count=count,

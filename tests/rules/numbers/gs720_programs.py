@@ -183,3 +183,26 @@ def bad_weights_that_begin_far_too_large() -> None:  # fix: by hand
         sgd.zero_grad()
         loss.backward()
         sgd.step()
+
+
+def bad_relu_that_two_inputs_go_through() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, move = nn.Linear(8, 2), nn.Linear(2, 2)
+    first, second = nn.Linear(2, 4), nn.Linear(4, 8)
+    nn.init.constant_(first.bias, -50.0)
+    parts = nn.ModuleList([encoder, move, first, second])
+    opt = torch.optim.Adam(parts.parameters(), lr=1e-3)
+
+    def decode(state: torch.Tensor) -> torch.Tensor:
+        return second(first(state).relu())  # cause: GS720
+
+    for _ in range(16):
+        x = torch.randn(32, 8)
+        state = encoder(x)
+        loss = (decode(state) - x).pow(2).mean() + (decode(state + move(state)) - x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS720
+        opt.step()

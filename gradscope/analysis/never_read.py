@@ -4,7 +4,7 @@ writes into a tensor after its last use."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
@@ -57,6 +57,28 @@ def unread_value(trace: Trace, site: Site) -> tuple[tuple[int, ...], str] | None
             found, dtype = True, dtype or value.dtype
             shape = _last_form(graph, value.index) or shape
     return (shape, dtype) if found else None
+
+
+def unread(trace: Trace, path: str, statements: Collection[ast.stmt]) -> bool:
+    """Whether each of these statements of a file made tensors, and no operation but theirs reads one or writes."""
+    spans = [range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in statements]
+    made = [False] * len(spans)
+    for graph in trace.graphs:
+        within: dict[int, int] = {}  # op → the statement that it runs in
+        for op in graph.ops:
+            lines = [frame.line for frame in op.site.stack if frame.path == path]
+            at = next((n for n, span in enumerate(spans) if any(line in span for line in lines)), None)
+            if at is not None:
+                within[op.index] = at
+                made[at] = made[at] or bool(op.outputs)
+        for number in within:
+            op = graph.ops[number]
+            readers = [reader for index in op.outputs for reader in graph.consumers.get(index, ())]
+            if op.writes or any(reader.index not in within for reader in readers):
+                return False
+            if any((graph.id, index) in read_later(trace) for index in op.outputs):
+                return False
+    return all(made)
 
 
 def _of_tuple(file: SourceFile, place: Site) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
+from gradscope.analysis.never_read import unread
 from gradscope.analysis.text import has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
@@ -23,7 +24,8 @@ class UnreadArgument:
     """function: its `def`, with the argument; given: a call that hands the argument over; inside: a call in the
     function that leaves a number at its default (`strength=1.0`), and the name of that; own: where a method reads the
     object's attribute of the same name; overwritten: the statement that gives the name another value before anything
-    reads it; part: it is handed over by the object that holds the function's own, as one of its parts."""
+    reads it; part: it is handed over by the object that holds the function's own, as one of its parts; dropped: the
+    last of the statements that compute something of it, which nothing reads."""
 
     path: str
     name: str
@@ -35,6 +37,7 @@ class UnreadArgument:
     own: tuple[ast.Attribute, ...]
     overwritten: ast.Assign | None
     part: bool = False
+    dropped: ast.Assign | None = None
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,12 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
             own = _own(function, name) if owner is not None else ()
             read = _reads(function, name, _to_itself(function, name) if own else ())
             overwritten = _overwritten(function, name) if read else None
-            if says_unused(name) or (read and overwritten is None):
+            dropped = _dropped(trace, path, function, name) if read and overwritten is None else None
+            if says_unused(name) or (read and overwritten is None and dropped is None):
                 continue
             calls = _calls(trace, key)
-            given = next(((p, c) for p, c in calls if _hands_over(c, name, place, bool(own))), None)
+            constants = bool(own) or dropped is not None
+            given = next(((p, c) for p, c in calls if _hands_over(c, name, place, constants)), None)
             part = given is None and not own and not read and key.endswith(".forward")
             if part:
                 given = next(
@@ -76,7 +81,8 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 )
             if given is not None:
                 inside, default = _left_at_default(trace, path, function)
-                told = own or overwritten is not None or inside is not None or key.endswith(".forward")
+                told = own or overwritten is not None or dropped is not None or inside is not None
+                told = told or key.endswith(".forward")
                 if not told and owner is not None and _is_one_of_several(trace, owner):
                     continue
                 yield UnreadArgument(
@@ -90,6 +96,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     own,
                     overwritten,
                     part,
+                    dropped,
                 )
 
 
@@ -197,6 +204,22 @@ def _overwritten(function: Function, name: str) -> ast.Assign | None:
         if name in names_in(statement):
             return None
     return None
+
+
+def _dropped(trace: Trace, path: str, function: Function, name: str) -> ast.Assign | None:
+    """The last of the tensors that the function computes of an argument, where nothing reads one of them and nothing
+    else reads the argument."""
+    binding: dict[str, list[ast.Assign]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            binding.setdefault(node.targets[0].id, []).append(node)
+    dead: list[ast.Assign] = []
+    for bound in sorted(binding, key=lambda bound: -binding[bound][-1].lineno):
+        if bound != name and not _reads(function, bound, [*dead, *binding[bound]]):
+            dead += binding[bound]
+    if not dead or _reads(function, name, dead) or not unread(trace, path, dead):
+        return None
+    return max(dead, key=lambda statement: statement.lineno)
 
 
 def _to_itself(function: Function, name: str) -> list[ast.stmt]:

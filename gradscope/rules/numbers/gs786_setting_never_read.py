@@ -114,6 +114,11 @@ def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> 
                 f"`{here.text_after(found.overwritten, edits)}`: `{here.text_of(found.overwritten.value)}` is"
                 " computed already, by the same function"
             )
+    elif found.dropped is not None:
+        cause = site_of(found.path, found.function.name, found.dropped)
+        label = "is made of it, and read by nothing"
+        unread = "read only for what nothing reads"
+        fix = f"use `{own_name(found.dropped.targets[0])}` where it is meant: nothing behind this line does"
     elif found.own:
         cause = site_of(found.path, found.function.name, found.own[0])
         label = f"takes the object's own, whatever `{name}` is"
@@ -148,6 +153,11 @@ def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> 
         effect_label=f"hands `{name}` over",
         seen=(
             f"no line of `{found.function.name}()` reads `{name}`"
+            + (
+                f" but for `{own_name(found.dropped.targets[0])}`, which no operation reads"
+                if found.dropped
+                else ""
+            )
             + (" but to give it a value" if found.own else "")
             + (" before that" if found.overwritten is not None else ""),
             *masked,

@@ -1,12 +1,14 @@
 """What was made for a module of its input is read by nothing: the module is given the input as it was.
 
 Why: a mask, noise or a shift makes a new tensor of its own name. Where the next line hands on the old name, the model
-sees what it was meant to guess: the loss falls to nothing, and what was to be learned is not.
+sees what it was meant to guess: the loss falls to nothing, and what was to be learned is not. A label of zeros that
+stands for no label has no effect either where both calls are given the label.
 
 Fix: hand on the new one.
 
 Measured: the result has the form and the type of the tensor that it was made of, no operation of the run reads it, and
-no line after it asks for its name; a module takes the tensor that it was made of, further down in the same function.
+no line after it asks for its name; a module takes the tensor that it was made of, further down in the same function:
+twice, by the same expression, where the new one is of zeros or the like.
 Silent on: results that anything reads, modules that are called before, modules without parameters, results that are
 made of one tensor alone, as a softmax for a metric.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gradscope.analysis.dead_ends import taken_along
@@ -22,6 +25,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.never_read import Unread, unread_at
 from gradscope.analysis.ops import MULTIPLICATIONS, SUMS
 from gradscope.analysis.words import code, located
+from gradscope.events import ModuleCall
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -70,11 +74,19 @@ def good() -> None:
 CHANGES = {"where", "masked_fill", "masked_scatter", "lerp"} | SUMS | MULTIPLICATIONS
 
 
+FACTORIES = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
+
+
 class _Given(NamedTuple):
     """The call of a module that is given the old tensor, and where its name stands in it."""
 
     call: Site
     argument: ast.Name
+
+
+class _Twice(NamedTuple):
+    first: Site
+    second: _Given
 
 
 @rule("GS348", name="changed-input-not-given", severity="warning")
@@ -92,6 +104,21 @@ def changed_input_not_given(trace: Trace) -> Iterator[Finding]:
             if given is not None:
                 told.add(place.location())
                 yield _finding(trace, unread, given, graph.count)
+        for op in graph.called(FACTORIES):
+            place = op.site.user
+            unread = (
+                unread_at(trace, op.site) if place.kind == "user" and place.location() not in told else None
+            )
+            twice = _given_twice(trace, graph, unread) if unread is not None else None
+            if unread is not None and twice is not None:
+                told.add(place.location())
+                yield replace(
+                    _finding(trace, unread, twice.second, graph.count),
+                    seen=(
+                        f"no operation of the run reads `{unread.name}`, and no line after it has its name",
+                        f"{code(trace, twice.first, 'the call')} at line {twice.first.line} is given the same tensors",
+                    ),
+                )
 
 
 def _changes(graph: Graph, op: Op) -> bool:
@@ -137,6 +164,24 @@ def _given(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> _Given 
                     fitting = [one for one in given if isinstance(one, ast.Name) and one.id in read]
                     if len(fitting) == 1 and name in (None, fitting[0].id):
                         return _Given(frame, fitting[0])
+    return None
+
+
+def _given_twice(trace: Trace, graph: Graph, unread: Unread) -> _Twice | None:
+    """Two calls of one module, written alike, of the same tensors: of that too which the unread one is made like."""
+    file, place = trace.source_file(unread.site.path), unread.site
+    like = names_in(unread.statement, ast.Load)
+    calls: dict[tuple[int, tuple[int, ...], str], Site] = {}
+    for event in trace.of(ModuleCall):
+        here = event.site.user
+        call = file.at(here) if (here.path, here.function) == (place.path, place.function) else None
+        if event.graph != graph.id or not isinstance(call, ast.Call) or here.line <= place.line:
+            continue
+        key = event.called, tuple(event.inputs), ast.dump(call)
+        first = calls.setdefault(key, here)
+        given = [one for one in call.args if isinstance(one, ast.Name) and one.id in like]
+        if first.location() != here.location() and len(given) == 1:
+            return _Twice(first, _Given(here, given[0]))
     return None
 
 

@@ -418,3 +418,60 @@ def bad_overwritten_by_what_is_computed_already() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_all_that_is_made_of_it_is_dropped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Masker(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = nn.Linear(6, 8), nn.Linear(8, 2)
+
+        def forward(self, rows: torch.Tensor, dropped: float = 0.0) -> torch.Tensor:
+            keep = torch.rand(len(rows), 1) > dropped
+            mask = torch.ones(len(rows), 5, dtype=torch.bool) & keep
+            mask = torch.cat([mask, torch.ones(len(rows), 1, dtype=torch.bool)], 1)  # cause: GS786
+            out: torch.Tensor = self.head(self.body(rows).relu())
+            return out
+
+    masker = Masker()
+    opt = torch.optim.Adam(masker.parameters(), lr=0.01)
+    for _ in range(8):
+        rows = torch.randn(16, 6)
+        loss = (masker(rows, dropped=0.2) - rows[:, :2]).pow(2).mean()  # effect: GS786
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_shown_as_a_number_alone() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shown = []
+
+    class Teller(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = nn.Linear(6, 8), nn.Linear(8, 2)
+
+        def forward(self, rows: torch.Tensor, bound: float = 0.0) -> torch.Tensor:
+            large = rows > bound
+            share = large.float().mean().item()
+            shown.append(share)
+            out: torch.Tensor = self.head(self.body(rows).relu())
+            return out
+
+    teller = Teller()
+    opt = torch.optim.Adam(teller.parameters(), lr=0.01)
+    for _ in range(8):
+        rows = torch.randn(16, 6)
+        loss = (teller(rows, bound=0.2) - rows[:, :2]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

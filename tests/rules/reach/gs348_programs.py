@@ -69,3 +69,64 @@ def good_softmax_that_nothing_reads() -> None:
         measure(judge(rows), kinds).backward()
         opt.step()
         count(rows, kinds)
+
+
+def bad_label_of_zeros() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    names, net = nn.Linear(4, 3), nn.Linear(6, 3)
+    opt = torch.optim.Adam([*names.parameters(), *net.parameters()], lr=0.01)
+
+    class Guesser(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.names, self.net = names, net
+
+        def forward(self, x: torch.Tensor, kind: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.net(torch.cat([x, self.names(kind)], 1))
+            return out
+
+    guesser = Guesser()
+
+    @torch.no_grad()
+    def guided(x: torch.Tensor, kind: torch.Tensor, scale: float) -> torch.Tensor:
+        nothing = torch.zeros_like(kind)  # effect: GS348
+        told = guesser(x, kind)
+        untold = guesser(x, kind)  # cause: GS348
+        out: torch.Tensor = (1 + scale) * told - scale * untold
+        return out
+
+    kinds = torch.eye(4)
+    for _ in range(8):
+        x = torch.randn(4, 3)
+        shown = kinds * (torch.rand(4, 1) > 0.2)
+        opt.zero_grad()
+        (guesser(x, shown) - x).pow(2).mean().backward()
+        opt.step()
+    x = torch.randn(4, 3)
+    for _ in range(4):
+        x = x - 0.1 * guided(x, kinds, 2.0)
+
+
+def good_asked_twice_in_training() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def loss_of(x: torch.Tensor) -> torch.Tensor:
+        start = torch.zeros_like(x)
+        one = net(x + start)
+        other = net(x)
+        again = net(x)
+        out: torch.Tensor = (one - other).pow(2).mean() + (other - again).pow(2).mean() + again.pow(2).mean()
+        return out
+
+    for _ in range(8):
+        opt.zero_grad()
+        loss_of(torch.randn(4, 6)).backward()
+        opt.step()

@@ -291,6 +291,7 @@ class SchedulerMade(Kind):
     drives = Field(_ids)  # schedulers that it steps itself
     turn = Field(_count)  # at which it begins: 0 but for one that is resumed
     done = Field(_count)  # steps that its optimizer had counted by then
+    settings = Field(_table)  # its plain numbers: gamma, T_max and the like
 
 
 class Scheduled(Kind):

@@ -191,6 +191,7 @@ class Schedulers(Hook):
                 data = {
                     "scheduler": number, "optimizer": optimizer, "cls": type(scheduler).__name__, "drives": inner,
                     "turn": turn if type(turn) is int and turn > 0 else 0, "done": done,
+                    "settings": _settings(scheduler),
                 }  # fmt: skip
                 recorder.emit("scheduler", site, data)
             return number

@@ -29,10 +29,10 @@ from gradscope.analysis.words import (
     optimizer_name,
     plural,
     variable,
-    where,
 )
 from gradscope.events import Scaler, Scheduled, SchedulerMade, Step
 from gradscope.fixes.calls import moved_behind
+from gradscope.fixes.schedule_steps import place_of_step
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -173,7 +173,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     subject = schedule_name(trace, made)
     rates = [group.get("lr") for group in trace.optimizers[number].groups]
     rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
-    after = f"{code(trace, step.site.user, 'the step')} ({where(step.site)})" if step else "the step"
+    place = place_of_step(trace, made, step) if step is not None else None
     return Finding(
         message=f"{subject} is never stepped: the learning rate stays what it was",
         cause=made.site.user,
@@ -181,7 +181,8 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
         effect=step.site.user if step else None,
         effect_label="runs with the same learning rate all the time",
         seen=(f"{plural(steps, 'step')} of {optimizer_name(trace, number)}{rate}, no step of the schedule",),
-        fix=f"call {_step_of(trace, made, step)} once per epoch (or per batch) after {after}",
+        fix=f"call {_step_of(trace, made, step)} {place.text if place else 'once per epoch (or per batch)'}",
+        edits=place.edits if place is not None else (),
         count=1,
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, step.segment) if step else None,

@@ -1,7 +1,7 @@
 """More programs of GS210: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_never_stepped() -> None:  # fix: by hand
+def bad_never_stepped() -> None:
     import torch
     from torch import nn
 
@@ -264,3 +264,45 @@ def good_schedule_is_told_its_turn() -> None:
         opt.zero_grad()
         model(torch.randn(4, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_never_stepped_in_another_function() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self, rate: float, decay: float) -> None:
+            self.net = nn.Linear(3, 1)
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=rate)
+            self.decaying = torch.optim.lr_scheduler.ExponentialLR(self.opt, gamma=decay)  # cause: GS210
+
+        def one(self, batch: torch.Tensor) -> float:
+            self.opt.zero_grad()
+            loss = self.net(batch).pow(2).mean()
+            loss.backward()
+            self.opt.step()  # effect: GS210
+            return loss.item()
+
+        def fit(self, batches: list[torch.Tensor]) -> None:
+            for _ in range(5):
+                losses = [self.one(batch) for batch in batches]
+                print(sum(losses) / len(losses))
+
+    torch.manual_seed(0)
+    Trainer(0.1, 0.5).fit([torch.randn(8, 3) for _ in range(6)])
+
+
+def bad_never_stepped_though_it_counts_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    halving = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=12)  # cause: GS210
+    for _ in range(3):
+        for _ in range(4):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS210
+    assert halving.get_last_lr()

@@ -50,3 +50,35 @@ def good_a_step_in_each_turn_and_a_look_now_and_then() -> None:
         opt.step()
         if i % 4 == 0:
             loss.item()
+
+
+def bad_rest_of_each_epoch_is_carried_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = [torch.randn(8, 4) for _ in range(7)]
+    for _ in range(5):
+        for step, x in enumerate(loader):
+            (model(x).pow(2).mean() / 4).backward()
+            if (step + 1) % 4 == 0:  # cause: GS253
+                opt.step()  # effect: GS253
+                opt.zero_grad()
+
+
+def good_last_batch_steps_too() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = [torch.randn(8, 4) for _ in range(7)]
+    for _ in range(5):
+        for step, x in enumerate(loader):
+            (model(x).pow(2).mean() / 4).backward()
+            if (step + 1) % 4 == 0 or step + 1 == len(loader):
+                opt.step()
+                opt.zero_grad()

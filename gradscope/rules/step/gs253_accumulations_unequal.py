@@ -1,0 +1,206 @@
+"""The steps of an accumulation use unequal numbers of passes, since the count of the batches does not fit them.
+
+Why: `i % 4 == 0` holds for the first batch, whose index is 0: the first step uses one batch alone. `(i + 1) % 4 == 0`
+holds for the last batch of a loader only where 4 divides its length: the batches after the last step are left to the
+first step of the next epoch, which sums up to 7 batches where each was divided by 4, and those of the last epoch are
+lost.
+
+Fix: count from one, `(i + 1) % 4 == 0`, and step after the last batch too.
+
+Measured: how many passes each step used. A note where the rest of an epoch is carried on: some leave it so on purpose.
+Silent on: counts that begin at 1, steps that wait for something else, a rest that is cleared (GS215).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradscope.analysis.gradients import gradients
+from gradscope.analysis.step_conditions import counts_from_zero, without_remainder
+from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.source import LOOPS, SourceFile, called_name
+from gradscope.store import Trace
+
+ENOUGH = 2  # steps after the first
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [torch.randn(8, 4) for _ in range(16)]
+    for i, x in enumerate(batches):
+        (model(x).pow(2).mean() / 4).backward()
+        if i % 4 == 0:  # cause: GS253
+            opt.step()  # effect: GS253
+            opt.zero_grad()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [torch.randn(8, 4) for _ in range(16)]
+    for i, x in enumerate(batches):
+        (model(x).pow(2).mean() / 4).backward()
+        if (i + 1) % 4 == 0 or i + 1 == len(batches):
+            opt.step()
+            opt.zero_grad()
+
+
+class Condition(NamedTuple):
+    """`i % 4 == 0` or `(i + 1) % 4 == 0`: the comparison, the index in it, and the loop that counts it."""
+
+    test: ast.Compare
+    counter: ast.Name
+    from_one: bool
+    loop: ast.For
+
+
+class Used(NamedTuple):
+    """The steps of a line: how many passes each used, in their order, and what those filled."""
+
+    step: Site
+    passes: list[int]
+    filled: frozenset[int]
+    condition: Condition
+
+
+@rule("GS253", name="accumulations-unequal", severity="warning")
+def accumulations_unequal(trace: Trace) -> Iterator[Finding]:
+    for used in _steps(trace):
+        yield from _carried_on(trace, used) if used.condition.from_one else _first(trace, used)
+
+
+def _steps(trace: Trace) -> Iterator[Used]:
+    """Of each line that steps where a count of the batches leaves no rest."""
+    passes: dict[tuple[str, int], list[int]] = {}
+    filled: dict[tuple[str, int], set[int]] = {}
+    sites: dict[tuple[str, int], Site] = {}
+    for turn in gradients(trace).turns:
+        site = sites.setdefault(turn.step.site.user.location(), turn.step.site.user)
+        used = sum(fill.times for fill in turn.fills)
+        passes.setdefault(site.location(), []).extend([used] * turn.times)
+        filled.setdefault(site.location(), set()).update(*(fill.event.filled for fill in turn.fills))
+    for place, site in sites.items():
+        if len(passes[place]) > ENOUGH and len(set(passes[place])) > 1:
+            condition = _condition(trace.source_file(site.path), site)
+            if condition is not None:
+                yield Used(site, passes[place], frozenset(filled[place]), condition)
+
+
+def _condition(file: SourceFile, step: Site) -> Condition | None:
+    """What the step waits for, where that is a count from 0 that is divided without a rest."""
+    node = file.statement(step)
+    for above in file.above(node) if node is not None else ():
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, *LOOPS)):
+            return None
+        if not isinstance(above, ast.If):
+            continue
+        test = above.test
+        if isinstance(test, ast.Name):
+            given = file.assigned.get(test.id, [])
+            test = given[0] if len(given) == 1 else test
+        loop = next((one for one in file.above(above) if isinstance(one, ast.For)), None)
+        counted = _counted(test)
+        if isinstance(test, ast.Compare) and counted is not None and loop is not None:
+            index, from_one = counted
+            return Condition(test, index, from_one, loop) if counts_from_zero(loop, index.id) else None
+    return None
+
+
+def _counted(test: ast.expr) -> tuple[ast.Name, bool] | None:
+    """`i` of `i % 4 == 0`, and whether it is `i + 1` that is divided."""
+    rest = without_remainder(test) if isinstance(test, ast.Compare) else None
+    divided = rest[0].left if rest is not None and rest[1] else None
+    if isinstance(divided, ast.Name):
+        return divided, False
+    if isinstance(divided, ast.BinOp) and isinstance(divided.op, ast.Add):
+        sides = divided.left, divided.right
+        one = any(isinstance(side, ast.Constant) and side.value == 1 for side in sides)
+        index = next((side for side in sides if isinstance(side, ast.Name)), None)
+        return (index, True) if one and index is not None else None
+    return None
+
+
+def _first(trace: Trace, used: Used) -> Iterator[Finding]:
+    """The step of the first batch alone."""
+    later = [passes for passes in used.passes[1:] if passes > 1]
+    if used.passes[0] != 1 or len(later) < ENOUGH:
+        return
+    step, text, edits = used.step, *_with_the_last(trace, used)
+    cause, passes = _place(trace, used), max(set(later), key=later.count)
+    yield Finding(
+        message=f"the first step comes after one pass, those after it use {passes} each:"
+        f" {code(trace, cause)} holds for the first batch, whose index is 0",
+        cause=cause,
+        cause_label="is true at 0",
+        effect=step,
+        effect_label="uses one batch alone at first",
+        seen=(
+            f"the first step used the gradients of 1 pass, {plural(len(later), 'step')} after it of {passes} each",
+        ),
+        fix=f"count from one and step after the last batch too: {text} in place of {located(trace, cause)}",
+        edits=edits,
+        count=1,
+        subjects=parameter_subjects(used.filled) | {("step", step.location())},
+    )
+
+
+def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
+    """What is left of an epoch and counts for the next one's first step."""
+    usual = used.passes[0]
+    longer = [passes for passes in used.passes if passes != usual]
+    if usual < 2 or len(longer) < ENOUGH or len(set(longer)) > 1 or not usual < longer[0] < 2 * usual:
+        return
+    step, text, edits = used.step, *_with_the_last(trace, used)
+    cause, rest = _place(trace, used), longer[0] - usual
+    yield Finding(
+        message=f"{plural(rest, 'pass')} at the end of an epoch {'gets' if rest == 1 else 'get'} no step:"
+        f" the first one of the next epoch uses {longer[0]} passes, the others {usual}",
+        cause=cause,
+        cause_label="does not hold for the last batch",
+        effect=step,
+        effect_label=f"uses {longer[0]} passes at once, time and again",
+        seen=(
+            f"of {plural(len(used.passes), 'step')} {len(used.passes) - len(longer)} used the gradients of {usual}"
+            f" passes, {len(longer)} of {longer[0]}",
+        ),
+        severity="note",
+        fix=f"step after the last batch too: {text} in place of {located(trace, cause)}",
+        edits=edits,
+        count=len(longer),
+        subjects=parameter_subjects(used.filled) | {("step", step.location())},
+    )
+
+
+def _place(trace: Trace, used: Used) -> Site:
+    span = Source(trace, used.step.path).file.span(used.condition.test)
+    return Site(-1, used.step.path, *span, used.step.function, "user")
+
+
+def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
+    """`(i + 1) % 4 == 0 or i + 1 == len(loader)`."""
+    here = Source(trace, used.step.path)
+    test, index, call = used.condition.test, used.condition.counter, used.condition.loop.iter
+    divided = test.left
+    assert isinstance(divided, ast.BinOp) and isinstance(call, ast.Call)
+    new = f"({index.id} + 1) % {here.file.operand(divided.right)} == 0"
+    given = call.args[0]
+    if isinstance(given, ast.Name | ast.Attribute):
+        last = here.file.text(given) if called_name(call) == "range" else f"len({here.file.text(given)})"
+        new += f" or {index.id} + 1 == {last}"
+    elif used.condition.from_one:
+        return f"`{new} or {index.id} + 1 == n`, with `n` the number of batches,", ()
+    return f"`{new}`", here.replace(test, new)

@@ -148,6 +148,11 @@ def test_data_of_a_result_is_told_with_the_network_that_returned_it() -> None:
     assert len([place for place in note.locations if ".data" in place.label]) == 2
 
 
+@pytest.mark.parametrize("good", programs("good", "GS102"), ids=lambda p: p.name)
+def test_data_that_no_gradient_misses_is_no_note(good: Program) -> None:
+    assert "GS102" not in {finding.code for finding in findings(good)}
+
+
 def test_what_an_optimizer_holds_for_nothing_is_one_note() -> None:
     def program() -> None:
         from torch import nn

@@ -1,19 +1,20 @@
-"""`.data` is used where `.detach()` or `torch.no_grad()` is meant.
+"""What `.data` gives goes into a loss, or a write through it changes what a loss is made of: no gradient knows of it.
 
 Why: `.data` takes a tensor out of the graph without telling autograd: a write through it
 is never checked, and a value that goes on through it carries no gradient back to the
 layers that made it.
 
-Fix: read with `.detach()`; write inside `with torch.no_grad():`; to let gradients flow,
-leave `.data` away.
+Fix: leave `.data` away to let the gradient through; `.detach()` says that a constant is meant. Change values that a
+loss is made of by operations that autograd records; write to parameters inside `with torch.no_grad():`.
 
-A note for each place that reads `.data` of something that requires a gradient; an error where it
-cuts parameters that an optimizer steps from every loss of the run, a warning where it cuts other
-ones that should train, or a term of a loss from all that it was computed from.
+An error where it cuts parameters that an optimizer steps from every loss of the run, a warning where it cuts other
+ones that should train, or a term of a loss from all that it was computed from. A note where it weighs a term of a loss
+as a constant that depends on the very tensor, and where a loss is made of values that were written through it.
 
-Silent on: `.data` inside torch and other libraries; tensors without gradient.
-At note at most: copies into EMA or target networks, stop-gradients whose parameters
-learn from another loss.
+Silent on: `.data` inside torch and other libraries; tensors without gradient; reads whose values reach no loss (sizes,
+`.new()`, arg-max, metrics), initialisation, updates, clipping and averages of parameters; constants that only shift
+what they are added to, or stand for a target; values that no gradient of the same term comes back to, as in GANs
+and target networks.
 """
 
 import ast
@@ -21,16 +22,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.cuts import Cut, cuts
+from gradscope.analysis.numbers import real
+from gradscope.analysis.ops import LOSS_FUNCTIONS, SUMS
 from gradscope.analysis.own_writes import kept_up
-from gradscope.analysis.reach import paths
-from gradscope.analysis.terms import DeadTerm, dead_terms
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.terms import DeadTerm, dead_terms, terms
 from gradscope.analysis.words import owner, parameter_names, parameter_subjects, root_of, source
 from gradscope.analysis.writes import memory_root
-from gradscope.events import DataRead
+from gradscope.events import Backward, DataRead, HiddenWrite
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Graph, Site, Span
+from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import called_name
 from gradscope.store import Trace
 
 MAX_TEXT = 60  # characters: more is no name to speak of
@@ -67,8 +69,7 @@ class _Place:
 
     site: Site
     count: int = 0
-    written: bool = False
-    off: bool = False  # gradients are off there already
+    reads: list[DataRead] = field(default_factory=list)
     subjects: set[object] = field(default_factory=set)
 
 
@@ -77,18 +78,13 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[str, int, int], _Place] = {}
     for event in trace.of(DataRead):
         site = event.site
-        if (
-            site.kind == "user"
-            and event.graph >= 0
-            and _trained(trace, event)
-            and not _only_asked(trace, site)
-        ):
+        if site.kind == "user" and event.graph >= 0 and _trained(trace, event):
             place = places.setdefault((site.path, site.line, site.column), _Place(site))
             place.count += event.count
-            _look(trace, event, place)
+            place.reads.append(event)
+            _add_subjects(trace, event, place)
     harmful = {cut.site.location(): cut for cut in cuts(trace) if cut.kind == "data" and _harmful(trace, cut)}
     dead = {term.block.site.user.location(): term for term in dead_terms(paths(trace), "data")}
-    plain: dict[tuple[str, int, int], list[_Place]] = {}
     cutting: dict[int, list[_Place]] = {}
     for place in places.values():
         cut, term = harmful.get(place.site.location()), dead.get(place.site.location())
@@ -97,46 +93,15 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
         elif term is not None:
             yield _ending(trace, place, term)
         else:
-            plain.setdefault(_statement(trace, place.site), []).append(place)
+            yield from _partly(trace, place)
     for cut in harmful.values():
         if id(cut) in cutting:
             yield _cutting(trace, cutting[id(cut)], cut)
-    others = {place.site.span() for place in places.values()} - {
-        p.site.span() for some in plain.values() for p in some
-    }
-    for some in plain.values():
-        place = _first(some)
-        if place.written or not _assigned_back(trace, place.site):
-            yield _reading(trace, place, others)
-
-
-def _only_asked(trace: Trace, site: Site) -> bool:
-    """Whether this is `hasattr(x, "data")`, which reads it and keeps nothing."""
-    node = trace.source_file(site.path).at(site)
-    return isinstance(node, ast.Call) and called_name(node) == "hasattr"
-
-
-def _statement(trace: Trace, site: Site) -> tuple[str, int, int]:
-    """What is edited at once, on however many lines it stands."""
-    statement = trace.source_file(site.path).statement(site)
-    if statement is None or hasattr(statement, "body"):
-        return site.path, site.line, 0
-    return site.path, statement.lineno, statement.col_offset
-
-
-def _assigned_back(trace: Trace, site: Site) -> bool:
-    """Whether it is read to compute what the same tensor's `.data` becomes: `w.data = w.data - lr * w.grad.data`."""
-    statement = trace.source_file(site.path).statement(site)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    parts = [
-        part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])
-    ]
-    return any(ast.unparse(part) == source(trace, site) for part in parts)
 
 
 def _first(line: list[_Place]) -> _Place:
-    """One note for a statement: the write where there is one (`p.data.copy_(q.data)`)."""
-    shown = min(line, key=lambda place: (not place.written, place.site.column))
+    """One finding for all that one cut is told at."""
+    shown = min(line, key=lambda place: place.site.column)
     shown.subjects = set().union(*(place.subjects for place in line))
     return shown
 
@@ -146,24 +111,11 @@ def _trained(trace: Trace, event: DataRead) -> bool:
     return bool(event.requires_grad) or (parameter is not None and trace.parameter(parameter).requires_grad)
 
 
-def _look(trace: Trace, event: DataRead, place: _Place) -> None:
-    graph, alias = trace.graph(event.graph), event.alias
+def _add_subjects(trace: Trace, event: DataRead, place: _Place) -> None:
     if event.parameter is not None:
         place.subjects |= parameter_subjects([event.parameter])
-    if alias is not None:
-        place.subjects.add(("memory", event.graph, memory_root(graph, alias)))
-        shown = [
-            alias,
-            *(v for op in graph.consumers.get(alias, ()) for v in op.outputs if _is_view(graph, v, alias)),
-        ]
-        place.written |= any(v in op.writes for v in shown for op in graph.consumers.get(v, ()))
-        maker = graph.values[alias].op
-        region = trace.regions.get(graph.ops[maker].region or -1) if maker is not None else None
-        place.off |= region is not None and region.kind in ("no_grad", "inference_mode")
-
-
-def _is_view(graph: Graph, value: int, alias: int) -> bool:
-    return graph.values[value].alias_of == alias
+    if event.alias is not None:
+        place.subjects.add(("memory", event.graph, memory_root(trace.graph(event.graph), event.alias)))
 
 
 def _harmful(trace: Trace, cut: Cut) -> bool:
@@ -234,31 +186,125 @@ def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
     )
 
 
-def _reading(trace: Trace, place: _Place, others: set[Span]) -> Finding:
-    name = owner(source(trace, place.site), "data") or _text(trace, place.site)
-    if place.written:
-        message = (
-            f"{f'`{name}`' if name else 'a tensor'} is written through `.data`, which autograd cannot check"
-        )
-        itself = f"`{name}`" if name else "it"
-        fix = f"write to {itself} inside `with torch.no_grad():`"
-        if place.off:
-            fix = f"write to {itself} itself: gradients are off here already"
-    else:
-        message = f"`{name}.data` is read where `{name}.detach()` is safe"
-        fix = f"use `{name}.detach()`: the same values, and autograd sees writes to them"
+def _partly(trace: Trace, place: _Place) -> Iterator[Finding]:
+    """Where a gradient arrives, and lacks what `.data` has kept from it."""
+    for read in place.reads:
+        changed = _written(paths(trace), read)
+        if changed is not None:
+            yield _changed(trace, place, *changed)
+            return
+        weighed = _weighed(paths(trace), read)
+        if weighed is not None:
+            yield _weighing(trace, place, *weighed)
+            return
+
+
+def _written(known: Paths, read: DataRead) -> tuple[HiddenWrite, Op] | None:
+    """A write through what `.data` gave of something with a graph, and the call on the way to a loss that reads the new
+    values, whose gradient goes back through the graph of the old ones."""
+    graph = known.graph(read.graph)
+    if read.alias is None:
+        return None
+    memory = known.memory(graph.id, read.alias)
+    if graph.values[memory].is_leaf:
+        return None
+    for write in known.trace.of(HiddenWrite):
+        if write.graph != graph.id or write.through != "data" or write.value is None or write.op is None:
+            continue
+        if write.value < read.alias or known.memory(graph.id, write.value) != memory:
+            continue
+        for op in graph.ops[write.op + 1 :]:
+            given = [v for v in op.inputs if known.memory(graph.id, v) == memory]
+            back = any((graph.id, graph.values[v].node) in known.reached.nodes for v in given)
+            if back and _differentiated(known, op):
+                return write, op
+    return None
+
+
+def _differentiated(known: Paths, op: Op) -> bool:
+    """Whether a backward pass goes through what the call gave."""
+    values = known.graph(op.graph).values
+    return any((op.graph, values[made].node) in known.reached.nodes for made in (*op.outputs, *op.written))
+
+
+def _weighed(known: Paths, read: DataRead) -> tuple[Op, Backward] | None:
+    """The call in which what `.data` gave, or what was computed of it, meets values with a graph for other than a sum,
+    in a term of a loss whose gradient reaches the very tensor that it was taken of."""
+    if read.alias is None:
+        return None
+    start = read.graph, read.alias
+    todo, seen = [start], {start}
+    for key in todo:  # grows on the way
+        for target, op in known.used.feeds.get(key, ()):
+            value = known.value(target)
+            into = op is not None and op.writes and key[1] not in op.writes
+            if target in seen or into or not real(value.dtype):
+                continue
+            seen.add(target)
+            if not value.requires_grad:
+                todo.append(target)
+            elif op is not None and op.name not in SUMS | LOSS_FUNCTIONS and _differentiated(known, op):
+                loss = known.loss_of(target)
+                if loss is not None and _in_one_term(known, loss, target, read):
+                    return op, loss
+    return None
+
+
+def _in_one_term(known: Paths, loss: Backward, joined: Key, read: DataRead) -> bool:
+    if read.value is None:
+        return False
+    source = read.graph, read.value
+    for root in loss.roots:
+        for part in terms(known, (loss.graph, root)):
+            reach = known.reach([part])
+            if (joined[0], known.value(joined).node) in reach.nodes:
+                return (
+                    (source[0], known.value(source).node) in reach.nodes
+                    or source in reach.leaves
+                    or read.parameter in reach.parameters
+                )
+    return False
+
+
+def _changed(trace: Trace, place: _Place, write: HiddenWrite, reader: Op) -> Finding:
+    shown = owner(source(trace, place.site), "data") or _text(trace, place.site) or "x"
+    handed = ((place.site, "`.data` read"),) if place.site.location() != write.site.location() else ()
     return Finding(
-        message=message,
-        cause=place.site,
-        cause_label="written through `.data`" if place.written else "`.data` read",
+        message=f"`{shown}` is written through `.data`: a loss reads the new values, its gradient goes past them",
+        cause=write.site.user,
+        cause_label="written through `.data`",
+        effect=reader.site.user,
+        effect_label="reads the new values; the gradient goes back as if they were the old ones",
+        related=handed,
         seen=(
-            f"{f'`{name}`' if name else 'it'} requires a gradient where its `.data` is"
-            f" {'written to' if place.written else 'read'}",
+            f"a loss is made of what was written to `{shown}`, and its gradient passes the graph of `{shown}`",
         ),
-        fix=fix,
+        fix=f"make a new tensor (`{shown} * factor`, `torch.where`), or write to `{shown}` itself without `.data`:"
+        " autograd records that",
         count=place.count,
         severity="note",
-        edits=_without_data(trace, place, others),
+        subjects=frozenset(place.subjects),
+    )
+
+
+def _weighing(trace: Trace, place: _Place, joined: Op, loss: Backward) -> Finding:
+    shown = owner(source(trace, place.site), "data") or _text(trace, place.site) or "x"
+    return Finding(
+        message=f"`{shown}.data` goes into the loss as a constant: the gradient of `{shown}` lacks what comes by it",
+        cause=place.site,
+        cause_label="no gradient comes back here",
+        effect=loss.site.user,
+        effect_label=f"its gradient comes to `{shown}` by another way only",
+        related=((joined.site.user, f"meets values that depend on `{shown}`, too"),)
+        if joined.site.user.location() != place.site.location()
+        else (),
+        seen=(
+            f"one term of the loss has `{shown}` in it twice: with its graph, and without as `{shown}.data`",
+        ),
+        fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()`, which has the same values,"
+        " where a constant is meant",
+        count=place.count,
+        severity="note",
         subjects=frozenset(place.subjects),
     )
 
@@ -276,26 +322,3 @@ def _let_through(trace: Trace, site: Site) -> tuple[Edit, ...]:
     if not isinstance(node, ast.Attribute) or node.attr != "data":
         return ()
     return here.replace(node, here.file.text(node.value))
-
-
-def _without_data(trace: Trace, place: _Place, others: set[Span]) -> tuple[Edit, ...]:
-    """`.detach()` for `.data`; a write goes under `torch.no_grad()` instead. `others` are told of by themselves."""
-    here = Source(trace, place.site.path)
-    statement = here.file.statement(place.site)
-    if statement is None or hasattr(statement, "body"):
-        return ()
-    reads = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "data"]
-    written = [n for n in reads if place.written and here.file.at(place.site) is n]
-    if place.written and (not written or "torch" not in here.file.imported):
-        return ()
-    under = here.under(statement, "with torch.no_grad():") if written and not place.off else ()
-    itself = bool(under) or place.off  # else a write through `.detach()`, which autograd checks
-    edits: list[Edit] = []
-    for node in reads:
-        if (here.path, *here.file.span(node)) in others:
-            continue
-        if not isinstance(node.ctx, ast.Load) and not (node in written and itself):
-            continue  # `p.data = …` gives it other memory
-        inner = here.file.text(node.value)
-        edits += here.replace(node, inner if node in written and itself else f"{inner}.detach()")
-    return (*under, *edits)

@@ -66,7 +66,40 @@ def bad_one_that_cuts_beside_one_that_is_read() -> None:
         opt.step()
 
 
-def bad_statement_of_two_lines() -> None:
+def bad_weight_of_the_same_term() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        logged = nn.functional.log_softmax(net(torch.randn(8, 4)), dim=1)[:, 0]
+        sure = logged.data.exp()  # cause: GS102
+        loss = (-((1 - sure) ** 2) * logged).mean()
+        loss.backward()  # effect: GS102
+        opt.step()
+
+
+def bad_written_between_two_layers() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = net(torch.randn(8, 4))
+        values = hidden.data
+        values.mul_(0.1)  # cause: GS102
+        loss = head(hidden).pow(2).mean()  # effect: GS102
+        loss.backward()
+        opt.step()
+
+
+def good_sizes_of_weights_that_are_printed() -> None:
     import torch
     from torch import nn
 
@@ -78,13 +111,13 @@ def bad_statement_of_two_lines() -> None:
         net(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()
         sizes = (
-            net.weight.data.abs().max(),  # cause: GS102
+            net.weight.data.abs().max(),
             net.bias.data.abs().max(),
         )
     print(sizes)
 
 
-def bad_written_where_it_has_data() -> None:
+def good_clipped_where_it_has_data() -> None:
     import torch
     from torch import nn
 
@@ -97,7 +130,7 @@ def bad_written_where_it_has_data() -> None:
         opt.step()
         for p in net.parameters():
             if hasattr(p, "data"):
-                p.data.clamp_(-1, 1)  # cause: GS102
+                p.data.clamp_(-1, 1)
 
 
 def good_asked_for_its_data() -> None:
@@ -209,3 +242,80 @@ def good_update_of_data_from_data() -> None:
         (w * torch.randn(3)).sum().backward()
         w.data = w.data - 0.1 * w.grad.data
         w.grad = None
+
+
+def good_begun_and_measured_by_data() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    nn.init.xavier_normal_(net.weight.data)
+    net.bias.data.zero_()
+    net.weight.data[0, :] = 0
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores, labels = net(torch.randn(8, 4)), torch.randint(0, 3, (8,))
+        loss = nn.functional.cross_entropy(scores, labels)
+        loss.backward()
+        opt.step()
+        right = (scores.data.max(1)[1] == labels).sum().item() / scores.data.size(0)
+        noise = net.weight.data.new(3, 4).normal_()
+        print(loss.data, right, noise.shape, scores.data.numpy().mean())
+
+
+def good_averaged_and_put_back() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    average = copy.deepcopy(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for theirs, ours in zip(average.parameters(), net.parameters(), strict=True):
+                theirs.data = theirs.data * 0.9 + ours.data * 0.1
+    for theirs, ours in zip(average.parameters(), net.parameters(), strict=True):
+        ours.data.copy_(theirs.data)
+    print(net(torch.ones(1, 4)).data)
+
+
+def good_shifted_by_its_highest() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = net(torch.randn(8, 4))
+        highest = scores.data.max()
+        total = torch.log(torch.exp(scores - highest).sum(1)) + highest
+        (total - scores[:, 0]).mean().backward()
+        opt.step()
+
+
+def good_advantage_of_a_shared_trunk() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, actor, critic = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *actor.parameters(), *critic.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = torch.relu(trunk(torch.randn(8, 4)))
+        choice, value = torch.distributions.Categorical(logits=actor(hidden)), critic(hidden)[:, 0]
+        taken = choice.sample()
+        returns = taken.float()
+        wanted = -(choice.log_prob(taken) * (returns - value.data)).mean()
+        (wanted + 0.5 * (returns - value).pow(2).mean()).backward()
+        opt.step()

@@ -8,7 +8,8 @@ Fix: bring the inputs to about 1, for training and evaluation alike: `(x - mean)
 data.
 
 Measured: the inputs of the first layer at its first call, and the loss beside that of the best constant answer, over at
-least 100 passes. Silent where the loss came below that, and on inputs below 10.
+least 100 passes. Silent where the loss came below that, and where both the mean and the deviation of the inputs are
+below 10: layers bear a few times the usual scale, and data that are mostly noise teach nothing at any.
 """
 
 import ast
@@ -27,7 +28,7 @@ from gradscope.store import Trace
 
 APART = 10  # times: of the deviations of two columns
 LARGE = 10.0  # inputs
-SPREAD = 3  # of the mean or the deviation: a few large numbers among small ones are no other scale
+SPREAD = 10.0  # of the mean or the deviation: a few large numbers among small ones are no other scale
 
 GIVEN = ("input", "target")  # to a loss
 

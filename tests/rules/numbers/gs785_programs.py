@@ -83,3 +83,19 @@ def bad_targets_too() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS785
         opt.step()
+
+
+def good_noise_of_four_times_the_usual() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    voices = torch.randn(40, 12) * 0.1
+    model = nn.Sequential(nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 40))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-4)
+    for _ in range(120):
+        who = torch.randint(40, (32,))
+        loss = nn.functional.cross_entropy(model(voices[who] + 4 * torch.randn(32, 12)), who)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

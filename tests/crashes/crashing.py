@@ -502,6 +502,12 @@ def channels_last() -> None:
     net(torch.ones(2, 8, 8, 3))  # effect: channels
 
 
+def buffer_resized_through_data() -> None:
+    net, image, loaded = nn.Conv2d(1, 4, 3), torch.zeros(8, 3, 9, 9), torch.ones(8, 1, 9, 12)
+    image.data.resize_(loaded.size()).copy_(loaded)  # cause: resized-through-data
+    net(image)  # effect: resized-through-data
+
+
 def state_of_a_larger_batch() -> None:
     net, state = nn.GRU(3, 4), torch.zeros(1, 8, 4)
     for x in torch.ones(5, 12, 3).split(8, dim=1):

@@ -153,6 +153,13 @@ def test_data_that_no_gradient_misses_is_no_note(good: Program) -> None:
     assert "GS102" not in {finding.code for finding in findings(good)}
 
 
+def test_weight_that_a_divergence_has_is_told_with_what_it_has_to_become() -> None:
+    (program,) = (p for p in programs("bad", "GS755") if p.name == "bad_weight_that_was_set_for_the_mean")
+    (note,) = findings(program)
+    assert (note.severity, note.edits) == ("note", ())
+    assert "the term becomes 12 times as large" in note.fix and "which is 560: with 46.7" in note.fix
+
+
 def test_what_an_optimizer_holds_for_nothing_is_one_note() -> None:
     def program() -> None:
         from torch import nn

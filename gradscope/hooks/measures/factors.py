@@ -1,5 +1,6 @@
 """Notes by which Python number a line multiplies a single number that has a graph, as terms of a loss are weighed. Only
-from the first choice of something nearest on: rules ask for it where a codebook is trained."""
+from the first choice of something nearest, or the first divergence, on: rules ask for it where a codebook is trained,
+and of what weighs a divergence."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.values import has_values
 
-CHOOSING = ("argmin", "min", "topk", "argmax", "max")
+BEGINNING = ("argmin", "min", "topk", "argmax", "max", "kl_div")
 PRODUCTS = ("mul", "__mul__", "__rmul__")
 MOST = 64  # lines
 
@@ -19,17 +20,17 @@ class Factors(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.chosen = False
+        self.begun = False
         self.found: dict[int, float | None] = {}  # site → the number, None where it was not always the same
-        self.recorder.functions.follow(CHOOSING, self._choice)
+        self.recorder.functions.follow(BEGINNING, self._begin)
         self.recorder.functions.follow(PRODUCTS, self._multiplied)
         self.recorder.signals.before_end.connect(self._tell)
 
-    def _choice(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        self.chosen = True
+    def _begin(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        self.begun = True
 
     def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if not self.chosen or kwargs or len(args) != 2:
+        if not self.begun or kwargs or len(args) != 2:
             return
         value, number = args if isinstance(args[0], torch.Tensor) else args[::-1]
         if (

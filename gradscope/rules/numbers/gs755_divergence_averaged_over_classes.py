@@ -1,13 +1,14 @@
 """`kl_div` divides by the classes too: beside other terms of a loss it counts for next to nothing.
 
 Why: a Kullback-Leibler divergence is a sum over the classes. `reduction="mean"`, the default, is the mean over all
-elements, so that the divergence of each sample is divided by how many classes there are, and the other terms of the
-loss outweigh it that many times.
+elements, so that the divergence of each sample is divided by how many classes there are, and so is its weight against
+the other terms of the loss.
 
-Fix: `reduction="batchmean"`, which divides by the samples alone.
+Fix: `reduction="batchmean"`, which divides by the samples alone. The term becomes as many times larger as there are
+classes: a weight that was set for the mean has to be set anew.
 
-A note where it is the whole loss, of which only the length of the steps changes, where there are few classes, or where
-the text scales it by a size.
+A note where it is the whole loss, of which only the length of the steps changes, where there are few classes, where
+the text scales it by a size, or where it is multiplied by a number at least as large as what it is divided by.
 
 Silent on: targets that are no probabilities, and other reductions.
 """
@@ -24,7 +25,7 @@ from gradscope.analysis.ops import SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import located, plural
-from gradscope.events import Targets
+from gradscope.events import Factor, Targets
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -103,10 +104,14 @@ def _finding(trace: Trace, known: Paths, op: Op, shape: tuple[int, ...], samples
     classes = prod(shape) // samples
     site = op.site.user
     made = _made(trace, op)
+    scaled = _scaled(known, own)
+    weight = _weight(trace, scaled)
+    counted = weight is not None and weight >= classes  # it may have been set for the mean
     finding = Finding(
-        message=f"`kl_div` divides by the {classes} classes too: it is the mean over all {prod(shape)} elements",
+        message=f"`kl_div` divides by the {classes} classes too: it is {classes} times smaller than the divergence of"
+        " a sample",
         cause=site,
-        cause_label=f"is {classes} times smaller than the divergence of a sample",
+        cause_label=f"is the mean over all {prod(shape)} elements",
         effect=event.site.user if event is not None and event.site.user != site else None,
         effect_label=f"adds it to {plural(len(parts) - 1, 'other term')}"
         if len(parts) > 1
@@ -114,12 +119,35 @@ def _finding(trace: Trace, known: Paths, op: Op, shape: tuple[int, ...], samples
         seen=(
             f"its target of shape {shape} held {plural(samples, 'distribution')}: its probabilities add up to"
             f" {samples}, and `reduction='mean'` divides by {prod(shape)}",
+            *((f"it is multiplied by {weight:g} before it is added",) if weight is not None else ()),
         ),
-        severity="" if len(parts) > 1 and classes >= MANY else "note",
-        fix=f'give `reduction="batchmean"` to {located(trace, made or site)}',
-        edits=_with_reduction(trace, site, made),
+        severity="" if len(parts) > 1 and classes >= MANY and not counted else "note",
+        fix=_fix(located(trace, made or site), classes, shape[0], samples, weight, alone=len(parts) < 2),
+        edits=_with_reduction(trace, site, made) if shape[0] == samples and not counted else (),
     )
-    return milder(finding, says_scaled_by_size(trace, _scaled(known, own)))
+    return milder(finding, says_scaled_by_size(trace, scaled))
+
+
+def _fix(call: str, classes: int, first: int, samples: int, weight: float | None, *, alone: bool) -> str:
+    """What to write, and by how much that changes the term."""
+    if first == samples:
+        said = f'give `reduction="batchmean"` to {call}'
+    else:
+        said = f'give `reduction="sum"` to {call} and divide by the {samples} distributions'
+    said += f": the {'loss' if alone else 'term'} becomes {classes} times as large"
+    if weight is not None:
+        return f"{said}. Set its weight anew, which is {weight:g}: with {weight / classes:.3g} the loss is as before"
+    return (
+        f"{said}, so set the rate anew" if alone else f"{said}, so set anew what weighs it against the others"
+    )
+
+
+def _weight(trace: Trace, scaled: list[Site]) -> float | None:
+    """The numbers that these lines multiply it by; None where not all are known."""
+    numbers = {event.site.user.span(): event.number for event in trace.of(Factor)}
+    if not scaled or any(site.span() not in numbers for site in scaled):
+        return None
+    return prod(numbers[site.span()] for site in scaled)
 
 
 def _scaled(known: Paths, key: Key) -> list[Site]:

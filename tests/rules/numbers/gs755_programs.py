@@ -39,6 +39,39 @@ def bad_criterion_made_before() -> None:
         opt.step()
 
 
+def bad_weight_that_was_set_for_the_mean() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    student, teacher = nn.Linear(4, 12), nn.Linear(4, 12)
+    opt = torch.optim.SGD(student.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y = torch.randn(8, 4), torch.randint(12, (8,))
+        scores, taught = student(x), teacher(x).detach()
+        logged, wanted = torch.log_softmax(scores / 20, 1), torch.softmax(taught / 20, 1)
+        soft = nn.functional.kl_div(logged, wanted)  # cause: GS755
+        loss = soft * (20 * 20 * 1.4) + 0.3 * nn.functional.cross_entropy(scores, y)
+        opt.zero_grad()
+        loss.backward()  # effect: GS755
+        opt.step()
+
+
+def bad_sequences_of_distributions() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    student, teacher = nn.Linear(4, 12), nn.Linear(4, 12)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 5, 4)
+        scores, taught = student(x), teacher(x).detach()
+        soft = nn.functional.kl_div(scores.log_softmax(2), taught.softmax(2))  # cause: GS755
+        loss = soft + 0.1 * scores.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS755
+        opt.step()
+
+
 def good_summed_and_divided_by_the_samples() -> None:
     import torch
     from torch import nn

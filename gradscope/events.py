@@ -1251,10 +1251,12 @@ class ConstantAnswer(Kind):
     __slots__ = ()
     of = "constant_answer"
     name = Field(_text)  # of the loss
-    best = Field(_known)  # the mean loss of that answer
+    best = Field(
+        _known
+    )  # the mean loss of that answer; where all targets are one class, of one that prefers none
     mean = Field(_known)  # of the targets; for classes, of how many there were of each
     answered = Field(_known)  # the mean of the last answers that were looked at
-    spread = Field(_known)  # how far the targets differ from sample to sample
+    spread = Field(_known)  # how far the targets differ from sample to sample; 0 for one class alone
     differ = Field(_numbers)  # how far the answers of the last calls that were looked at did
     apart = Field(_known)  # the share of the targets' variance that lies between the calls
 

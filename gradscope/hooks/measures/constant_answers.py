@@ -4,6 +4,7 @@ targets from batch to batch."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,10 +180,13 @@ def _apart(place: _Place) -> float:
 
 
 def _best(place: _Place) -> tuple[float, float]:
-    """The mean loss of the best constant answer, and how far the targets differ from sample to sample."""
+    """The mean loss of the best constant answer, and how far the targets differ from sample to sample; of targets that
+    are one class alone that of answers which prefer no class."""
     assert place.total is not None
     mean = place.total / place.samples
     if place.squares is None:
+        if int(place.total.count_nonzero()) == 1:  # the right one of several candidates has one place, always
+            return math.log(place.columns), 0.0
         return float(torch.special.entr(mean).sum()), 1.0
     variance = (place.squares / place.samples - mean.square()).clamp(min=0)
     spread = float(variance.sqrt().mean())

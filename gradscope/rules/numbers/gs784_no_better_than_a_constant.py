@@ -2,9 +2,10 @@
 
 Why: a classifier that always answers with the shares of the classes has the entropy of these shares as its loss, a
 regression that always answers with the mean of the targets has their variance. A network finds that answer in its first
-steps, by its last bias alone. Where the loss stays there, nothing that the network sees of a sample helps it: the
-targets do not belong to the inputs, the inputs are out of the layers' scale, the layers are dead, or the rate is too
-small or too large to learn more.
+steps, by its last bias alone. Where the target is the place of the right one among candidates, as in contrastive
+learning, scores that prefer none have the log of their number as their loss. Where the
+loss stays there, nothing that the network sees of a sample helps it: the targets do not belong to the inputs, the inputs
+are out of the layers' scale, the layers are dead, or the rate is too small or too large to learn more.
 
 Fix: look at one batch as the network gets it, with its targets: do they belong together? Then train on that one batch
 alone: a network that cannot learn eight samples by heart has a broken layer, scale or rate.
@@ -66,24 +67,38 @@ def no_better_than_a_constant(trace: Trace) -> Iterator[Finding]:
     for found in no_better(trace):
         if found.falls:
             continue
-        loss = code(trace, found.op.site.user, "the loss")
+        of_places = not found.event.spread  # the target is the place of the right one among candidates
+        loss, given = found.op.site.user, located(trace, found.op.site.user, "the loss")
         yield Finding(
-            message=f"{loss} is {found.no_lower} after {plural(found.passes, 'pass')} than for one and the same answer"
-            " to every sample",
-            cause=found.op.site.user,
-            cause_label=f"is {found.loss:.3g}; such an answer has {found.event.best:.3g}",
+            message=f"{code(trace, loss, 'the loss')} is {found.no_lower} after {plural(found.passes, 'pass')} than for"
+            + (" scores that are all the same" if of_places else " one and the same answer to every sample"),
+            cause=loss,
+            cause_label=f"is {found.loss:.3g}; such {'scores have' if of_places else 'an answer has'}"
+            f" {found.event.best:.3g}",
             effect=found.line,
             effect_label="learns nothing of the inputs",
             seen=tuple(_seen(found)),
-            fix="look at what "
-            f"{located(trace, found.op.site.user, 'the loss')} is given in one batch: do inputs and targets belong"
-            " together? Then train on that batch alone: where it cannot be learned by heart, a layer, the inputs'"
-            " scale or the rate is wrong",
+            fix=f"look at what {given} is given in one batch: "
+            + (
+                "is the candidate at the target's place the one that belongs to the sample (the order of the rows), and"
+                " only that one?"
+                if of_places
+                else "do inputs and targets belong together?"
+            )
+            + " Then train on that batch alone: where it cannot be learned by heart, a layer, the inputs' scale or the"
+            " rate is wrong",
             subjects=parameter_subjects(found.parameters),
         )
 
 
 def _seen(found: NoBetter) -> Iterator[str]:
+    if not found.event.spread:
+        yield "all targets are one class: the place of the right one among candidates"
+        yield (
+            f"{found.event.best:.4g} is the log of their number, the loss where none is preferred; the last half of the"
+            f" run: {found.loss:.4g}"
+        )
+        return
     classes = found.event.name in ("cross_entropy", "nll_loss")
     middle = "median" if found.event.name == "l1_loss" else "mean"
     answer = "the shares of the classes" if classes else f"the {middle} of the targets"

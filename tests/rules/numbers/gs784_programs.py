@@ -66,3 +66,47 @@ def good_later_with_a_term_beside_it() -> None:
 
     for weight in (0.0, 0.5):
         train(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)), weight)
+
+
+def bad_positive_of_another_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 16))
+    opt = torch.optim.Adam(body.parameters(), lr=1e-3)
+    partner = torch.arange(32) ^ 1  # of views that stand side by side
+    others = ~(nn.functional.one_hot(partner, 32) + torch.eye(32)).bool()
+    for _ in range(150):
+        x = torch.randn(16, 8)
+        views = torch.cat([x + 0.1 * torch.randn(16, 8), x + 0.1 * torch.randn(16, 8)])
+        z = nn.functional.normalize(body(views), dim=1)
+        near = z @ z.T
+        right, wrong = near.gather(1, partner[:, None]), near[others].view(32, 30)
+        logits = torch.cat([right, wrong], 1) / 0.2
+        loss = nn.functional.cross_entropy(logits, torch.zeros(32, dtype=torch.long))  # cause: GS784
+        opt.zero_grad()
+        loss.backward()  # effect: GS784
+        opt.step()
+
+
+def good_positive_of_the_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 16))
+    opt = torch.optim.Adam(body.parameters(), lr=1e-3)
+    partner = (torch.arange(32) + 16) % 32
+    others = ~(nn.functional.one_hot(partner, 32) + torch.eye(32)).bool()
+    for _ in range(150):
+        x = torch.randn(16, 8)
+        views = torch.cat([x + 0.1 * torch.randn(16, 8), x + 0.1 * torch.randn(16, 8)])
+        z = nn.functional.normalize(body(views), dim=1)
+        near = z @ z.T
+        right, wrong = near.gather(1, partner[:, None]), near[others].view(32, 30)
+        logits = torch.cat([right, wrong], 1) / 0.2
+        loss = nn.functional.cross_entropy(logits, torch.zeros(32, dtype=torch.long))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,11 +1,11 @@
 """The loss is no lower than if the model gave one and the same answer to every sample.
 
 Why: a classifier that always answers with the shares of the classes has the entropy of these shares as its loss, a
-regression that always answers with the mean of the targets has their variance. A network finds that answer in its first
-steps, by its last bias alone. Where the target is the place of the right one among candidates, as in contrastive
-learning, scores that prefer none have the log of their number as their loss. Where the
-loss stays there, nothing that the network sees of a sample helps it: the targets do not belong to the inputs, the inputs
-are out of the layers' scale, the layers are dead, or the rate is too small or too large to learn more.
+regression that always answers with the mean of the targets has their variance. A network finds that answer in its
+first steps, by its last bias alone. Where the target is the place of the right one among candidates, as in
+contrastive learning, scores that prefer none have the log of their number as their loss. Where the loss stays there,
+nothing that the network sees of a sample helps it: the targets do not belong to the inputs, the inputs are out of the
+layers' scale, the layers are dead, or the rate is too small or too large to learn more.
 
 Fix: look at one batch as the network gets it, with its targets: do they belong together? Then train on that one batch
 alone: a network that cannot learn eight samples by heart has a broken layer, scale or rate.

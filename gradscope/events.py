@@ -1682,6 +1682,7 @@ class WorkerSeeds(Kind):
     state = Field(_text)
     workers = Field(_ids)
     loop = Field(_id)
+    rounds = Field(_count)  # through the loader that began alike, for each worker; 0: the workers did
 
 
 class Split(Kind):

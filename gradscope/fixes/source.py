@@ -245,24 +245,26 @@ class Source:
 
     def without_keyword(self, call: ast.Call, keyword: ast.keyword) -> Edits:
         """Takes a keyword argument out of a call, with the comma that goes before it, or else behind it."""
-        if call.lineno != call.end_lineno or not self.file.lines[call.lineno - 1].isascii():
+        if not all(self.file.lines[n - 1].isascii() for n in range(call.lineno, (call.end_lineno or 0) + 1)):
             return ()
-        line, _, _, end = self.file.whole(keyword.value)
-        start = keyword.col_offset + 1
+        start, end = self._argument(keyword)
         arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
         others = [self._argument(one) for one in arguments if one is not keyword]
         before = [last for _, last in others if last < start]
         behind = [first for first, _ in others if first > end]
+        _, _, last, column = self.file.span(call)
         if before:
             start = max(before)
         else:
-            end = min(behind, default=self.file.span(call)[3] - 1)
-        return (Edit(self.path, line, start, line, end, ""),)
+            end = min(behind, default=(last, column - 1))
+        between = any("#" in self.file.lines[n - 1] for n in range(start[0], end[0]))
+        return () if between else (Edit(self.path, *start, *end, ""),)  # a comment would go with it
 
-    def _argument(self, one: ast.expr | ast.keyword) -> tuple[int, int]:
-        """The columns where an argument begins and ends, on a line of ASCII alone."""
-        _, start, _, end = self.file.whole(one.value if isinstance(one, ast.keyword) else one)
-        return one.col_offset + 1 if isinstance(one, ast.keyword) else start, end
+    def _argument(self, one: ast.expr | ast.keyword) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Where an argument begins and ends, (line, column), on lines of ASCII alone."""
+        line, start, last, end = self.file.whole(one.value if isinstance(one, ast.keyword) else one)
+        begins = (one.lineno, one.col_offset + 1) if isinstance(one, ast.keyword) else (line, start)
+        return begins, (last, end)
 
     def block(self, site: Site, keep_out: Iterable[Site] = ()) -> ast.stmt | None:
         """The outermost loop around `site`, within its function, in which nothing trains and that

@@ -374,6 +374,8 @@ def test_statements_go_under_a_header_and_blank_lines_stay_blank(tmp_path: Path)
         ("f(out=y, *x)", "f(*x)"),
         ("f(out=y,)", "f()"),
         ("f(n=(1), out=y,)", "f(n=(1),)"),
+        ("f(x,\n      out=y)", "f(x)"),
+        ("f(out=y,\n      n=1)", "f(n=1)"),
     ],
 )
 def test_a_keyword_is_taken_out_with_one_comma(call: str, left: str, tmp_path: Path) -> None:
@@ -384,7 +386,7 @@ def test_a_keyword_is_taken_out_with_one_comma(call: str, left: str, tmp_path: P
     assert f"    return {left}\n" in program.after(program.source.without_keyword(node, keyword))
 
 
-@pytest.mark.parametrize("call", ["f(x,\n      out=y)", "f('é', out=y)"], ids=["two lines", "not ascii"])
+@pytest.mark.parametrize("call", ["f(x,  # one\n      out=y)", "f('é', out=y)"], ids=["a comment", "not ascii"])
 def test_a_keyword_stays_where_its_place_is_not_plain(call: str, tmp_path: Path) -> None:
     program = read(tmp_path, f"def f(x, y):\n    return {call}\n")
     node = program.node(call)

@@ -1,4 +1,4 @@
-"""Watches DataLoader workers for random numbers that they all draw alike.
+"""Watches DataLoader workers for random numbers that they all draw alike, or each one in every epoch.
 
 A forked worker is left alone but for this: when it starts and after its first batch it notes
 fingerprints of the states that random numbers come from, in a file beside the trace."""
@@ -11,7 +11,7 @@ import inspect
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Workers(Hook):
         recorder.signals.before_end.connect(self._tell)
 
     def _iterated(self, iterator: Any, made: int, loop: int) -> None:
-        if iterator._num_workers > 1:
+        if iterator._num_workers > 0:
             self.loaders[int(iterator._base_seed)] = (made, loop)
 
     def _loop(self, real: Any) -> Any:
@@ -58,18 +58,51 @@ class Workers(Hook):
             return
         rows = [json.loads(line) for line in self.path.read_text().splitlines()]
         self.path.unlink()
+        rounds: dict[tuple[int, int], list[dict[int, Any]]] = {}  # (loader, loop) → of each time, by worker
+        alike: set[tuple[int, str]] = set()
         for seed, (made, loop) in self.loaders.items():
             mine = {row["worker"]: row for row in rows if row["seed"] == seed}
-            for name in sorted({name for row in mine.values() for name in row["moved"]}):
-                alike: dict[str, list[int]] = {}
-                for number, row in sorted(mine.items()):
-                    if name in row["moved"]:  # what is seeded anew for each sample ends elsewhere
-                        alike.setdefault(row["start"][name] + row["end"][name], []).append(number)
-                workers = max(alike.values(), key=len)
-                if len(workers) > 1:
-                    self.recorder.emit(
-                        "worker_seeds", made, {"state": name, "workers": workers, "loop": loop}
-                    )
+            rounds.setdefault((made, loop), []).append(mine)
+            for name, workers in _alike(mine):
+                alike.add((made, name))
+                self.recorder.emit("worker_seeds", made, {"state": name, "workers": workers, "loop": loop})
+        for (made, loop), times in rounds.items():
+            for name in _repeated(times):
+                if (made, name) not in alike:
+                    data = {"state": name, "workers": sorted(times[0]), "loop": loop, "rounds": len(times)}
+                    self.recorder.emit("worker_seeds", made, data)
+
+
+def _alike(mine: dict[int, Any]) -> Iterator[tuple[str, list[int]]]:
+    """What several workers drew alike, with their numbers."""
+    for name in _moved([mine]):
+        alike: dict[str, list[int]] = {}
+        for number, row in sorted(mine.items()):
+            if name in row["moved"]:
+                alike.setdefault(_course(row, name), []).append(number)
+        workers = max(alike.values(), key=len)
+        if len(workers) > 1:
+            yield name, workers
+
+
+def _repeated(times: list[dict[int, Any]]) -> Iterator[str]:
+    """What each worker drew alike every time that the loader was gone through, more than once."""
+    for name in _moved(times) if len(times) > 1 else ():
+        by_worker: dict[int, list[str]] = {}
+        for mine in times:
+            for number, row in mine.items():
+                by_worker.setdefault(number, []).append(_course(row, name) if name in row["moved"] else "")
+        if all(len(found) == len(times) and len(set(found)) == 1 for found in by_worker.values()):
+            yield name
+
+
+def _moved(times: list[dict[int, Any]]) -> list[str]:
+    return sorted({name for mine in times for row in mine.values() for name in row["moved"]})
+
+
+def _course(row: dict[str, Any], name: str) -> str:
+    """From where to where a state went: what is seeded anew for each sample ends elsewhere."""
+    return str(row["start"][name] + row["end"][name])
 
 
 class Noting:

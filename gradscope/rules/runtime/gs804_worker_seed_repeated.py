@@ -3,20 +3,23 @@
 Why: every worker is a copy of the process. torch gives each one another seed for torch, `random`
 and `numpy.random`, but not for a generator that the data set holds itself, and a
 `worker_init_fn` that seeds with a constant makes them equal again. Then all workers crop, flip
-and sample alike: the data is less varied than it seems.
+and sample alike: the data is less varied than it seems. Workers are started anew for each epoch: seeded with their
+number alone they repeat in each what they drew in the first.
 
 Fix: make the generator in the worker, from `torch.utils.data.get_worker_info().seed`, or draw from
-`torch` or `numpy.random`; seed with the worker's number in `worker_init_fn`.
+`torch` or `numpy.random`; seed from `torch.initial_seed()` in `worker_init_fn`, which is another one for each worker
+and epoch.
 
-Silent on: workers that draw nothing; generators seeded by the worker; workers that are spawned,
-which are not looked at.
+A warning where the epochs are alike. Silent on: workers that draw nothing; generators seeded by the worker; workers
+that are spawned, which are not looked at; epochs that are alike where nothing is trained.
 """
 
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.text import runs_in
 from gradscope.analysis.words import code, listed, user, variable
-from gradscope.events import WorkerSeeds
+from gradscope.events import Backward, WorkerSeeds
 from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Site
@@ -68,7 +71,50 @@ def worker_seed_repeated(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(WorkerSeeds):
         groups.setdefault((event.site.id, event.state), []).append(event)
     for (_, state), events in groups.items():
-        yield _finding(trace, state, events)
+        if not events[0].rounds:
+            yield _finding(trace, state, events)
+        elif _trains(trace, events[0]):
+            yield _in_each_epoch(trace, state, events[0])
+
+
+def _trains(trace: Trace, event: WorkerSeeds) -> bool:
+    """Whether a backward pass runs in the loop over the loader."""
+    loop = user(trace.site(event.loop))
+    return loop is not None and any(runs_in(trace, one.site, loop) for one in trace.of(Backward))
+
+
+def _in_each_epoch(trace: Trace, state: str, event: WorkerSeeds) -> Finding:
+    site, loop = event.site.user, user(trace.site(event.loop))
+    held = state.rpartition(".")[2] if state.startswith("dataset") else ""
+    name = variable(trace, site)
+    loader, what = f"`{name}`" if name else "the DataLoader", _called(state)
+    return Finding(
+        message=f"the workers of {loader} draw from {what} in each epoch what they drew in the first",
+        cause=site,
+        cause_label="each worker gets the same copy of the generator each time"
+        if held
+        else "each worker is seeded alike each time that it is started",
+        effect=_drawn(trace, held, site) if held else _seeded(trace, site),
+        effect_label="draws the same numbers in each epoch"
+        if held
+        else "gives it the same seed in each epoch",
+        related=((loop, "the workers start here"),) if loop is not None else (),
+        seen=(
+            f"in each of {event.rounds} rounds through the loader every worker began with the same state of {what} as"
+            " in the first, and drew from it",
+        ),
+        severity="warning",
+        fix=f"make `{held}` anew in each worker, from `torch.utils.data.get_worker_info().seed`"
+        if held
+        else f"leave the seeding to torch, or seed from `torch.initial_seed()` in the `worker_init_fn` of {loader}: it"
+        " is another one in each worker and each epoch",
+        edits=() if held else _left_to_torch(trace, site),
+        count=event.rounds,
+    )
+
+
+def _called(state: str) -> str:
+    return {"torch": "`torch`", "random": "`random`"}.get(state, f"`{state}`")
 
 
 def _finding(trace: Trace, state: str, events: list[WorkerSeeds]) -> Finding:
@@ -78,7 +124,7 @@ def _finding(trace: Trace, state: str, events: list[WorkerSeeds]) -> Finding:
     own = state.startswith("dataset")
     name = variable(trace, site)
     loader = f"`{name}`" if name else "the DataLoader"
-    what = f"`{state}`" if own else {"torch": "`torch`", "random": "`random`"}.get(state, f"`{state}`")
+    what = _called(state)
     if own:
         held = state.partition(".")[2]
         fix = f"make `{held}` anew in each worker, from `torch.utils.data.get_worker_info().seed`"
@@ -136,18 +182,21 @@ def _seeded(trace: Trace, loader: Site) -> Site | None:
     """The first call that seeds in the loader's `worker_init_fn`."""
     file = trace.source_file(loader.path)
     for function in _initialiser(trace, loader):
+        name = function.name if isinstance(function, ast.FunctionDef) else loader.function
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and _seeds(node):
                 line, column, last, end = file.span(node)
-                return Site(-1, loader.path, line, column, last, end, function.name, "user")
+                return Site(-1, loader.path, line, column, last, end, name, "user")
     return None
 
 
-def _initialiser(trace: Trace, loader: Site) -> list[ast.FunctionDef]:
+def _initialiser(trace: Trace, loader: Site) -> list[ast.FunctionDef | ast.Lambda]:
     file = trace.source_file(loader.path)
     call = file.at(loader)
     keywords = call.keywords if isinstance(call, ast.Call) else []
     given = [k.value for k in keywords if k.arg == "worker_init_fn"]
+    if given and isinstance(given[0], ast.Lambda):
+        return [given[0]]
     return [
         node
         for node in file.nodes
@@ -157,15 +206,14 @@ def _initialiser(trace: Trace, loader: Site) -> list[ast.FunctionDef]:
 
 def _left_to_torch(trace: Trace, loader: Site) -> Edits:
     """The loader without its `worker_init_fn`, where that does nothing but seed."""
-    file = trace.source_file(loader.path)
-    call = file.at(loader)
-    given = (
-        [k.value for k in call.keywords if k.arg == "worker_init_fn"] if isinstance(call, ast.Call) else []
-    )
     made = _initialiser(trace, loader)
-    seeds = len(made) == 1 and all(_seeds(getattr(statement, "value", None)) for statement in made[0].body)
-    lambda_seeds = bool(given) and isinstance(given[0], ast.Lambda) and _seeds(given[0].body)
-    return without_argument(trace, loader, "worker_init_fn") if seeds or lambda_seeds else ()
+    body: list[ast.AST | None] = []
+    for function in made if len(made) == 1 else ():
+        if isinstance(function, ast.Lambda):
+            body = [function.body]
+        else:
+            body = [getattr(statement, "value", None) for statement in function.body]
+    return without_argument(trace, loader, "worker_init_fn") if body and all(map(_seeds, body)) else ()
 
 
 def _seeds(node: ast.AST | None) -> bool:

@@ -113,3 +113,62 @@ def good_seeded_anew_for_each_sample() -> None:
 
     for _ in DataLoader(Jittered(), batch_size=2, num_workers=2):
         pass
+
+
+def bad_seeded_by_its_number_in_each_epoch() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Shaken(Dataset[torch.Tensor]):
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.full((3,), float(index)) + torch.from_numpy(np.random.randn(3)).float()
+
+    def begin(worker: int) -> None:
+        np.random.seed(worker)  # effect: GS804
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-4)
+    loader = DataLoader(Shaken(), batch_size=4, num_workers=2, worker_init_fn=begin)  # cause: GS804
+    for _ in range(3):
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+
+
+def good_the_same_noise_in_each_evaluation() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Shaken(Dataset[torch.Tensor]):
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.full((3,), float(index)) + torch.from_numpy(np.random.randn(3)).float()
+
+    def begin(worker: int) -> None:
+        np.random.seed(worker)
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-4)
+    train = DataLoader(Shaken(), batch_size=4, num_workers=2)
+    held = DataLoader(Shaken(), batch_size=8, num_workers=2, worker_init_fn=begin)
+    for _ in range(3):
+        for x in train:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            print(sum(model(x).pow(2).mean().item() for x in held))
+        model.train()

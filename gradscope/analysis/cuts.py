@@ -378,7 +378,11 @@ def _came_back(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None
     """A tensor without a past, of the same shape and kind of number, that a loss was computed from after `exit`."""
     alike = {(graph.values[i].shape, real(graph.values[i].dtype)) for i in exit.inputs}
     for value in graph.values:
-        if (value.shape, real(value.dtype)) not in alike or value.parameter is not None or value.origin is not None:
+        if (
+            (value.shape, real(value.dtype)) not in alike
+            or value.parameter is not None
+            or value.origin is not None
+        ):
             continue
         maker = graph.ops[value.op] if value.op is not None else None
         readers = graph.consumers.get(value.index)

@@ -386,7 +386,9 @@ def test_a_keyword_is_taken_out_with_one_comma(call: str, left: str, tmp_path: P
     assert f"    return {left}\n" in program.after(program.source.without_keyword(node, keyword))
 
 
-@pytest.mark.parametrize("call", ["f(x,  # one\n      out=y)", "f('é', out=y)"], ids=["a comment", "not ascii"])
+@pytest.mark.parametrize(
+    "call", ["f(x,  # one\n      out=y)", "f('é', out=y)"], ids=["a comment", "not ascii"]
+)
 def test_a_keyword_stays_where_its_place_is_not_plain(call: str, tmp_path: Path) -> None:
     program = read(tmp_path, f"def f(x, y):\n    return {call}\n")
     node = program.node(call)

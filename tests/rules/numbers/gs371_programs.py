@@ -1,0 +1,71 @@
+"""More programs of GS371: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_sum_of_a_mean() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import grad
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        real = torch.randn(16, 6, requires_grad=True)
+        opt.zero_grad()
+        real_loss = nn.functional.softplus(-critic(real)).mean()  # effect: GS371
+        real_loss.backward(retain_graph=True)
+        slope = grad(real_loss.sum(), real, create_graph=True)[0]  # cause: GS371
+        (5 * (slope.view(slope.size(0), -1).norm(2, dim=1) ** 2).mean()).backward()
+        opt.step()
+
+
+def bad_mean_in_the_call() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import grad
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        real, fake = torch.randn(8, 6) + 1, torch.randn(8, 6)
+        share = torch.rand(8, 1)
+        between = (share * real + (1 - share) * fake).requires_grad_()
+        slope = grad(critic(between).mean(), between, create_graph=True)[0]  # cause: GS371  # effect: GS371
+        penalty = ((slope.square().sum(1) + 1e-12).sqrt() - 1).square().mean()
+        opt.zero_grad()
+        (critic(fake).mean() - critic(real).mean() + 10 * penalty).backward()
+        opt.step()
+
+
+def good_scaled_by_the_number_of_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        real = torch.randn(16, 6, requires_grad=True)
+        scores = critic(real)
+        loss = nn.functional.softplus(-scores).mean()
+        slope = 16 * torch.autograd.grad(scores.mean(), real, create_graph=True)[0]
+        opt.zero_grad()
+        (loss + slope.norm(dim=1).pow(2).mean()).backward()
+        opt.step()
+
+
+def good_all_of_the_gradient_at_once() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(16, 6, requires_grad=True)
+        loss = (net(x) - x[:, :1]).square().mean()
+        slope = torch.autograd.grad(loss, x, create_graph=True)[0]
+        opt.zero_grad()
+        (loss + 0.1 * slope.square().sum()).backward()
+        opt.step()

@@ -15,7 +15,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, site_of
 from gradscope.analysis.words import parameter_names, plural
 from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step, Update
-from gradscope.model import Event, Since, Site
+from gradscope.model import Event, Parameter, Since, Site
 from gradscope.store import Trace
 
 ENOUGH = 5  # steps with a gradient, and steps without, before a gradient counts as stopped
@@ -116,6 +116,15 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
                 else:
                     found.setdefault(id, event)
     return found
+
+
+def frozen_by(trace: Trace, p: Parameter) -> RequiresGrad | None:
+    """The last line that made a parameter require no gradient; None where the program never did, or turned it back."""
+    last = None
+    for event in trace.of(RequiresGrad):
+        if p.id in (event.leaf, event.parameter):
+            last = event
+    return last if last is not None and not last.to else None
 
 
 @once

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.stops import frozen_by
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.events import Backward, OptimizerMade, RequiresGrad, ZeroWeights
 from gradscope.model import Finding, Parameter
@@ -83,20 +84,11 @@ def frozen_at_zero(trace: Trace) -> Iterator[Finding]:
     by_line: dict[tuple[str, int], list[tuple[Parameter, RequiresGrad]]] = {}
     for p in trace.parameters:
         if p.id in zero and not (p.requires_grad or p.optimizers or p.passes or p.updates) and p.registered:
-            froze = _frozen_by(known, p)
+            froze = frozen_by(trace, p)
             if froze is not None and _in_a_loss(known, p):
                 by_line.setdefault(froze.site.user.location(), []).append((p, froze))
     for found in by_line.values():
         yield _finding(trace, found)
-
-
-def _frozen_by(known: Paths, p: Parameter) -> RequiresGrad | None:
-    """The last line that made it require no gradient; None where the program never did, or turned it back."""
-    last = None
-    for event in known.trace.of(RequiresGrad):
-        if p.id in (event.leaf, event.parameter):
-            last = event
-    return last if last is not None and not last.to else None
 
 
 def _in_a_loss(known: Paths, p: Parameter) -> bool:

@@ -3,24 +3,36 @@
 Why: a softmax makes weights that sum to one along its own axis. `softmax(q @ k.mT, dim=1) @ v` sums over the last
 axis, where they do not: each place gets more or less than a mean, a mask loses its meaning, since the weights of a
 place depend on all later ones, and of a mixture over the samples of a batch each loss depends on the other samples.
+Where attention is taken in two steps (places are summed into maps or features, and each place takes a mean of these),
+the sums grow with the number of places: with the size of the image.
 
 Fix: `dim=-1` in attention: the axis that the product with the values sums over; the axis of the components in a
 mixture.
 
 Silent on: soft assignment (slots, clusters, capsules: places compete for what is not themselves), weights that are
-normalised once more, products of transition matrices, attention between samples.
+normalised once more, products of transition matrices, attention between samples; in two steps also sums that are
+scaled, or whose size a norm takes out.
 """
 
 from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import CASTS, CLASS_LOSSES, LAYERS, LOGARITHMS, PASSING, SCALES, SOFTMAXES, SUMS
+from gradscope.analysis.ops import (
+    CASTS,
+    CLASS_LOSSES,
+    LAYERS,
+    LOGARITHMS,
+    PASSING,
+    SCALES,
+    SOFTMAXES,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.trails import Sum, trail
-from gradscope.analysis.words import code, located
+from gradscope.analysis.trails import Sum, Trail, trail
+from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import along
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Span
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses
 from gradscope.store import Trace
@@ -28,6 +40,8 @@ from gradscope.store import Trace
 PROJECTING = LAYERS | {"matmul", "bmm"}
 MATRICES = {"matmul", "__matmul__", "bmm"}
 MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
+NORMING = {"layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm", "normalize"}
+AS_THEY_ARE = PASSING | {"dropout"}
 DEEP = 24
 
 
@@ -69,9 +83,10 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
         return
     known, found = paths(trace), axes(trace)
     samples = _samples(known, found)
-    told: set[tuple[str, int]] = set()
+    several = len({op.site.user.span() for _, op in known.used_calls({"softmax"})}) > 1
+    told: set[Span] = set()
     for key, op in known.used_calls(SOFTMAXES):
-        place = op.site.user.location()
+        place = op.site.user.span()
         own = found.of(key)
         dims = op.extra.get("dims", [])
         if place in told or len(own) < 2 or len(dims) != 1 or not -len(own) <= dims[0] < len(own):
@@ -79,10 +94,11 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
         over = dims[0] % len(own)
         if not own[over]:
             continue
-        told.add(place)  # what one call of a line shows, the others do
+        told.add(place)  # what one call of a place shows, the others do
         between = own[over] in samples
         apart = not between and over < len(own) - 2 and _of_a_product(known, op)
-        if not between and not apart and not (op.name == "softmax" and own.count(own[over]) > 1):
+        plain = op.name == "softmax"
+        if not between and not apart and not (plain and (several or own.count(own[over]) > 1)):
             continue
         followed = trail(trace, key, logarithms=op.name == "log_softmax")
         if followed.balanced:
@@ -109,6 +125,11 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
             if same and _projected(known, use.other):
                 size = known.graph(op.graph).values[op.outputs[0]].shape[over]
                 why = f"both axes are the same {size} places, of which the values are a third projection"
+                yield _finding(trace, known, op, use, over, other, why)
+                break
+            means = _means(known, found, followed, key, op, use, over) if several and plain else None
+            if means is not None:
+                why = _of_two_steps(trace, known, op, means, over, other)
                 yield _finding(trace, known, op, use, over, other, why)
                 break
 
@@ -170,6 +191,77 @@ def _projected(known: Paths, key: Key) -> bool:
             return False
         key = (op.graph, op.inputs[0])
     return False
+
+
+def _means(known: Paths, found: Axes, followed: Trail, key: Key, op: Op, use: Sum, over: int) -> Op | None:
+    """The other softmax by which each place takes a mean of what was summed into the maps with these weights."""
+    given = known.maker_behind(_beside(use), AS_THEY_ARE)
+    if given is not op or use.other is None or _maker_name(known, use.other) not in PROJECTING:
+        return None
+    for again in followed.sums:
+        if again.over != {over} or again.other is None or len(again.shared) != 1:
+            continue
+        means = known.maker_behind(again.other, AS_THEY_ARE)
+        if known.maker_behind(_beside(again), PASSING) is not use.op or means is None:
+            continue
+        dims, own = means.extra.get("dims", []), found.of((means.graph, means.outputs[0]))
+        same = means.name == "softmax" and len(dims) == 1 and -len(own) <= dims[0] < len(own)
+        if not same or own[dims[0]] != again.shared[0] or found.of(key)[min(use.over)] not in own:
+            continue
+        if _scores(known, means) != _scores(known, op) and not _sized(known, again.op):
+            return means
+    return None
+
+
+def _beside(use: Sum) -> Key:
+    """The input of a product that holds the weights."""
+    own = [index for index in use.op.inputs if use.other is None or index != use.other[1]]
+    return use.op.graph, own[0] if own else use.op.inputs[0]
+
+
+def _maker_name(known: Paths, key: Key) -> str:
+    maker = known.maker_behind(key, PASSING)
+    return maker.name if maker is not None else ""
+
+
+def _scores(known: Paths, op: Op) -> tuple[object, ...]:
+    """What a softmax is taken of, as far as two calls of a layer for the same input give the same."""
+    key = (op.graph, op.inputs[0])
+    steps: list[object] = []
+    while (maker := known.maker(key)) is not None and maker.name in PASSING and maker.inputs:
+        steps.append((maker.name, maker.outputs.index(key[1]) if key[1] in maker.outputs else -1))
+        key = (maker.graph, maker.inputs[0])
+    return (*steps, (maker.name, *maker.inputs) if maker is not None else key)
+
+
+def _sized(known: Paths, op: Op) -> bool:
+    """Whether a norm takes the size out of what a product gave, perhaps behind a layer, or a number scales it."""
+    todo = [(op.graph, op.outputs[0])]
+    for key in todo:  # grows while it is walked
+        for reader in known.readers(key):
+            scaled = reader is not None and reader.name in SCALES and len(reader.inputs) == 1
+            if reader is None or reader.name in NORMING or scaled:
+                return True
+            if reader.name in AS_THEY_ARE | LAYERS | SCALES and len(todo) < DEEP:
+                todo.append((reader.graph, reader.outputs[0]))
+    return False
+
+
+def _of_two_steps(trace: Trace, known: Paths, op: Op, means: Op, over: int, other: int) -> str:
+    """What the weights of a map sum to: all of them are as many as the places."""
+    shapes = {
+        graph.values[call.outputs[0]].shape
+        for graph in trace.graphs
+        for call in graph.called({op.name})
+        if call.site.user.span() == op.site.user.span()
+    }
+    sizes = {(shape[other], shape[over]) for shape in shapes if len(shape) > max(over, other)}
+    totals = [f"{places / maps:.3g} over {places} places" for places, maps in sorted(sizes)]
+    return (
+        f"those of each of the {known.value((op.graph, op.outputs[0])).shape[over]} sum to {listed(totals)} on average,"
+        f" where a mean has 1; what was summed is then taken by {located(trace, means.site.user, f'`{means.name}`')},"
+        f" which sums to one over axis {over}, as a mean"
+    )
 
 
 def _finding(trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int, why: str) -> Finding:

@@ -335,3 +335,132 @@ def good_pixels_attend_and_a_convolution_takes_them() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(scores, torch.randint(0, 2, (5,))).backward()
         opt.step()
+
+
+def bad_gathered_and_handed_out() -> None:
+    """Double attention: features are gathered into maps, and each place takes a mean of what these gathered."""
+    import torch
+    from torch import nn
+
+    class DoubleAttention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.features, self.gather, self.share = (
+                nn.Conv2d(6, 6, 1),
+                nn.Conv2d(6, 4, 1),
+                nn.Conv2d(6, 4, 1),
+            )
+            self.softmax = nn.Softmax(dim=1)  # cause: GS760
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            features, gather, share = (
+                conv(x).flatten(2) for conv in (self.features, self.gather, self.share)
+            )
+            gathered = torch.bmm(features, self.softmax(gather).permute(0, 2, 1))  # effect: GS760
+            mixed = torch.bmm(gathered, nn.functional.softmax(share, dim=1))
+            return mixed.view_as(x)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 6, 1), nn.ReLU(), DoubleAttention(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    )
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        image = torch.randn(5, 3, 4, 4 + step % 2)
+        loss = nn.functional.cross_entropy(model(image), torch.randint(0, 6, (5,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_linear_attention_over_the_features() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = (part.view(4, 6, 2, 4) for part in project(torch.randn(4, 6, 8)).chunk(3, dim=-1))
+        q, k = q.softmax(dim=-1), k.softmax(dim=-1)  # cause: GS760
+        context = torch.einsum("bnhd,bnhe->bhde", k, v)  # effect: GS760
+        mixed = torch.einsum("bnhd,bhde->bnhe", q, context).flatten(2)
+        loss = nn.functional.cross_entropy(head(mixed.mean(1)), torch.randint(0, 2, (4,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_linear_attention_divided() -> None:
+    """Features that sum to one, as kernels, and a mean over the places by a division."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        q, k = q.softmax(dim=-1), k.softmax(dim=-1)
+        total = (q * k.sum(1, keepdim=True)).sum(-1, keepdim=True)
+        mixed = (q @ (k.transpose(1, 2) @ v)) / total
+        loss = nn.functional.cross_entropy(head(mixed.mean(1)), torch.randint(0, 2, (4,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_linear_attention_with_a_norm() -> None:
+    """What was gathered has whatever size: a layer norm follows."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, norm, head = nn.Linear(8, 24), nn.LayerNorm(8), nn.Linear(8, 2)
+    layers = nn.ModuleList([project, norm, head])
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        context = k.softmax(dim=-1).transpose(1, 2) @ v
+        mixed = norm(q.softmax(dim=-1) @ context)
+        loss = nn.functional.cross_entropy(head(mixed.mean(1)), torch.randint(0, 2, (4,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_clusters_handed_back() -> None:
+    """Nodes are summed into clusters, and get their clusters' sums back by the same assignment."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    assign, embed, head = nn.Linear(6, 3), nn.Linear(6, 8), nn.Linear(8, 2)
+    opt = torch.optim.Adam(nn.ModuleList([assign, embed, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        nodes = torch.randn(5, 9, 6)
+        share = torch.softmax(assign(nodes), dim=-1)
+        pooled = share.transpose(1, 2) @ embed(nodes)
+        back = torch.softmax(assign(nodes), dim=-1) @ pooled
+        loss = nn.functional.cross_entropy(head(back.mean(1)), torch.randint(0, 2, (5,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_written_and_read() -> None:
+    """A memory of slots: each word is written to some of them, and each question reads a mean of all."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    write, value, read, head = nn.Linear(6, 5), nn.Linear(6, 8), nn.Linear(6, 5), nn.Linear(8, 3)
+    opt = torch.optim.Adam(nn.ModuleList([write, value, read, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        words, questions = torch.randn(4, 7, 6), torch.randn(4, 3, 6)
+        memory = write(words).softmax(-1).transpose(1, 2) @ value(words)
+        answers = head(read(questions).softmax(-1) @ memory)
+        loss = nn.functional.cross_entropy(answers.flatten(0, 1), torch.randint(0, 3, (12,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1307,6 +1307,19 @@ class Compared(Kind):
     fractions = Field(_numbers)  # of either side, how much was no whole number
 
 
+class Threshold(Kind):
+    """Numbers between 0 and 1 were compared with one number at this line, in all its calls that were looked at."""
+
+    __slots__ = ()
+    of = "threshold"
+    calls = Field(_count)
+    number = Field(_known)  # in the first call
+    elements = Field(_count)  # of the results, in all of them
+    true = Field(_count)  # of these
+    low = Field(_known)
+    high = Field(_known)
+
+
 class PaddedTargets(Kind):
     """How much of a classification loss's targets is padding, at one of its first calls from a place."""
 

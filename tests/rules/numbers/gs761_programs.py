@@ -107,3 +107,84 @@ def good_sampled_in_between() -> None:
         opt.zero_grad()
         (out - torch.rand(8, 1)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_metric_that_takes_scores() -> None:  # fix: by hand
+    """A metric that applies a sigmoid of its own, given probabilities: all are above its threshold."""
+    import torch
+    from torch import nn
+
+    def share(outputs: torch.Tensor, target: torch.Tensor, activation: str = "sigmoid") -> torch.Tensor:
+        act = nn.Sigmoid() if activation == "sigmoid" else nn.Identity()
+        outputs = act(outputs)  # cause: GS761
+        chosen = (outputs > 0.5).float()  # effect: GS761
+        return (chosen * target).sum() / (chosen + target).clamp(max=1).sum()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        target = torch.randint(0, 2, (8, 1)).float()
+        loss = nn.functional.binary_cross_entropy(model(torch.randn(8, 4)), target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            p = model(torch.randn(8, 4))  # related: GS761
+            share(p, target).item()  # related: GS761
+        model.train()
+
+
+def bad_rounded_twice_squashed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        target = nn.functional.one_hot(torch.randint(0, 3, (8,)), 3).float()
+        p = model(torch.randn(8, 4))
+        loss = nn.functional.mse_loss(p, target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        again = p.detach().sigmoid()  # cause: GS761
+        ((again >= 0.5) == target.bool()).float().mean().item()  # effect: GS761
+
+
+def good_one_sigmoid_and_a_threshold() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        target = torch.randint(0, 2, (8, 1)).float()
+        scores = model(torch.randn(8, 4))
+        loss = nn.functional.binary_cross_entropy_with_logits(scores, target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        ((scores.sigmoid() > 0.5) == target.bool()).float().mean().item()
+
+
+def good_ranked_only() -> None:
+    """The order of the numbers is that of the probabilities."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        target = torch.randint(0, 2, (8, 1)).float()
+        p = model(torch.randn(8, 4))
+        loss = nn.functional.binary_cross_entropy(p, target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            p.sigmoid().flatten().argsort().tolist()

@@ -1,7 +1,8 @@
 """Counts the padding among the targets of a classification loss, at its first calls from a place: the index that an
 embedding of as many rows as there are classes has named (`padding_idx`), or one that shows itself. In the tokens
 that such an embedding was given it stands in one run in each row, of another length in each, all of which end at the
-same place, and nowhere else; and the targets are the tokens, or those one place further on. Where no embedding was
+same place, and nowhere else; and so it stands in the targets, or one place before, as in those without their first
+place. Where no embedding was
 given such tokens, the targets of each of these calls have to show it by themselves."""
 
 from __future__ import annotations
@@ -107,10 +108,10 @@ class PaddedTargets(Hook):
         if self.looked[site] >= FIRST:
             return
         self.looked[site] += 1
-        for (rows, tokens, turned), (index, marked, places) in self.shown.items():
-            if rows == classes and places.numel() == target.numel() and left_out != index:
-                stands = target.reshape(tokens) == index
-                if _same_runs(stands.t() if turned else stands, places):
+        for (rows, _, turned), (index, marked, places) in self.shown.items():
+            laid_out = _laid_out(target, places, turned)
+            if rows == classes and laid_out is not None and left_out != index:
+                if _same_runs(laid_out == index, places):
                     self.matched[site, index] += 1
                     if self.matched[site, index] >= SURE:  # a few rows of random tokens can look so once
                         self._tell(site, name, target, classes, index, marked=marked)
@@ -155,6 +156,17 @@ def _form(scores: torch.Tensor, target: torch.Tensor) -> tuple[int, int] | None:
     return None
 
 
+def _laid_out(target: torch.Tensor, places: torch.Tensor, turned: bool) -> torch.Tensor | None:
+    """The targets in the rows of the tokens, at as many places or at all but one; None where they are not as many."""
+    rows, columns = places.shape
+    for count in (columns, columns - 1):
+        if target.numel() == rows * count:
+            return target.reshape(count, rows).t() if turned else target.reshape(rows, count)
+    return None
+
+
 def _same_runs(targets: torch.Tensor, tokens: torch.Tensor) -> bool:
     """Whether the padding of the targets stands where that of the tokens does, or one place before."""
-    return bool((targets == tokens).all()) or bool((targets[:, :-1] == tokens[:, 1:]).all())
+    if targets.shape == tokens.shape and bool((targets == tokens).all()):
+        return True
+    return bool((targets[:, : tokens.shape[1] - 1] == tokens[:, 1:]).all())

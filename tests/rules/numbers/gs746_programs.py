@@ -222,3 +222,73 @@ def bad_counted_by_the_accuracy_too() -> None:
         loss.backward()
         opt.step()
         (scores.argmax(2) == wanted).float().mean().item()
+
+
+def bad_labels_are_the_whole_tokens() -> None:
+    """The model shifts them itself, and its mask of attention is not asked by the loss."""
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.rnn, self.head = (
+                nn.Embedding(9, 8),
+                nn.GRU(8, 8, batch_first=True),
+                nn.Linear(8, 9),
+            )
+
+        def forward(self, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            scores = self.head(self.rnn(self.embedding(tokens))[0])
+            return nn.functional.cross_entropy(  # cause: GS746
+                scores[:, :-1].reshape(-1, 9), labels[:, 1:].reshape(-1)
+            )
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(2, 6, (8, 1))
+        words = torch.randint(1, 8, (8, 7)).masked_fill(torch.arange(7) > lengths, 0)
+        words = words.masked_fill(torch.arange(7) == lengths, 8)
+        loss = model(words, words.clone())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_labels_of_padding_ignored() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(2, 6, (8, 1))
+        words = torch.randint(1, 8, (8, 7)).masked_fill(torch.arange(7) > lengths, 0)
+        labels = words.masked_fill(words == 0, -100)
+        scores = head(rnn(embedding(words))[0])
+        loss = nn.functional.cross_entropy(scores[:, :-1].reshape(-1, 9), labels[:, 1:].reshape(-1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_end_mark_also_pads() -> None:
+    """One of them is learned, as the end of the sequence; the others are ignored."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, rnn, head = nn.Embedding(9, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (embedding, rnn, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(2, 6, (8, 1))
+        words = torch.randint(1, 9, (8, 8)).masked_fill(torch.arange(8) > lengths, 0)
+        labels = words.masked_fill(torch.arange(8) > lengths + 1, -100)
+        scores = head(rnn(embedding(words))[0])
+        loss = nn.functional.cross_entropy(scores[:, :-1].reshape(-1, 9), labels[:, 1:].reshape(-1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

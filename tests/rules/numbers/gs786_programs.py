@@ -420,7 +420,7 @@ def bad_overwritten_by_what_is_computed_already() -> None:
         opt.step()
 
 
-def bad_all_that_is_made_of_it_is_dropped() -> None:
+def bad_all_that_is_made_of_it_is_dropped() -> None:  # fix: by hand
     import torch
     from torch import nn
 

@@ -25,7 +25,8 @@ class UnreadArgument:
     function that leaves a number at its default (`strength=1.0`), and the name of that; own: where a method reads the
     object's attribute of the same name; overwritten: the statement that gives the name another value before anything
     reads it; part: it is handed over by the object that holds the function's own, as one of its parts; dropped: the
-    last of the statements that compute something of it, which nothing reads."""
+    last of the statements that compute something of it, which nothing reads; unpacked: nothing else is known of it, and
+    another call hands over all that a mapping holds (`model(**batch)`), which the function has to accept."""
 
     path: str
     name: str
@@ -38,6 +39,7 @@ class UnreadArgument:
     overwritten: ast.Assign | None
     part: bool = False
     dropped: ast.Assign | None = None
+    unpacked: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
             if given is not None:
                 inside, default = _left_at_default(trace, path, function)
                 told = own or overwritten is not None or dropped is not None or inside is not None
+                unpacked = not told and any(word.arg is None for _, call in calls for word in call.keywords)
                 told = told or key.endswith(".forward")
                 if not told and owner is not None and _is_one_of_several(trace, owner):
                     continue
@@ -97,6 +100,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     overwritten,
                     part,
                     dropped,
+                    unpacked,
                 )
 
 

@@ -8,6 +8,7 @@ import pytest
 from observed import Observed, written
 
 from gradscope.analysis.unread_settings import handed_over, unread_arguments, unread_attributes
+from gradscope.rules import all_rules
 from gradscope.source import FUNCTIONS, Function
 
 ARGUMENT = """
@@ -29,6 +30,14 @@ def argument(folder: Path, **parts: str) -> Observed:
 
 def unread(run: Observed) -> list[str]:
     return [found.name for found in unread_arguments(run.trace)]
+
+
+def test_what_a_function_has_to_accept_from_a_mapping_is_no_mistake(tmp_path: Path) -> None:
+    check = all_rules()["GS786"].check
+    assert len(list(check(argument(tmp_path).trace))) == 1
+    unpacked = argument(tmp_path, given="rate) + scale(**dict(x=torch.ones(1), by=rate)")
+    assert [found.unpacked for found in unread_arguments(unpacked.trace)] == [True]
+    assert not list(check(unpacked.trace))
 
 
 def test_an_argument_that_nothing_reads_is_told_with_the_call_that_hands_it_over(tmp_path: Path) -> None:

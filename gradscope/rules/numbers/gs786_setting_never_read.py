@@ -8,11 +8,12 @@ Fix: use it where it was meant, or take it away.
 
 A note: it may stand there for the sake of an interface. Told of functions of the program that ran and are handed
 something other than a constant (or than None, where a method reads `self.rate` in place of its argument `rate`), also
-where the function's first mention of its argument gives the name another value; and
-of an argument of a constructor that is handed another number than its default, while a method that ran has that
-default written in. Silent on names that begin with `_`, on functions of one name in several classes, on functions
-with a decorator. What a module hands to a part of its own is told where it is a mask: a boolean tensor that the module
-was called with, of the shape of what a softmax of the part goes over.
+where the function's first mention of its argument gives the name another value; and of an argument of a constructor
+that is handed another number than its default, while a method that ran has that default written in. Silent on names
+that begin with `_`, on functions of one name in several classes, on functions with a decorator, on what a function
+has to accept since another call hands it all of a mapping (`model(**batch)`). What a module hands to a part of its
+own is told where it is a mask: a boolean tensor that the module was called with, of the shape of what a softmax of
+the part goes over.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def good() -> None:
 def setting_never_read(trace: Trace) -> Iterator[Finding]:
     for found in unread_arguments(trace):
         softmax = _past_the_mask(trace, found)
-        if softmax is not None or not found.part:
+        if softmax is not None or not (found.part or found.unpacked):
             yield _argument(trace, found, softmax)
     yield from (_attribute(trace, found) for found in unread_attributes(trace))
 

@@ -8,12 +8,12 @@ Fix: use it where it was meant, or take it away.
 
 A note: it may stand there for the sake of an interface. Told of functions of the program that ran and are handed
 something other than a constant (or than None, where a method reads `self.rate` in place of its argument `rate`), also
-where the function's first mention of its argument gives the name another value; and of an argument of a constructor
-that is handed another number than its default, while a method that ran has that default written in. Silent on names
-that begin with `_`, on functions of one name in several classes, on functions with a decorator, on what a function
-has to accept since another call hands it all of a mapping (`model(**batch)`). What a module hands to a part of its
-own is told where it is a mask: a boolean tensor that the module was called with, of the shape of what a softmax of
-the part goes over.
+where the function's first mention of its argument gives the name another value or where all that it computes of it
+are tensors that no operation of the run reads; and of an argument of a constructor that is handed another number than
+its default, while a method that ran has that default written in. Silent on names that begin with `_`, on functions of
+one name in several classes, on functions with a decorator, on what a function has to accept since another call hands
+it all of a mapping (`model(**batch)`). What a module hands to a part of its own is told where it is a mask: a boolean
+tensor that the module was called with, of the shape of what a softmax of the part goes over.
 """
 
 from __future__ import annotations

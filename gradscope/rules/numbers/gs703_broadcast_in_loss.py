@@ -112,6 +112,10 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     result = graph.id, op.outputs[0]
     if any(wide) and (all(wide) or not _is_product_of_sums(known, op, result)):
         return False
+    if _meets_one_of_each(known, result):
+        return _without_ones(graph.values[op.inputs[0]].shape) == _without_ones(
+            graph.values[op.inputs[1]].shape
+        )
     if not known.becomes_number(result, POINTWISE, REDUCTIONS, NEAR):
         return False
     a, b = (graph.values[i] for i in op.inputs[:2])
@@ -121,6 +125,31 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
         if a.requires_grad or not _weighs_samples(known, graph, op):
             return False  # not a prediction and a target
     return _without_ones(a.shape) == _without_ones(b.shape)  # the same examples on both sides
+
+
+def _meets_one_of_each(known: Paths, pairs: Key) -> bool:
+    """Whether what a call has made of all pairs goes, element by element, into a loss whose other side has one number
+    for each: (32, 32) against (32,)."""
+    todo, seen = [pairs], {pairs}
+    for current in todo:  # grows while it is walked
+        if len(seen) > NEAR:
+            break
+        for reader, op in known.used.feeds.get(current, ()):
+            shapes = (
+                [known.value((op.graph, index)).shape for index in op.inputs[:2]] if op is not None else []
+            )
+            if op is not None and op.name in POINTWISE_LOSSES and len(shapes) == 2:
+                short, long = sorted(shapes, key=len)
+                if (
+                    0 < len(short) < len(long)
+                    and long == known.value(pairs).shape
+                    and long[-len(short) :] == short
+                ):
+                    return True
+            elif (op is None or op.name in POINTWISE) and reader not in seen:  # None: on to another graph
+                seen.add(reader)
+                todo.append(reader)
+    return False
 
 
 def _is_product_of_sums(known: Paths, op: Op, result: Key) -> bool:

@@ -402,3 +402,23 @@ def good_all_products_squared() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_mask_of_one_column_in_the_target() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    criterion = nn.MSELoss()
+    for _ in range(3):
+        state, coming, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+        goes_on = (torch.rand(8) > 0.2).float().reshape(8, 1)
+        with torch.no_grad():
+            best = model(coming).max(1)[0]
+        target = reward + 0.9 * best * goes_on  # cause: GS703
+        loss = criterion(model(state).max(1)[0], target)
+        opt.zero_grad()
+        loss.backward()  # effect: GS703
+        opt.step()

@@ -12,7 +12,8 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from torch import distributed, nn
+from torch import distributed
+from torch.nn.parallel.distributed import DistributedDataParallel
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
@@ -101,8 +102,7 @@ class Distributed(Hook):
         recorder = self.recorder
         if not distributed.is_available():
             return
-        wrapper = nn.parallel.DistributedDataParallel
-        self.patch(wrapper, "__init__", self._wrap(wrapper.__init__))
+        self.patch(DistributedDataParallel, "__init__", self._wrap(DistributedDataParallel.__init__))
         self.patch(DistributedSampler, "__init__", self._sampler(DistributedSampler.__init__))
         self.patch(DistributedSampler, "__iter__", self._draw(DistributedSampler.__iter__))
         recorder.signals.optimizer_made.connect(self._optimizer_made)

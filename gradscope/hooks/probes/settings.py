@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import torch
-from torch import nn
+from torch.nn.parallel.data_parallel import DataParallel
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
@@ -28,7 +28,8 @@ class Settings(Hook):
         for name in CUDNN:
             setting = private.cudnn_setting(name)
             self.patch(setting, "setter", self._setter(name, setting.setter))
-        self.patch(nn.DataParallel, "__init__", self._data_parallel(nn.DataParallel.__init__))
+        # not `nn.DataParallel`: the program may have put a class of its own there
+        self.patch(DataParallel, "__init__", self._data_parallel(DataParallel.__init__))
         self.random = torch.default_generator.get_state()
         recorder.signals.module_input.connect(self._input)
         recorder.signals.before_end.connect(self._tell)
@@ -55,10 +56,11 @@ class Settings(Hook):
 
         def __init__(module: Any, /, *args: Any, **kwargs: Any) -> None:
             real(module, *args, **kwargs)
-            if recorder.mine():
+            devices = vars(module).get("device_ids")  # none where it is made otherwise
+            if devices and recorder.mine():
                 try:
                     site = recorder.sites.current(sys._getframe(1))
-                    recorder.emit("data_parallel", site, {"devices": len(module.device_ids)})
+                    recorder.emit("data_parallel", site, {"devices": len(devices)})
                 except BaseException as error:
                     recorder.fault("recording DataParallel", error)
 

@@ -7,7 +7,8 @@ Buffers that a replica changes are lost.
 Fix: start one process per device (`torchrun`) and wrap with
 `torch.nn.parallel.DistributedDataParallel`; with a single device leave the wrapper out.
 
-A note where the wrapper has one device or none, and so does nothing.
+A note where the wrapper has one device, and so passes every call on. Silent where it has none: without a GPU it does
+nothing.
 """
 
 from collections.abc import Iterator
@@ -19,11 +20,11 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 
-def bad_wrapped() -> None:
+def bad_wrapped_on_cuda() -> None:
     import torch
     from torch import nn
 
-    model = nn.DataParallel(nn.Linear(4, 1))  # cause: GS806
+    model = nn.DataParallel(nn.Linear(4, 1).cuda())  # cause: GS806
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):
         opt.zero_grad()

@@ -495,6 +495,7 @@ class ModuleCall(Called):
     builds_graph = Field(_flag)  # an output requires grad
     graph_nodes = Field(_count)  # what the graph of a line's first call in eval mode holds
     graph_bytes = Field(_count)
+    losses = Field(_texts)  # in training mode without gradients: keys of single numbers, given by this mode
 
 
 class InnerCall(Called):

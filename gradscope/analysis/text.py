@@ -18,6 +18,12 @@ def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
         yield from trace.source_file(path).nodes
 
 
+@once
+def classes_of_program(trace: Trace) -> set[str]:
+    """The names of the program's classes."""
+    return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
+
+
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 N = TypeVar("N", bound=ast.AST)
 SCHEDULES = ("LR", "LROnPlateau", "WarmRestarts")  # how the names of torch's end

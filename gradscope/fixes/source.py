@@ -86,6 +86,10 @@ class Source:
         lines = "".join(f"{self._indent(statement)}{text}\n" for text in texts)
         return (Edit(self.path, line, 1, line, 1, lines),)
 
+    def block_before(self, statement: ast.stmt | None, *heads: str) -> Edits:
+        """The same with statements of which each is the block of the one before it."""
+        return self.before(statement, *(f"{self._unit() * depth}{text}" for depth, text in enumerate(heads)))
+
     def after(self, statement: ast.stmt | None, text: str, *inner: str) -> Edits:
         """Puts the statement `text` on a line of its own after another and its block; each of `inner` is the one
         statement of the block before it."""
@@ -368,10 +372,13 @@ def receiver(trace: Trace, site: Site | None, method: str = "") -> str:
     return ast.unparse(called) if is_name(called) else ""
 
 
-def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | None) -> Edits:
+def eval_around(
+    trace: Trace, site: Site, region: Site | None, training: Site | None, kinds: Sequence[str] = ()
+) -> Edits:
     """`model.eval()` before, `model.train()` after the block in which `model(x)` at `site`
     evaluates: the `with` statement at `region`, or the loop around it. Where that block returns,
-    `model.train()` goes before the loop around `model(x)` at `training`."""
+    `model.train()` goes before the loop around `model(x)` at `training`. `kinds`: only the layers of these classes
+    are put in evaluation mode."""
     name, here = receiver(trace, site), Source(trace, site.path)
     block = (
         here.file.statement(region) if region is not None and region.path == site.path else here.block(site)
@@ -381,15 +388,28 @@ def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | 
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
         return ()
     before, after = here.before(block, f"{name}.eval()"), here.after(block, f"{name}.train()")
-    if mistaken := put_in_training(trace, site, block):
+    mistaken = put_in_training(trace, site, block)
+    if kinds:
+        taken = {node.id for node in here.file.nodes if isinstance(node, ast.Name)}
+        layer = next(
+            one for one in ("layer", "part", "each_layer") if one not in taken or one == "each_layer"
+        )
+        before = () if mistaken else here.block_before(block, *eval_of_layers(name, kinds, layer))
+    elif mistaken:
         before = tuple(edit for call in mistaken for edit in here.replace(call, f"{name}.eval()"))
-        if len(put_in_training(trace, site, here.loop(block))) > len(mistaken):  # each round begins with it
-            return before
+    if len(put_in_training(trace, site, here.loop(block))) > len(mistaken):  # each round begins with it
+        return before
     if any(isinstance(node, ast.Return) for node in ast.walk(block)):
         again, there = receiver(trace, training), Source(trace, (training or site).path)
         loop = there.block(training, keep_out=site.stack) if training is not None and again else None
         after = there.before(loop, f"{again}.train()")
     return before + after if before and after else ()
+
+
+def eval_of_layers(model: str, kinds: Sequence[str], layer: str) -> tuple[str, str, str]:
+    """The lines that put the layers of some classes in evaluation mode, and no other."""
+    among = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
+    return f"for {layer} in {model}.modules():", f"if isinstance({layer}, {among}):", f"{layer}.eval()"
 
 
 def put_in_training(trace: Trace, site: Site, block: ast.AST | None) -> list[ast.Call]:

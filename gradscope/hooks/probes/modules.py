@@ -4,6 +4,7 @@ would move every module to torch's slow path."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections import Counter
@@ -18,7 +19,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.growth import held
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, parameters, parts
-from gradscope.hooks.recorder.values import change, find_tensors, first_of, measurable
+from gradscope.hooks.recorder.values import change, find_tensors, first_of, is_tensor_type, measurable
 
 ENOUGH_CALLS = 8  # of a module by one line in one segment: an unrolled cell says the same 500 times
 
@@ -219,6 +220,8 @@ class Modules(Hook):
         if stats:
             first["stats"] = self._drifted(stats)
         grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+        if not grad and in_training(module) and (losses := losses_of_its_mode(module, result)):
+            first["losses"] = losses
         builds = any(t.requires_grad for t in tensors)
         if builds:
             self._took(site, took)
@@ -317,3 +320,15 @@ class Modules(Hook):
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
         )
+
+
+def losses_of_its_mode(module: Any, result: Any) -> list[str]:
+    """The keys of a dict of single numbers, where the `forward` that gave it asks which mode it is in."""
+    forward = getattr(module.forward, "__func__", module.forward)
+    code = getattr(inspect.unwrap(forward), "__code__", None)
+    if not isinstance(result, dict) or "training" not in getattr(code, "co_names", ()):
+        return []
+    single = all(
+        type(key) is str and is_tensor_type(type(one)) and one.numel() == 1 for key, one in result.items()
+    )
+    return list(result) if single else []

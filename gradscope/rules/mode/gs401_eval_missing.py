@@ -10,6 +10,9 @@ Fix: call `model.eval()` before evaluating and `model.train()` before training g
 Where a decoder that trains on another network's results is given something else, it draws samples: a warning, and a
 note where gradients are on.
 
+A note, with another repair, where the model is asked for its losses, which it gives in training mode alone, as
+torchvision's detectors do: put only its dropout and norms in evaluation mode.
+
 A note, too, where the same input is evaluated in evaluation mode before the next step: both are compared.
 
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
@@ -27,15 +30,21 @@ from gradscope.analysis.calls import Call, Calls, calls, is_part_of
 from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import buffer_name, short_path
+from gradscope.analysis.text import classes_of_program
 from gradscope.analysis.unread import module_name
-from gradscope.analysis.words import located, named_at, numbers, plural
+from gradscope.analysis.words import listed, located, named_at, numbers, plural
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
-from gradscope.fixes.source import eval_around, put_in_training
+from gradscope.fixes.source import eval_around, eval_of_layers, put_in_training
 from gradscope.model import Finding, Site, place_of
 from gradscope.rules import rule
 from gradscope.source import LOOPS, SourceFile
 from gradscope.store import Trace
 
+OF_TORCH = {
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout", "MultiheadAttention",
+    "LSTM", "GRU", "RNN",
+}  # fmt: skip
 BOTH = "the same input was evaluated in evaluation mode, too, with no step between: the two may be compared on purpose"
 
 
@@ -89,21 +98,61 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         severity = severity_of(known, call)
         if severity is None:
             continue
+        asked = losses_asked(known, call)
         both = severity != "note" and in_both_modes(known, call)
-        severity = "note" if both else severity
+        severity = "note" if both or asked else severity
         if bare_layer(known, call):
             region = known.region(call.event)
             group = (call.event.module, region.id if region is not None else None)
             if group in told:
                 continue  # another layer of the same evaluation
             told.add(group)
-        found = _finding(trace, known, call, severity)
+        found = _finding(trace, known, call, severity, asked)
         if both:
             found = replace(found, seen=(*found.seen, BOTH))
         yield milder(found, says_dropped(trace, call.entry)) if severity == "warning" else found
 
 
-def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
+def losses_asked(known: Calls, call: Call) -> str:
+    """What shows that a model is asked for its losses, and gives them in training mode alone: `forward` asks for the
+    mode and gives a dict of single numbers, or another call of the model in evaluation mode gave something else. ""
+    where nothing does, or the model's own dropout hangs on its mode."""
+    number = known.called(call.event)
+    if number in call.event.train_layers:
+        return ""
+    count = len(call.event.outputs)
+    gave = f"nothing but {count} single numbers" if count > 1 else "a single number"
+    shown = f"{known.name(call.event)} gave {gave}"
+    if keys := [f"`{key}`" for key in call.event.losses]:
+        return f"{shown} ({listed(keys)}), and its `forward` asks for `self.training`"
+    alike = [c for c in known.all if known.called(c.event) == number]
+    if not all(_without_axes(known, c) for c in alike if c.event.training):
+        return ""
+    other = next((c for c in alike if not c.event.training and not _without_axes(known, c)), None)
+    there = f"{shown}, and in evaluation mode something else"
+    return f"{there}: {located(known.trace, other.entry)}" if other is not None else ""
+
+
+def _without_axes(known: Calls, call: Call) -> bool:
+    """Whether all that a call gave are numbers, which no size of a batch explains."""
+    values = known.paths.graph(call.event.graph).values
+    return all(not values[i].shape for _, i in known.outputs(call.event))
+
+
+def _kinds(trace: Trace, call: Call) -> tuple[list[str], bool]:
+    """The classes of the layers that ran as in training, as its file would name them, and whether it can."""
+    imported = trace.source_file(call.entry.path).imported
+    own = classes_of_program(trace)
+    prefix = "nn." if "nn" in imported else "torch.nn."
+    classes = sorted(
+        {trace.modules[layer].cls for layer in call.event.train_layers if layer in trace.modules}
+    )
+    torchs = [cls for cls in classes if cls in OF_TORCH and cls not in own]
+    named = [f"{prefix}{cls}" if cls in torchs else cls for cls in classes]
+    return named, bool(classes) and len(torchs) == len(classes) and not imported.isdisjoint(("nn", "torch"))
+
+
+def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) -> Finding:
     event = call.event
     train = event.train_layers
     region = known.region(event)
@@ -116,10 +165,23 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     bare = named_at(trace, bare, cause)
     put = _put_there(trace, known, call, cause)
     where = _where(trace, call.entry, effect, cause)
-    if put and effect is not None and (effect.path, effect.function) != (cause.path, cause.function):
+    if (
+        put
+        and not asked
+        and effect is not None
+        and (effect.path, effect.function) != (cause.path, cause.function)
+    ):
         node = trace.source_file(put[0].path).at(put[0])  # who calls this function may have called `eval()`
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             bare, where = ast.unparse(node.func.value), f"in place of {located(trace, put[0])}"
+    kinds, nameable = _kinds(trace, call) if asked else ([], True)
+    fix = f"call `{bare}.eval()` {where}, and `{bare}.train()` before training goes on"
+    if asked:
+        lines = " ".join(eval_of_layers(bare, kinds, "layer"))
+        fix = (
+            f"leave `{bare}` in training mode, which its losses need, and put these layers alone in evaluation mode"
+            f" {_where(trace, call.entry, effect, cause, beside=True)}: `{lines}`; `{bare}.train()` puts them back"
+        )
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,
@@ -130,13 +192,18 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         ),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
-        seen=tuple(measured(trace, event))
-        or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
-        fix=f"call `{bare}.eval()` {where}, and `{bare}.train()` before training goes on",
+        seen=(
+            *(
+                tuple(measured(trace, event))
+                or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",)
+            ),
+            *([asked] if asked else ()),
+        ),
+        fix=fix,
         count=event.count,
         severity=severity,
-        edits=eval_around(trace, call.entry, effect, trained_at(known, call))
-        if cause is call.entry and not trains_at(known, call)
+        edits=eval_around(trace, call.entry, effect, trained_at(known, call), kinds)
+        if cause is call.entry and not trains_at(known, call) and nameable
         else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
@@ -156,10 +223,13 @@ def _put_there(trace: Trace, known: Calls, call: Call, cause: Site) -> list[Site
     return [site] if site is not None and same and site.line < cause.line else []
 
 
-def _where(trace: Trace, call: Site, region: Site | None, cause: Site) -> str:
-    """Before the evaluation, or in place of the call of `train()` that stands in it."""
+def _where(trace: Trace, call: Site, region: Site | None, cause: Site, *, beside: bool = False) -> str:
+    """Before the evaluation, or in place of the call of `train()` that stands in it, which stays where the repair
+    goes `beside` it."""
     block = trace.source_file(region.path).statement(region) if region is not None else None
     for node in put_in_training(trace, call, block):
+        if beside:
+            return f"behind `{ast.unparse(node)}` ({place_of(short_path(call.path), node.lineno)})"
         return f"in place of `{ast.unparse(node)}` ({place_of(short_path(call.path), node.lineno)})"
     if (function := _decorated(trace, region)) is not None and region is not None:
         return f"at the start of `{function.name}` ({place_of(short_path(region.path), function.lineno)})"

@@ -35,12 +35,11 @@ from gradscope.analysis.dead_ends import (
 )
 from gradscope.analysis.loop import settled
 from gradscope.analysis.made import made_at
-from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import read_again
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.stops import Stop
-from gradscope.analysis.text import has_run, may_step, nodes_of_program
+from gradscope.analysis.text import classes_of_program, has_run, may_step
 from gradscope.analysis.unheld import replaced
 from gradscope.analysis.words import (
     code,
@@ -400,7 +399,7 @@ def _in_library(trace: Trace, parameter: Parameter) -> bool:
 def _used_for_parts(trace: Trace, module: Module) -> bool:
     """Whether a class that is not the program's own made this module of layers, and the program
     calls others of them itself."""
-    if module.cls in CONTAINERS or module.cls in _classes(trace):
+    if module.cls in CONTAINERS or module.cls in classes_of_program(trace):
         return False
     return any(is_part_of(trace, id, module.id) for id in _forwards(trace))
 
@@ -453,12 +452,6 @@ def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
                         return True
         module = holder
     return False
-
-
-@once
-def _classes(trace: Trace) -> set[str]:
-    """The names of the program's classes."""
-    return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
 
 
 def _conditional(trace: Trace, cls: str, attribute: str) -> bool:

@@ -356,3 +356,97 @@ def bad_validated_in_training_mode_until_the_end() -> None:
         print(error(model, held_out))
     model.eval()
     print(error(model, held_out))
+
+
+def bad_losses_that_training_mode_gives() -> None:
+    import torch
+    from torch import nn
+
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2))
+            self.boxes, self.classes = nn.Linear(8, 4), nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor, targets: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            hidden = self.body(x)
+            boxes, classes = self.boxes(hidden), self.classes(hidden)
+            if self.training:
+                return {
+                    "loss_boxes": nn.functional.l1_loss(boxes, targets["boxes"]),
+                    "loss_classes": nn.functional.cross_entropy(classes, targets["classes"]),
+                }
+            return {"boxes": boxes, "classes": classes.argmax(dim=1)}
+
+    model = Detector()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        for _ in range(2):
+            targets = {"boxes": torch.randn(8, 4), "classes": torch.randint(3, (8,))}
+            loss_dict = model(torch.randn(8, 4), targets)
+            loss = sum(loss_dict.values(), torch.zeros(()))
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        average = 0.0
+        with torch.no_grad():  # effect: GS401
+            for _ in range(2):
+                targets = {"boxes": torch.randn(8, 4), "classes": torch.randint(3, (8,))}
+                loss_dict = model(torch.randn(8, 4), targets)  # cause: GS401
+                average += sum(loss_dict.values(), torch.zeros(())).item()
+
+
+def bad_loss_where_evaluation_mode_gives_scores() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.body(x)
+            return nn.functional.cross_entropy(scores, y) if self.training else scores
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 4), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+        with torch.no_grad():  # effect: GS401
+            total = model(torch.randn(8, 4), torch.zeros(8, dtype=torch.long)).item()  # cause: GS401
+        model.eval()
+        with torch.no_grad():
+            right = (
+                (model(torch.randn(8, 4), torch.zeros(8, dtype=torch.long)).argmax(dim=1) == 0).sum().item()
+            )
+        print(total, right)
+
+
+def bad_losses_in_either_mode() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": nn.functional.cross_entropy(self.body(x), y)}
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))["loss"].backward()
+            opt.step()
+        with torch.no_grad():  # effect: GS401
+            total = model(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))["loss"].item()  # cause: GS401
+        print(total)

@@ -42,6 +42,8 @@ def trace() -> Trace:
         train()
         w = torch.ones(3, requires_grad=True)
         w.detach()
+        scores = torch.softmax(w.expand(8, 3), 1)
+        torch.nn.functional.cross_entropy(scores, torch.arange(8) % 3).backward()
         w.numpy()
     found = scope.trace
     found.folder = scope  # type: ignore[attr-defined]  # lives as long

@@ -1,7 +1,7 @@
 """More programs of GS370: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_more_than_one_of_a_mask() -> None:
+def bad_more_than_one_of_a_mask() -> None:  # fix: by hand
     import torch
     from torch import nn
 

@@ -192,11 +192,22 @@ def _loss(
     second = site_of(op.site.user.path, op.site.user.function, anew)
     contains = bool(names_in(anew.value) & names_in(first.value)) and isinstance(anew.value, ast.Name)
     text = here.text_of(anew)
-    edits: Edits = (
-        here.remove(anew)
-        if contains
-        else here.replace(anew.value, f"{name} + {here.file.operand(anew.value)}")
-    )
+    beside = _terms_beside(here, anew, name)
+    edits: Edits = ()
+    if contains:
+        edits = here.remove(anew)
+        fix = f"take `{text}` ({where(second)}) out, so that the first `{name}` is what `backward()` is called on"
+    elif ast.unparse(anew.value) in map(ast.unparse, beside):
+        edits = here.remove(anew)
+        fix = (
+            f"take `{text}` ({where(second)}) out: the sum behind it adds `{name}` to"
+            f" `{ast.unparse(anew.value)}`, which counts twice as it is"
+        )
+    elif names_in(anew.value).isdisjoint(one for term in beside for one in names_in(term)):
+        edits = here.replace(anew.value, f"{name} + {here.file.operand(anew.value)}")
+        fix = f"add the two in {located(trace, second)}: `{name} = {name} + …`"
+    else:
+        fix = f"give one of the two another name, and add it to the sum behind `{text}` ({where(second)})"
     without = f"; {parameter_names(trace, lost)} get no gradient" if lost else ""
     return Finding(
         message=f"`{name}` is bound anew before anything uses it: no term of {code(trace, op.site.user, 'it')} reaches"
@@ -208,12 +219,32 @@ def _loss(
         seen=(f"in no step that was looked at anything took the first `{name}` but for its number{without}",),
         why="`backward()` is called on what has the name last: what the first one was made of goes on being printed,"
         " and teaches nothing by it",
-        fix=f"take `{text}` ({where(second)}) out, so that the first `{name}` is what `backward()` is called on"
-        if contains
-        else f"add the two in {located(trace, second)}: `{name} = {name} + …`",
+        fix=fix,
         edits=edits,
         subjects=parameter_subjects(lost or behind) | {("term", *op.site.user.location())},
     )
+
+
+def _terms_beside(here: Source, anew: ast.Assign, name: str) -> list[ast.expr]:
+    """What the sums behind a statement add to the name that it binds."""
+    siblings = here.file.siblings(anew)
+    found: list[ast.expr] = []
+    for later in siblings[next(i for i, one in enumerate(siblings) if one is anew) + 1 :]:
+        for node in ast.walk(later):
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+                terms = [node.target, *_terms(node.value)]
+            else:
+                terms = _terms(node) if isinstance(node, ast.expr) else []
+            others = [term for term in terms if ast.unparse(term) != name]
+            found += others if len(others) < len(terms) else []
+    return found
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    """The terms of a sum; what is none is one term."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_terms(node.left), *_terms(node.right)]
+    return [node]
 
 
 def _returned_or_run(here: Source, anew: ast.Assign, name: str) -> bool:

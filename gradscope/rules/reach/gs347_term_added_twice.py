@@ -76,7 +76,10 @@ def term_added_twice(trace: Trace) -> Iterator[Finding]:
             if place.location() in told or graph.values[op.inputs[0]].shape:
                 continue
             left = _left_out(trace, graph, op)
-            if len(left) == 1:
+            sides = [
+                ast.unparse(side) for side in _sides(Source(trace, place.path), place) if side is not None
+            ]
+            if len(left) == 1 and left[0][0] not in sides:  # else its name was given to the other term: GS324
                 told.add(place.location())
                 yield _finding(trace, graph, op, left[0], events[0].site.user, len(events))
 
@@ -101,21 +104,28 @@ def _left_out(trace: Trace, graph: Graph, doubled: Op) -> list[tuple[str, Op]]:
     return list(found.items())
 
 
+def _sides(here: Source, place: Site) -> tuple[ast.expr | None, ast.expr | None]:
+    """The terms of `a + b` or `a += b`, as the text has them."""
+    node = here.file.at(place)
+    if isinstance(node, ast.BinOp):
+        return node.left, node.right
+    return (node.target, node.value) if isinstance(node, ast.AugAssign) else (None, None)
+
+
 def _finding(
     trace: Trace, graph: Graph, doubled: Op, left: tuple[str, Op], effect: Site, count: int
 ) -> Finding:
     name, made = left
     place = doubled.site.user
     here = Source(trace, place.path)
-    node = here.file.at(place)
-    twice = node.right if isinstance(node, ast.BinOp) else None
-    term = here.file.text(twice) if twice is not None else "one term"
+    _, twice = _sides(here, place)
+    term = f"`{here.file.text(twice)}`" if twice is not None else "one value"
     ids = sorted(paths(trace).reach([(graph.id, made.outputs[0])]).parameters)
     behind = f", computed from {parameter_names(trace, ids)}" if ids else ""
     return Finding(
-        message=f"{code(trace, place, 'the sum')} adds `{term}` to itself, and `{name}` is left out of the loss",
+        message=f"{code(trace, place, 'the sum')} adds {term} to itself, and `{name}` is left out of the loss",
         cause=place,
-        cause_label=f"`{term}` twice",
+        cause_label=f"{term} twice",
         effect=effect,
         effect_label=f"goes back through no `{name}`",
         related=((made.site.user, f"`{name}` is computed here"),),
@@ -123,7 +133,8 @@ def _finding(
             "both sides of the sum are one value",
             f"`{name}` has a graph{behind}, and no operation goes on with it",
         ),
-        fix=f"write `{name}` in place of one `{term}` in {located(trace, place, 'the sum')}",
+        fix=f"write `{name}` in place of {f'one {term}' if twice is not None else 'one of the two'} in"
+        f" {located(trace, place, 'the sum')}",
         edits=here.replace(twice, name) if twice is not None else (),
         count=count,
         subjects=parameter_subjects(ids),

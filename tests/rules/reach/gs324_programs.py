@@ -181,3 +181,40 @@ def good_sum_shown_and_begun_anew() -> None:
             opt.zero_grad()
             total.backward()
             opt.step()
+
+
+def bad_name_of_a_term_given_to_the_sum_that_takes_it() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, speaker, judge = nn.Linear(3, 8), nn.Linear(8, 4), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *speaker.parameters(), *judge.parameters()], lr=0.1)
+    for _ in range(4):
+        hidden = body(torch.randn(16, 3)).relu()
+        loss = nn.functional.cross_entropy(speaker(hidden), torch.randint(4, (16,)))
+        right = (torch.rand(16) > 0.5).float()
+        judged = nn.functional.binary_cross_entropy_with_logits(judge(hidden)[:, 0], right)  # cause: GS324
+        judged = loss  # effect: GS324
+        loss += judged
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_scaled_term_that_a_later_sum_has_too() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for _ in range(4):
+        hidden = body(torch.randn(16, 3)).relu()
+        one = left(hidden).pow(2).mean()
+        other = (right(hidden) - 1).pow(2).mean()  # cause: GS324
+        other = one * 0.5  # effect: GS324
+        loss = one + other
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -15,3 +15,22 @@ def good_counted_twice_on_purpose() -> None:
         opt.zero_grad()
         (doubled + 0.1 * size).backward()
         opt.step()
+
+
+def bad_added_to_the_sum_that_it_began() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    picture = nn.Parameter(torch.randn(4, 8))
+    opt = torch.optim.Adam([picture], lr=0.1)
+    wanted, shown = torch.randn(4, 4), torch.randn(4, 8)
+    for _ in range(8):
+        style = (picture @ picture.T - wanted).pow(2).mean()
+        content = (picture - shown).pow(2).mean()
+        loss = style
+        loss += style  # cause: GS347
+        opt.zero_grad()
+        loss.backward()  # effect: GS347
+        opt.step()
+    print(content.item() > 0)

@@ -194,6 +194,14 @@ def filled_with_infinity(trace: Trace, event: NonFinite) -> WrongFill | None:
     return WrongFill(fill, site_of(place.path, place.function, given))
 
 
+def no_probabilities(event: NonFinite) -> bool:
+    """Whether a divergence made NaN of finite numbers because its target has some below 0."""
+    if event.name != "kl_div" or event.made != "nan" or len(event.inputs) != 2:
+        return False
+    whole = all("min" in data and data.get("shape") and not data.get("not_finite") for data in event.inputs)
+    return whole and event.inputs[1]["min"] < 0
+
+
 def _is_infinity(node: ast.expr) -> bool:
     """Whether an expression is +infinity in whatever way that can be written."""
     sign = 1

@@ -36,6 +36,7 @@ from gradscope.analysis.non_finite import (
     late_mask,
     left_out,
     lengths_beside,
+    no_probabilities,
     roots_before,
     subjects_of,
     unlabelled,
@@ -52,7 +53,7 @@ from gradscope.analysis.words import (
     plural,
     user,
 )
-from gradscope.events import NonFinite, Step
+from gradscope.events import NonFinite, Step, Targets
 from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.finite import FEW, Made, Repair, chosen_before, kept_finite, of_several
 from gradscope.fixes.source import Source
@@ -111,6 +112,8 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
             yield _of_late_mask(trace, event, mask, reader)
         elif reader is not None and (fill := filled_with_infinity(trace, event)) is not None:
             yield _of_wrong_fill(trace, event, fill, reader)
+        elif reader is not None and no_probabilities(event):
+            yield _of_no_probabilities(trace, event, reader)
         else:
             yield _of_call(trace, event, _origin(trace, event, origin))
 
@@ -392,6 +395,46 @@ def _of_wrong_fill(trace: Trace, event: NonFinite, fill: WrongFill, reader: Site
         seen=tuple(_seen(trace, event)),
         fix=f"fill with `float('-inf')` in place of {value}: a score of -infinity is a weight of 0",
         edits=here.replace(node, "float('-inf')") if isinstance(node, ast.expr) else (),
+        count=event.count,
+        subjects=subjects_of(event),
+        since=since_segment(trace, event.segment),
+    )
+
+
+def _of_no_probabilities(trace: Trace, event: NonFinite, reader: Site) -> Finding:
+    """A divergence whose target is no distribution."""
+    given, target = event.inputs
+    whole = code(trace, reader, "`kl_div`")
+    names = [_value(trace, event, 0), _value(trace, event, 1)]
+    logs = given["max"] <= 0
+    targets = (one for one in trace.of(Targets) if one.name == event.name and one.site.user == reader)
+    sums = [
+        one.total / (target["elements"] // target["shape"][-1]) for one in targets if one.total is not None
+    ]
+    return Finding(
+        message=f"the target of {whole} has numbers below 0: these are no probabilities, and the divergence takes their"
+        f" logarithm ({_number(event)})",
+        cause=reader,
+        cause_label="is given a target that is no distribution"
+        if logs
+        else "is given neither log-probabilities nor probabilities",
+        effect=event.site.user if event.site.user != reader else None,
+        effect_label=_effect(trace, event),
+        severity="" if event.parameters else "warning",
+        seen=(
+            f"its target{f' {names[1]}' if names[1] else ''}: {_range(target)}; probabilities are 0 to 1",
+            *(
+                f"a row of its target added up to {numbers(total)} on average at its first call; probabilities to 1"
+                for total in sums[:1]
+            ),
+            f"its input{f' {names[0]}' if names[0] else ''}: {_range(given)}; log-probabilities are at most 0",
+            *((f"the loss was {event.loss}",) if event.loss is not None else ()),
+        ),
+        why="`kl_div` (`nn.KLDivLoss`) compares two categorical distributions: its input holds log-probabilities, its"
+        " target probabilities. Samples of two distributions, or scores, are neither",
+        fix=f"in {located(trace, reader, '`kl_div`')}: where both are samples, take the divergence of the distributions"
+        " that they were drawn from, `torch.distributions.kl_divergence(posterior, prior)`; where both are scores, give"
+        " it `log_softmax` of one and `softmax` of the other; where the target holds logarithms, `log_target=True`",
         count=event.count,
         subjects=subjects_of(event),
         since=since_segment(trace, event.segment),

@@ -1112,3 +1112,42 @@ def bad_labels_given_to_a_criterion_that_an_object_holds() -> None:
         labels = torch.randn(16, 3)
         labels[torch.rand(16, 3) < 0.2] = float("nan")
         learner.learn(torch.randn(16, 5), labels)
+
+
+def bad_samples_given_to_a_divergence() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    prior = torch.distributions.Normal(torch.zeros(1, 2), torch.ones(1, 2))
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    apart = nn.KLDivLoss(reduction="batchmean")
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        mean, log_std = encoder(x).chunk(2, 1)
+        latent = torch.distributions.Normal(mean, log_std.exp()).rsample()
+        regular = apart(latent, prior.sample())  # cause: GS701
+        loss = nn.functional.mse_loss(decoder(latent), x) + 0.1 * regular
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_divergence_of_the_distributions() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    prior = torch.distributions.Normal(torch.zeros(1, 2), torch.ones(1, 2))
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        mean, log_std = encoder(x).chunk(2, 1)
+        posterior = torch.distributions.Normal(mean, log_std.exp())
+        regular = torch.distributions.kl_divergence(posterior, prior).sum(1).mean()
+        loss = nn.functional.mse_loss(decoder(posterior.rsample()), x) + 0.1 * regular
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

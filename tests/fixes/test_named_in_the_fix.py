@@ -41,3 +41,31 @@ def test_an_optimizer_of_what_another_one_steps_is_given_the_forgotten_model_in_
     assert found.fix.startswith("give `generator` to `opt_g` (")
     assert found.fix.endswith(", in place of what `opt_j` holds as well")
     assert [edit.text for edit in found.edits] == ["generator.parameters()"]
+
+
+class Growing(nn.Module):
+    """Uses as many blocks as the size that it has reached."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
+
+    def forward(self, x: torch.Tensor, step: int) -> torch.Tensor:
+        for i, block in enumerate(self.blocks):
+            x = block(x).tanh()
+            if i == step:
+                break
+        return x
+
+
+def test_blocks_of_sizes_that_are_not_reached_are_not_told_to_be_used() -> None:
+    model = Growing()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 4), 1).pow(2).mean().backward()
+            opt.step()
+    (found,) = scope.findings
+    assert (found.code, found.severity) == ("GS302", "note")
+    assert found.fix.startswith("nothing, where this run is to use only some of the layers in `self.blocks`")

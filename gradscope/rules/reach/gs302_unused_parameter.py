@@ -252,7 +252,8 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
                 else ()
             ),
         ),
-        fix=_fix(trace, made, _making(holder), names, call, later=_not_yet(trace, parameters[0])),
+        fix=(_some_of_several(trace, known, made, parameters[0]) if call is None and made is not None else "")
+        or _fix(trace, made, _making(holder), names, call, later=_not_yet(trace, parameters[0])),
         subjects=parameter_subjects(ids),
     )
 
@@ -379,7 +380,8 @@ def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
         return "note"
     return (
         "note"
-        if known.passes_beside([parameter]) < MANY_PASSES and _alternative(trace, known, parameter)
+        if known.passes_beside([parameter]) < MANY_PASSES
+        and _alternative(trace, known, parameter) is not None
         else "warning"
     )
 
@@ -437,8 +439,8 @@ def _not_yet(trace: Trace, parameter: Parameter) -> bool:
     return False
 
 
-def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
-    """Whether its layer is one of several alike in a container, of which another one trains."""
+def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> Module | None:
+    """The container in which its layer is one of several alike, of which another one trains."""
     module = trace.modules.get(parameter.module) if parameter.module is not None else None
     while module is not None and module.parent is not None:
         holder = trace.modules[module.parent]
@@ -449,9 +451,9 @@ def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
                 owner = trace.modules.get(other.module) if other.module is not None else None
                 if owner and owner.root == module.root and f"{owner.path}.".startswith(prefixes or ("\0",)):
                     if known.has_gradient(other):
-                        return True
+                        return holder
         module = holder
-    return False
+    return None
 
 
 def _conditional(trace: Trace, cls: str, attribute: str) -> bool:
@@ -513,6 +515,18 @@ def _called_at(trace: Trace, ids: list[int]) -> Site | None:
                     if op.nodes:
                         return op.site.user
     return None
+
+
+def _some_of_several(trace: Trace, known: Paths, made: Site, parameter: Parameter) -> str:
+    """What is told of layers of a container whose others train; "" where they are in none."""
+    attribute = source(trace, made).partition("=")[0].partition(":")[0].strip()
+    holder = _alternative(trace, known, parameter)
+    if holder is None or attribute.rpartition(".")[2] not in (holder.path.rpartition(".")[2], holder.name):
+        return ""
+    return (
+        f"nothing, where this run is to use only some of the layers in `{attribute}`; else let `forward` go through"
+        f" all of them, or make no more than it uses ({where(made)})"
+    )
 
 
 def _fix(

@@ -84,9 +84,9 @@ def good_gradient_penalty() -> None:
     for _ in range(3):
         opt.zero_grad()
         x = torch.randn(8, 4, requires_grad=True)
-        out = critic(x).mean()
-        (slope,) = torch.autograd.grad(out, x, create_graph=True, retain_graph=True)
-        (out + slope.norm(dim=1).sub(1).pow(2).mean()).backward()
+        out = critic(x)
+        (slope,) = torch.autograd.grad(out.sum(), x, create_graph=True, retain_graph=True)
+        (out.mean() + slope.norm(dim=1).sub(1).pow(2).mean()).backward()
         opt.step()
 
 

@@ -1,7 +1,7 @@
 """More programs of GS371: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_sum_of_a_mean() -> None:
+def bad_sum_of_a_mean() -> None:  # fix: by hand
     import torch
     from torch import nn
     from torch.autograd import grad

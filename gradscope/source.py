@@ -22,6 +22,7 @@ CHAINED = {
     "train", "type",
 }  # fmt: skip
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 N = TypeVar("N", bound=ast.AST)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -48,11 +48,16 @@ def drawn_here(trace: Trace, own: list[Parameter]) -> bool:
     """Whether this run drew these parameters at random and nothing has given them values since: weights of a layer
     that nobody chose. Biases and scales may be constants."""
     drawn, weights = _drawn(trace), [p for p in own if len(p.shape) > 1]
-    given = any(
+    return bool(weights) and not _data_given(trace) and all(drawn.get(p.id, False) for p in weights)
+
+
+@once
+def _data_given(trace: Trace) -> bool:
+    """Whether the program's text has `weight.data = …` somewhere, which is no op."""
+    return any(
         node.attr == "data" and isinstance(node.ctx, ast.Store)
         for _, _, node in nodes_of_functions(trace, ast.Attribute)
-    )  # `weight.data = …` is no op
-    return bool(weights) and not given and all(drawn.get(p.id, False) for p in weights)
+    )
 
 
 @once

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import variable
 from gradscope.model import Optimizer, Site
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in, own_name
+from gradscope.source import FUNCTIONS, LOOPS, REPEATS, SourceFile, called_name, names_in, own_name
 from gradscope.store import Trace
 
-_REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _PLAIN_CALLS = {"int", "min", "max", "abs"}
 
 
@@ -269,4 +268,4 @@ def _once_a_turn(file: SourceFile, frame: Site, below: Site | None, loop: ast.Fo
     if outer not in above:
         return False
     inner = above[: above.index(outer)]
-    return loop.iter in inner or not any(isinstance(one, _REPEATS) for one in inner)
+    return loop.iter in inner or not any(isinstance(one, REPEATS) for one in inner)

@@ -120,11 +120,18 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
 
 def frozen_by(trace: Trace, p: Parameter) -> RequiresGrad | None:
     """The last line that made a parameter require no gradient; None where the program never did, or turned it back."""
-    last = None
-    for event in trace.of(RequiresGrad):
-        if p.id in (event.leaf, event.parameter):
-            last = event
+    last = _set_last(trace).get(p.id)
     return last if last is not None and not last.to else None
+
+
+@once
+def _set_last(trace: Trace) -> dict[int, RequiresGrad]:
+    return {
+        id: event
+        for event in trace.of(RequiresGrad)
+        for id in (event.leaf, event.parameter)
+        if id is not None
+    }
 
 
 @once

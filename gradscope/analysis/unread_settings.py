@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import unread
-from gradscope.analysis.text import has_run, site_of
+from gradscope.analysis.text import classes_of_program, has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
 from gradscope.source import FUNCTIONS, Function, called_name, names_in, own_name
@@ -106,8 +106,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
 
 def _is_one_of_several(trace: Trace, owner: ast.ClassDef) -> bool:
     """Whether a class has a base of the program's own: others of that base may read what this one leaves."""
-    own = {cls.name for path in trace.sources for _, cls in trace.source_file(path).of(ast.ClassDef)}
-    return any(own_name(base) in own for base in owner.bases)
+    return any(own_name(base) in classes_of_program(trace) for base in owner.bases)
 
 
 def handed_over(trace: Trace, path: str, function: Function, name: str) -> Site | None:
@@ -217,6 +216,8 @@ def _dropped(trace: Trace, path: str, function: Function, name: str) -> ast.Assi
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             binding.setdefault(node.targets[0].id, []).append(node)
+    if _reads(function, name, [statement for bound in binding.values() for statement in bound]):
+        return None  # at once, as of most arguments: to look at each name is what takes the time
     dead: list[ast.Assign] = []
     for bound in sorted(binding, key=lambda bound: -binding[bound][-1].lineno):
         if bound != name and not _reads(function, bound, [*dead, *binding[bound]]):

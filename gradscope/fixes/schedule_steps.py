@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,10 +11,9 @@ from gradscope.events import SchedulerMade, Step
 from gradscope.fixes.calls import line_after
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, LOOPS
+from gradscope.source import FUNCTIONS, LOOPS, REPEATS
 from gradscope.store import Trace
 
-TURNS = (*LOOPS, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 OF_BATCHES = ("OneCycleLR", "CyclicLR")
 NOTHING = 1e-3  # of a rate
 
@@ -57,7 +55,7 @@ def _loops(trace: Trace, site: Site) -> Iterator[_Loop]:
         for node in here.file.around(frame) if frame.kind == "user" else ():
             if isinstance(node, FUNCTIONS):
                 break
-            statement = here.file.statement_of(node) if isinstance(node, TURNS) else None
+            statement = here.file.statement_of(node) if isinstance(node, REPEATS) else None
             if statement is not None:
                 yield _Loop(site_of(frame.path, frame.function, statement), isinstance(node, LOOPS))
 

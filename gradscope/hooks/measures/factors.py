@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
+from gradscope.hooks.recorder.scaled import keep
 from gradscope.hooks.recorder.values import has_values
 
 BEGINNING = ("argmin", "min", "topk", "argmax", "max", "kl_div")
 PRODUCTS = ("mul", "__mul__", "__rmul__")
-MOST = 64  # lines
 
 
 class Factors(Hook):
@@ -40,12 +40,7 @@ class Factors(Hook):
             or not value.requires_grad
         ):
             return
-        site = self.recorder.sites.current(frame)
-        if site in self.found:
-            if self.found[site] != number:
-                self.found[site] = None
-        elif len(self.found) < MOST:
-            self.found[site] = float(number)
+        keep(self.found, self.recorder.sites.current(frame), float(number))
 
     def _tell(self) -> None:
         for site, number in self.found.items():

@@ -58,10 +58,13 @@ class Workers(Hook):
             return
         rows = [json.loads(line) for line in self.path.read_text().splitlines()]
         self.path.unlink()
+        by_seed: dict[int, dict[int, Any]] = {}  # → worker → its row
+        for row in rows:
+            by_seed.setdefault(row["seed"], {})[row["worker"]] = row
         rounds: dict[tuple[int, int], list[dict[int, Any]]] = {}  # (loader, loop) → of each time, by worker
         alike: set[tuple[int, str]] = set()
         for seed, (made, loop) in self.loaders.items():
-            mine = {row["worker"]: row for row in rows if row["seed"] == seed}
+            mine = by_seed.get(seed, {})
             rounds.setdefault((made, loop), []).append(mine)
             for name, workers in _alike(mine):
                 alike.add((made, name))

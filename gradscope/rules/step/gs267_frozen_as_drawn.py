@@ -19,7 +19,7 @@ from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.stops import frozen_by
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural
-from gradscope.model import Finding, Op, Parameter
+from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -66,18 +66,18 @@ def frozen_as_drawn(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     trained = {p.module: p for p in trace.parameters if p.steps and p.passes and p.module is not None}
     roots = {trace.modules[module].root for module in trained if module in trace.modules}
-    by_line: dict[tuple[str, int], list[Parameter]] = {}
+    by_line: dict[tuple[str, int], tuple[Site, list[Parameter]]] = {}
     for p in trace.parameters:
         if p.requires_grad or p.optimizers or p.passes or p.updates or p.module not in trace.modules:
             continue
         if trace.modules[p.module].root in roots and len(p.shape) > 1:
             froze = frozen_by(trace, p)
             if froze is not None and froze.site.user.kind == "user" and drawn_here(trace, [p]):
-                by_line.setdefault(froze.site.user.location(), []).append(p)
-    for found in by_line.values():
+                by_line.setdefault(froze.site.user.location(), (froze.site.user, []))[1].append(p)
+    for place, found in by_line.values():
         behind = _trained_behind(known, found, {p.id for p in trained.values()})
         if behind is not None:
-            yield _finding(trace, found, behind)
+            yield _finding(trace, place, found, behind)
 
 
 def _trained_behind(known: Paths, frozen: list[Parameter], trained: set[int]) -> Op | None:
@@ -91,10 +91,8 @@ def _trained_behind(known: Paths, frozen: list[Parameter], trained: set[int]) ->
     return None
 
 
-def _finding(trace: Trace, frozen: list[Parameter], behind: Op) -> Finding:
-    event = frozen_by(trace, frozen[0])
-    assert event is not None
-    froze, names = event.site.user, parameter_names(trace, [p.id for p in frozen])
+def _finding(trace: Trace, froze: Site, frozen: list[Parameter], behind: Op) -> Finding:
+    names = parameter_names(trace, [p.id for p in frozen])
     one = len(frozen) == 1
     return Finding(
         message=f"{names} {'was' if one else 'were'} frozen with the random numbers that"

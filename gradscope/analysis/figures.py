@@ -1,0 +1,178 @@
+"""The figures that a program computes of its batches: what a loop adds up, where that begins, what it is divided by.
+
+All of it is read in the program's text, of loops that ran.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.text import nodes_that_ran, own_nodes, ran_in
+from gradscope.source import LOOPS, SCOPES, SourceFile, called_name, method_name
+from gradscope.store import Trace
+
+_MEANS = ("mean", "average", "fmean")
+_EMPTIED = ("clear", "reset", "zero_", "fill_")
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """Where a sum is divided. `divisor`: None for its own length, as `mean` has it."""
+
+    node: ast.expr | ast.stmt
+    divisor: ast.expr | None
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What one statement of a loop adds something to in each round: a number, or a list."""
+
+    path: str
+    function: str
+    name: str  # `total`, `self.total`
+    loop: ast.For  # the innermost loop around the statement
+    add: ast.stmt
+    term: ast.expr  # what is added
+    is_list: bool
+    file: SourceFile
+
+    @property
+    def scope(self) -> ast.AST:
+        """The function that the loop stands in, or the file."""
+        return self.file.scope_of(self.loop) or self.loop
+
+    def begins(self, within: ast.AST) -> list[ast.stmt]:
+        """The statements of a block or function that give it a value which does not hang on the old one, or empty
+        it."""
+        found = []
+        for node in _mentions(self.name, within):
+            statement = self.file.statement_of(node)
+            if statement is None or isinstance(statement, ast.AugAssign):
+                continue
+            if isinstance(getattr(node, "ctx", None), ast.Store):
+                value = getattr(statement, "value", None)
+                if value is None or not _mentions(self.name, value):
+                    found.append(statement)
+            else:
+                method = self.file.parent.get(id(node))
+                call = self.file.parent.get(id(method))
+                if method_name(call) in _EMPTIED and getattr(call, "func", None) is method:
+                    found.append(statement)
+        return found
+
+    def reads(self, within: ast.AST) -> list[ast.expr]:
+        """Where it is read there but for the addition itself."""
+        added = {id(node) for node in ast.walk(self.add)}
+        return [node for node in _mentions(self.name, within) if _is_read(node) and id(node) not in added]
+
+    def quotients(self, within: ast.AST) -> Iterator[Quotient]:
+        """Where it is divided there."""
+        for node in own_nodes(within):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self._is_it(node.left):
+                yield Quotient(node, node.right)
+            elif (
+                isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and self._is_it(node.target)
+            ):
+                yield Quotient(node, node.value)
+            elif isinstance(node, ast.Call) and called_name(node) in _MEANS:
+                if any(self._is_it(part) for part in ast.walk(node)) and self.is_list:
+                    yield Quotient(node, None)
+
+    def _is_it(self, node: ast.AST) -> bool:
+        """Whether it is the sum: itself, `float(total)`, `total.item()`, `100 * total`."""
+        while True:
+            if isinstance(node, ast.Call) and called_name(node) in ("float", "sum", "item", "cpu", "double"):
+                node = node.args[0] if node.args else getattr(node.func, "value", node.func)
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_hundred(node.left):
+                node = node.right
+            else:
+                break
+        return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == self.name
+
+
+@once
+def sums(trace: Trace) -> list[Sum]:
+    """Those of all loops that ran, in the order of the text."""
+    found = []
+    for path, function, loop in nodes_that_ran(trace, ast.For):
+        if ran_in(trace, path, loop.body[0].lineno, loop.end_lineno):
+            file = trace.source_file(path)
+            for statement in (node for node in own_nodes(loop) if isinstance(node, ast.stmt)):
+                added = _added(statement)
+                if added is not None and loop_around(file, statement) is loop:
+                    found.append(Sum(path, function, added[0], loop, statement, added[1], added[2], file))
+    return sorted(found, key=lambda one: (one.path, one.add.lineno))
+
+
+def loop_around(file: SourceFile, node: ast.AST) -> ast.stmt | None:
+    """The innermost loop that a node stands in, within its function."""
+    for above in file.above(node):
+        if isinstance(above, (*LOOPS, *SCOPES)):
+            return above if isinstance(above, LOOPS) else None
+    return None
+
+
+def first_value(statement: ast.stmt, name: str) -> str:
+    """The text of what an assignment gives a name: "0.0" of `total = 0.0` and of `total, n = 0.0, 0`; "" where it is
+    no plain number, or empty list."""
+    if not isinstance(statement, ast.Assign):
+        return ""
+    value: ast.expr = statement.value
+    for target in statement.targets:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            names = [ast.unparse(one) for one in target.elts]
+            if name in names and len(names) == len(value.elts):
+                value = value.elts[names.index(name)]
+    plain = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+    empty = isinstance(value, ast.List) and not value.elts
+    return ast.unparse(value) if plain or empty else ""
+
+
+def names_of(node: ast.expr) -> set[str]:
+    """The names and attributes in an expression, as text."""
+    return {ast.unparse(part) for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))}
+
+
+def _added(statement: ast.stmt) -> tuple[str, ast.expr, bool] | None:
+    """(name, what is added, whether it is a list) of `total += x`, `total[i] += x`, `total = total + x` and
+    `total.append(x)`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        name = _name(statement.target)
+        return (name, statement.value, isinstance(statement.value, ast.List)) if name else None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        value, name = statement.value, _name(statement.targets[0])
+        if name and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            sides = [ast.unparse(value.left), ast.unparse(value.right)]
+            if name in sides:
+                return name, (value.right, value.left)[sides.index(name)], False
+    if isinstance(statement, ast.Expr) and method_name(statement.value) == "append":
+        call = statement.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
+            name = _name(call.func.value)
+            return (name, call.args[0], True) if name else None
+    return None
+
+
+def _is_hundred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 100
+
+
+def _name(node: ast.expr) -> str:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def _mentions(name: str, within: ast.AST) -> list[ast.expr]:
+    return [
+        node
+        for node in (within, *own_nodes(within))
+        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+    ]
+
+
+def _is_read(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Load)

@@ -1,0 +1,138 @@
+"""More programs of GS421: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_the_sum_goes_on() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = 0.0  # cause: GS421
+    for _ in range(3):
+        for a, b in loader:
+            loss = nn.functional.mse_loss(model(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item()
+        print(total / len(loader))  # effect: GS421
+
+
+def bad_right_answers_go_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = (x[:, 0] > 0).long()
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    right = 0  # cause: GS421
+    for epoch in range(3):
+        seen = 0
+        for i in range(8):
+            a, b = x[8 * i : 8 * i + 8], y[8 * i : 8 * i + 8]
+            out = model(a)
+            loss = nn.functional.cross_entropy(out, b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            right += (out.argmax(1) == b).sum().item()
+            seen += b.size(0)
+        print(f"{epoch}: {100 * right / seen:.1f} %")  # effect: GS421
+
+
+def bad_shown_and_not_begun_anew() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x.sum(1, keepdim=True)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        running = 0.0  # cause: GS421
+        for i in range(8):
+            loss = nn.functional.mse_loss(model(x[8 * i : 8 * i + 8]), y[8 * i : 8 * i + 8])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            running += loss.item()
+            if i % 4 == 3:
+                print(epoch, i, running / 4)  # effect: GS421
+
+
+def bad_a_step_for_the_writer() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x.sum(1, keepdim=True)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    steps = 0  # cause: GS421
+    curve = {}
+    for _ in range(3):
+        total = 0.0
+        for i in range(8):
+            loss = nn.functional.mse_loss(model(x[8 * i : 8 * i + 8]), y[8 * i : 8 * i + 8])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            steps += 1
+            total += loss.item()
+        curve[steps] = total / steps  # effect: GS421
+    print(curve)
+
+
+def good_a_mean_over_all_epochs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x.sum(1, keepdim=True)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, count = 0.0, 0
+    for _ in range(3):
+        for i in range(8):
+            loss = nn.functional.mse_loss(model(x[8 * i : 8 * i + 8]), y[8 * i : 8 * i + 8])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item()
+            count += 1
+        print(total / count)
+
+
+def good_begun_anew_where_it_is_shown() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, part = 0.0, 0.0
+    for _ in range(3):
+        for i, (a, b) in enumerate(loader):
+            loss = nn.functional.mse_loss(model(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item()
+            part += loss.item()
+            if i % 4 == 3:
+                print(part / 4)
+                part = 0.0
+        print(total / len(loader))
+        total = 0.0

@@ -1,12 +1,13 @@
-"""The smaller or the larger of two tensors is asked for, and both are one and the same.
+"""Two values are compared or mixed, and both are one and the same.
 
-Why: `torch.min(a, a)` is `a`. Two estimates of which the more careful one was to be taken, or two branches of a
-`where`, leave no trace of the one that was meant: nothing fails, the numbers look as they should, and its half of the
-model counts for nothing here.
+Why: `torch.min(a, a)` is `a`, and so is `w * a + (1 - w) * a`, whatever `w` is. Two estimates of which the more careful
+one was to be taken, two branches of a `where`, a learning rate that was to go from one value to another leave no trace
+of the one that was meant: nothing fails, and the numbers look as they should.
 
 Fix: give it the other one.
 
-Measured: the two inputs were the same tensor in every call of the line, which names the same thing twice.
+Measured: the two inputs were the same tensor in every call of the line, which names the same thing twice. Of a mix,
+told from the program's text, of functions that ran: the weights add up to 1.
 Silent on: lines that name two things, which may be the same in the first turn of a loop.
 """
 
@@ -15,11 +16,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.text import written_input
+from gradscope.analysis.ops import DRAWS
+from gradscope.analysis.text import nodes_that_ran, site_of, written_input
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.source import called_name, names_in
 from gradscope.store import Trace
 
 
@@ -76,6 +79,62 @@ def both_operands_one(trace: Trace) -> Iterator[Finding]:
     for op, calls, same in found.values():
         if calls == same and (name := _named_twice(trace, op)):
             yield _finding(trace, op, name, calls)
+    for path, function, node in nodes_that_ran(trace, ast.BinOp):
+        mixed = _mixed(node)
+        if mixed is not None:
+            yield _of_a_mix(trace, path, function, node, *mixed)
+
+
+def _mixed(node: ast.BinOp) -> tuple[str, ast.expr] | None:
+    """`w` and the second `a` of `w * a + (1 - w) * a`."""
+    products = [side for side in (node.left, node.right) if isinstance(side, ast.BinOp)]
+    if not isinstance(node.op, ast.Add) or len(products) != 2:
+        return None
+    if not all(isinstance(side.op, ast.Mult) for side in products):
+        return None
+    for weight, one in _turned(products[0]):
+        for other_weight, other in _turned(products[1]):
+            alike = ast.unparse(one) == ast.unparse(other) and bool(names_in(one)) and not _is_drawn(one)
+            if alike and _is_rest(other_weight, weight):
+                return ast.unparse(weight), other
+            if alike and _is_rest(weight, other_weight):
+                return ast.unparse(other_weight), other
+    return None
+
+
+def _turned(product: ast.BinOp) -> tuple[tuple[ast.expr, ast.expr], ...]:
+    return (product.left, product.right), (product.right, product.left)
+
+
+def _is_rest(one: ast.expr, of: ast.expr) -> bool:
+    """Whether it is `1 - of`."""
+    if (
+        not isinstance(one, ast.BinOp)
+        or not isinstance(one.op, ast.Sub)
+        or not isinstance(one.left, ast.Constant)
+    ):
+        return False
+    return one.left.value == 1 and ast.unparse(one.right) == ast.unparse(of)
+
+
+def _is_drawn(node: ast.expr) -> bool:
+    """Whether it may be another value the second time: a draw, or a call that is not given two values to compare."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    return any(len(call.args) < 2 or {called_name(call), f"{called_name(call)}_"} & DRAWS for call in calls)
+
+
+def _of_a_mix(
+    trace: Trace, path: str, function: str, node: ast.BinOp, weight: str, other: ast.expr
+) -> Finding:
+    place, name = site_of(path, function, node), ast.unparse(other)
+    return Finding(
+        message=f"both parts of {code(trace, place)} are `{name}`: the mix is `{name}`, whatever `{weight}` is",
+        cause=place,
+        cause_label=f"mixes `{name}` with itself",
+        seen=(f"the weights, `{weight}` and one minus that, add up to 1",),
+        fix=f"put the other value in place of one `{name}` in {located(trace, place)}: at"
+        f" `{weight}` = 1 the mix is the one that `{weight}` weighs, at 0 the other one",
+    )
 
 
 def _named_twice(trace: Trace, op: Op) -> str:

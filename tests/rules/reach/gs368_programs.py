@@ -49,3 +49,57 @@ def good_of_one_score_alone() -> None:
         opt.zero_grad()
         (torch.max(scores[0], scores[-1]) - y).pow(2).mean().backward()
         opt.step()
+
+
+def bad_rate_mixed_with_itself() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, first = nn.Linear(4, 1), 0.1
+    opt = torch.optim.SGD(net.parameters(), lr=first)
+    for step in range(20):
+        done = step / 20
+        for group in opt.param_groups:
+            group["lr"] = done * first + (1 - done) * first  # cause: GS368
+        opt.zero_grad()
+        (net(torch.randn(16, 4)) - torch.randn(16, 1)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_losses_of_one_label() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, loss_of = nn.Linear(4, 3), nn.CrossEntropyLoss()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(8):
+        x, y = torch.randn(16, 4), torch.randint(3, (16,))
+        share, order = float(torch.rand(())), torch.randperm(16)
+        scores = net(share * x + (1 - share) * x[order])
+        loss = share * loss_of(scores, y) + (1.0 - share) * loss_of(scores, y)  # cause: GS368
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mixes_of_two() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, loss_of = nn.Linear(4, 3), nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(8):
+        done = step / 8
+        for group in opt.param_groups:
+            group["lr"] = done * 0.01 + (1 - done) * 0.1
+        x, y = torch.randn(16, 4), torch.randint(3, (16,))
+        share, order = float(torch.rand(())), torch.randperm(16)
+        noisy = share * torch.randn(len(x), 2) + (1 - share) * torch.randn(len(x), 2)
+        scores = net(share * x + (1 - share) * x[order])
+        loss = share * loss_of(scores, y) + (1 - share) * loss_of(scores, y[order]) + 0 * noisy.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

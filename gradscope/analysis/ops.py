@@ -64,6 +64,18 @@ LOSS_FUNCTIONS = LOSSES | {
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
 }  # fmt: skip
 MEANS = {"mean", "nanmean"}
+SUMS_OF_GROUPS = {
+    "index_add", "index_add_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_reduce",
+    "index_reduce_",
+}  # fmt: skip
+NORMING = {
+    "layer_norm",
+    "rms_norm",
+    "group_norm",
+    "instance_norm",
+    "batch_norm",
+    "normalize",
+}  # take out a size
 REDUCTIONS = MEANS | {"sum", "norm"}
 
 # -- the same numbers, in another form or place

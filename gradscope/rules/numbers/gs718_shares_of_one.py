@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS, DIVISIONS, MULTIPLICATIONS, PASSING
+from gradscope.analysis.ops import ADDITIONS, DIVISIONS, MULTIPLICATIONS, PASSING, SUMS_OF_GROUPS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import SharesOfOne
@@ -28,10 +28,6 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-SUMS_OF_GROUPS = {
-    "index_add", "index_add_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_reduce",
-    "index_reduce_",
-}  # fmt: skip
 PICKS = {"__getitem__", "index_select", "gather"}
 FAR = 12  # ops between the weights and the sum that takes them
 

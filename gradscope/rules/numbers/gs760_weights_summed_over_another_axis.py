@@ -23,6 +23,7 @@ from gradscope.analysis.ops import (
     CLASS_LOSSES,
     LAYERS,
     LOGARITHMS,
+    NORMING,
     PASSING,
     SCALES,
     SOFTMAXES,
@@ -40,7 +41,6 @@ from gradscope.store import Trace
 PROJECTING = LAYERS | {"matmul", "bmm"}
 MATRICES = {"matmul", "__matmul__", "bmm"}
 MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
-NORMING = {"layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm", "normalize"}
 AS_THEY_ARE = PASSING | {"dropout"}
 DEEP = 24
 

@@ -45,7 +45,7 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum that makes a loss's target, which has no graph: of data and of what a network estimates."""
+    """The sum that makes a loss's target: of data and of what a network estimates."""
 
     made: Op
     data: Key
@@ -53,15 +53,17 @@ class Sum:
     prediction: Key  # what the loss compares with the target
 
 
-def sums(known: Paths) -> Iterator[Sum]:
-    """The targets without a graph that are sums of data and of a network's estimate."""
+def sums(known: Paths, *, with_graph: bool = False) -> Iterator[Sum]:
+    """The targets without a graph that are sums of data and of a network's estimate, or those that have one, too."""
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.called(COMPARING_LOSSES | SUBTRACTIONS):
             if len(op.inputs) < 2 or not (op.name in COMPARING_LOSSES or squared(graph, op)):
                 continue
             for target, prediction in (op.inputs[1::-1], op.inputs[:2]):
-                if graph.values[prediction].requires_grad and not graph.values[target].requires_grad:
+                if graph.values[prediction].requires_grad and (
+                    with_graph or not graph.values[target].requires_grad
+                ):
                     yield from _sums(known, (number, target), (number, prediction))
 
 

@@ -326,3 +326,21 @@ def test_a_relu_that_two_inputs_go_through_is_told_once_and_blames_no_step_befor
     assert "step" not in found.why
     (grown,) = findings(gs720_programs.bad_convolutions)
     assert "A step that is much too long" in grown.why
+
+
+def test_a_target_with_its_graph_is_told_of_what_it_adds_past_the_end_too() -> None:
+    def program() -> None:
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        for step in range(6):
+            ends = torch.tensor([i % 5 == step for i in range(16)], dtype=torch.float32)
+            ahead = model(torch.randn(16, 4)).max(1)[0]
+            loss = nn.functional.mse_loss(model(torch.randn(16, 4))[:, 1], torch.ones(16) + 0.9 * ahead)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    both, past = findings(program)
+    assert (both.code, past.code) == ("GS314", "GS323") and "by `(1 - ends)`" in past.fix

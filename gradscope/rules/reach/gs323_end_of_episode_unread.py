@@ -23,8 +23,8 @@ from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.intent import says_unused
 from gradscope.analysis.loop import settled
 from gradscope.analysis.never_read import Unread, read_again, unread_at, unread_value
-from gradscope.analysis.ops import SCALES
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.ops import ALIASES, PASSING, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located
 from gradscope.events import Flags
@@ -200,11 +200,19 @@ def _size(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _targets(known: Paths) -> Iterator[_Target]:
-    for target in sums(known):
-        number, value = target.estimate
-        scaled = known.sources(target.estimate)[1]
+    for target in sums(known, with_graph=True):
+        scaled = _scaled(known, target.estimate)
         if scaled is not None and scaled.module is None and scaled.name in SCALES and len(scaled.inputs) == 1:
-            yield _Target(target.made, scaled, known.graph(number).values[value].shape)
+            yield _Target(target.made, scaled, known.value(target.estimate).shape)
+
+
+def _scaled(known: Paths, estimate: Key) -> Op | None:
+    """What made the estimate, before it was detached or took another form."""
+    while True:
+        sources, op = known.sources(estimate)
+        if not sources or not (op is None or op.name in PASSING | ALIASES):
+            return op
+        estimate = sources[0]
 
 
 def _finding(

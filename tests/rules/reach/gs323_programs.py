@@ -249,3 +249,25 @@ def good_flags_of_episodes_that_a_function_gives_back_for_a_sum() -> None:
         adam.zero_grad()
         loss.backward()
         adam.step()
+
+
+def bad_target_detached_behind_the_discount() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def td_loss(memory: list[tuple[float, bool]], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        gains = torch.FloatTensor([gain for gain, _ in memory]).to("cpu")
+        ends = torch.FloatTensor([end for _, end in memory]).to("cpu")  # effect: GS323
+        ahead = model(y).max(1)[0]
+        wanted = gains + (0.9 * ahead).detach()  # cause: GS323
+        return nn.functional.mse_loss(model(x)[:, 1], wanted)
+
+    for step in range(6):
+        loss = td_loss([(1.0, i % 5 == step) for i in range(16)], torch.randn(16, 4), torch.randn(16, 4))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -13,6 +13,8 @@ note where gradients are on.
 A note, with another repair, where the model is asked for its losses, which it gives in training mode alone, as
 torchvision's detectors do: put only its dropout and norms in evaluation mode.
 
+Where the dropout is a function that is not told of the mode, `eval()` alone would change nothing: the repair says so.
+
 A note, too, where the same input is evaluated in evaluation mode before the next step: both are compared.
 
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
@@ -34,10 +36,11 @@ from gradscope.analysis.text import classes_of_program
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import listed, located, named_at, numbers, plural
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
-from gradscope.fixes.source import eval_around, eval_of_layers, put_in_training
+from gradscope.fixes.calls import in_method, with_argument
+from gradscope.fixes.source import Edits, eval_around, eval_of_layers, put_in_training
 from gradscope.model import Finding, Site, place_of
 from gradscope.rules import rule
-from gradscope.source import LOOPS, SourceFile
+from gradscope.source import LOOPS, SourceFile, called_name
 from gradscope.store import Trace
 
 OF_TORCH = {
@@ -182,6 +185,9 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) 
             f"leave `{bare}` in training mode, which its losses need, and put these layers alone in evaluation mode"
             f" {_where(trace, call.entry, effect, cause, beside=True)}: `{lines}`; `{bare}.train()` puts them back"
         )
+    untold = _untold(trace, call)
+    if untold:
+        fix = f"first {_told(trace, untold)}, or `eval()` changes nothing there; then {fix}"
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,
@@ -197,17 +203,57 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) 
                 tuple(measured(trace, event))
                 or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",)
             ),
+            *(
+                f"{located(trace, site)} is not told of the mode: it drops in evaluation mode, too"
+                for site in untold
+            ),
             *([asked] if asked else ()),
         ),
         fix=fix,
         count=event.count,
         severity=severity,
-        edits=eval_around(trace, call.entry, effect, trained_at(known, call), kinds)
-        if cause is call.entry and not trains_at(known, call) and nameable
-        else (),
+        edits=_edits(trace, known, call, effect, untold, kinds) if cause is call.entry and nameable else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
     )
+
+
+def _untold(trace: Trace, call: Call) -> list[Site]:
+    """The dropouts that layers in training mode call as a function without a word of the mode: they drop whatever it
+    is."""
+    sites = {}
+    for event in trace.of(Dropout):
+        site = event.site.user
+        node = trace.source_file(site.path).at(site)
+        if event.module not in call.event.train_layers or "dropout" not in event.op:
+            continue
+        if not isinstance(node, ast.Call) or called_name(node) != event.op:
+            continue
+        said = len(node.args) > 2 or any(isinstance(given, ast.Starred) for given in node.args)
+        if not said and not {keyword.arg for keyword in node.keywords} & {"training", "train", None}:
+            sites[site.span()] = site
+    return [sites[span] for span in sorted(sites)]
+
+
+def _told(trace: Trace, untold: list[Site]) -> str:
+    """How such dropouts are told of the mode."""
+    places = listed([located(trace, site) for site in untold])
+    if all(in_method(trace, site) for site in untold):
+        return f"pass `training=self.training` to {places}"
+    return f"give {places} the model's mode as `training`"
+
+
+def _edits(
+    trace: Trace, known: Calls, call: Call, region: Site | None, untold: list[Site], kinds: list[str]
+) -> Edits:
+    if trains_at(known, call):
+        return ()
+    mode = eval_around(trace, call.entry, region, trained_at(known, call), kinds)
+    follow = [
+        with_argument(trace, site, "training", "self.training", 2) if in_method(trace, site) else ()
+        for site in untold
+    ]
+    return (*mode, *(edit for edits in follow for edit in edits)) if mode and all(follow) else ()
 
 
 def _put_there(trace: Trace, known: Calls, call: Call, cause: Site) -> list[Site]:

@@ -135,6 +135,31 @@ def bad_dropout_as_a_function() -> None:
         print((scores.argmax(dim=1) == 0).float().mean())
 
 
+def bad_dropout_as_a_function_that_is_told_of_no_mode() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = functional.dropout(self.inner(x).relu(), 0.5)
+            return self.outer(hidden)  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+    with torch.no_grad():  # effect: GS401
+        scores = net(torch.randn(8, 4))  # cause: GS401
+        print((scores.argmax(dim=1) == 0).float().mean())
+
+
 def good_dropout_as_a_function() -> None:
     import torch
     from torch import nn

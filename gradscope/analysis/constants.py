@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gradscope.analysis.cuts import cut_kind, cuts, differentiates, nearest
+from gradscope.analysis.cuts import Cut, cut_kind, cuts, differentiates, nearest
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.memo import once
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import entered, real, taken_out, without_past
 from gradscope.analysis.ops import PASSING, SCALES, SUMS, WRITES_OF_PARTS, ZERO_GRADIENT
+from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import holds
@@ -27,7 +28,8 @@ MAX_DEEP = 60  # sums that are followed from a loss back to its terms
 
 @dataclass(frozen=True)
 class Constant:
-    """A term that was cut from parameters which the other terms of its loss train."""
+    """A term that was cut from parameters which the other terms of its loss train, or would, without a cut of their
+    own."""
 
     cut: Op
     kind: str  # as `Cut.kind`; "grad": without `create_graph`; "number": one is added; "numpy": of an array
@@ -39,6 +41,10 @@ class Constant:
     name: str  # the user's, of the term; "" where it has none
     lines: frozenset[tuple[str, int]]  # where its graph was built, which no pass goes through
     back: tuple[Site, ...] = ()  # where its numbers came back as new tensors
+    also: tuple[Site, ...] = ()  # further `detach()` that it was cut by
+    elsewhere: Site | None = (
+        None  # what cuts the other terms from these parameters, where they do not train them
+    )
 
 
 def constants(known: Paths) -> Iterator[Constant]:
@@ -50,8 +56,9 @@ def constants(known: Paths) -> Iterator[Constant]:
         trained = known.reach([root], ZERO_GRADIENT).parameters & stepped
         if not trained or not whole or not known.reach([root]).complete:
             continue
+        gone = _cut_from(known, events[0])
         for found in (
-            *_tensors(known, root, events[0], trained),
+            *_tensors(known, root, events[0], trained, gone),
             *_arrays(known, root, events[0], trained),
             *_numbers(known, root, events[0], trained),
         ):
@@ -81,7 +88,21 @@ def used_in_passes(trace: Trace) -> dict[tuple[int, tuple[int, ...]], set[int]]:
     return found
 
 
-def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
+def _cut_from(known: Paths, loss: Backward) -> dict[int, Cut]:
+    """The parameters that no pass reaches since something cuts them from this one's loss, with what does."""
+    line, held = loss.site.user.location(), kept_up(known.trace)
+    return {
+        p.id: cut
+        for cut in cuts(known.trace)
+        if cut.known is known and cut.loss is not None and cut.loss.site.user.location() == line
+        for p in cut.parameters
+        if p.id not in held
+    }
+
+
+def _tensors(
+    known: Paths, root: Key, loss: Backward, trained: frozenset[int], gone: dict[int, Cut]
+) -> Iterator[Constant]:
     parts = terms(known, root, of_samples=True)
     if len(parts) < 2 or not is_cut(known, root):
         return
@@ -97,13 +118,17 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
         if _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
         reached_at_all = known.reach([part]).parameters
+        own = {cut.site.user.location() for cut, _, _ in found} | {
+            _site(known, cut, kind).location() for cut, _, kind in found
+        }
+        beside = {id: other for id, other in gone.items() if own.isdisjoint(_lines(other))}
         for cut, output, kind in found:
             reached = reached_at_all - (_asked(known, cut) if kind == "grad" else set())
             if _by(known, cut, kind).kind == "torch" and kind != "grad":
                 continue
             before = list(known.flow((output[0], i) for i in cut.inputs).order)
             behind = known.parameters_in(before)
-            lost = (behind & trained) - reached
+            lost = (behind & trained) - reached or (behind & beside.keys()) - reached
             if not lost or (reached & trained) - behind or not set(parts).isdisjoint(before):
                 continue
             if _added_back(known, output, before) or _kept(known, output):
@@ -116,9 +141,17 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
             if not reached or (idle and idle & _between(known, output, part)):
                 site = _site(known, cut, kind)
                 name = names_of(known.trace).name(known.graph(part[0]), part[1]) or ""
+                other = next((beside[id].site for id in sorted(lost - trained)), None)
+                places = {one.site.user.span(): one.site.user for one, _, again in found if again == kind}
+                also = [one for span, one in sorted(places.items()) if span != site.span()]
                 yield Constant(
-                    cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset()
-                )
+                    cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset(),
+                    also=tuple(also) if kind == "detach" else (), elsewhere=other,
+                )  # fmt: skip
+
+
+def _lines(cut: Cut) -> set[tuple[str, int]]:
+    return {cut.site.location(), *(op.site.user.location() for op in (*cut.ends.values(), *cut.also))}
 
 
 def _asked(known: Paths, cut: Op) -> set[int]:

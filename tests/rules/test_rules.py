@@ -344,3 +344,27 @@ def test_a_target_with_its_graph_is_told_of_what_it_adds_past_the_end_too() -> N
 
     both, past = findings(program)
     assert (both.code, past.code) == ("GS314", "GS323") and "by `(1 - ends)`" in past.fix
+
+
+def test_a_term_that_is_cut_off_beside_another_cut_is_told_with_all_its_cuts() -> None:
+    def program() -> None:
+        from torch import nn
+        from torch.distributions import Normal, kl_divergence
+
+        body, mean, scale, decoder = nn.Linear(6, 16), nn.Linear(16, 2), nn.Linear(16, 2), nn.Linear(2, 6)
+        opt = torch.optim.Adam(nn.ModuleList([body, mean, scale, decoder]).parameters(), lr=0.01)
+        prior = Normal(torch.zeros(2), torch.ones(2))
+        for _ in range(3):
+            x = torch.randn(16, 6)
+            hidden = torch.relu(body(x))
+            where, wide = mean(hidden), nn.functional.softplus(scale(hidden))
+            kl = kl_divergence(Normal(where.detach(), wide.detach()), prior).mean()
+            loss = nn.functional.mse_loss(decoder(Normal(where, wide).sample()), x) + 0.1 * kl
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    drawn, term = findings(program)
+    assert (drawn.code, term.code) == ("GS301", "GS315")
+    assert "`Normal(where, wide).sample()`" in term.seen[0] and "got no gradient" in term.seen[0]
+    assert "`where.detach()`" in term.fix and "`wide.detach()`" in term.fix and len(term.edits) == 2

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
@@ -77,6 +78,8 @@ def _finding(trace: Trace, term: Constant) -> Finding:
     how = _how(term)
     told = {term.site.location(), term.loss.site.user.location()}
     arrives = f"in these passes {names} got gradients of the other terms only"
+    if term.elsewhere is not None:
+        arrives = f"in these passes {names} got no gradient: {located(trace, term.elsewhere)} cuts the other terms off"
     return Finding(
         message=f"{term_of} of the loss does not train {names}: {how} takes it out of the graph",
         cause=term.site,
@@ -111,7 +114,13 @@ def _edits(trace: Trace, term: Constant) -> tuple[Edit, ...]:
         here = Source(trace, inside.path)
         statement, block = here.file.statement(inside), here.file.statement(term.site)
         return _out_of_block(here, statement, block) if statement is not None and block is not None else ()
-    return _as_it_was(trace, term)[2]
+    parts = [_as_it_was(trace, part)[2] for part in _parts(term)]
+    return tuple(edit for part in parts for edit in part) if all(parts) else ()
+
+
+def _parts(term: Constant) -> list[Constant]:
+    """The term as each of its cuts has it."""
+    return [term, *(replace(term, site=site) for site in term.also)]
 
 
 def _of_the_tensor(trace: Trace, site: Site) -> tuple[str, tuple[Edit, ...]]:
@@ -171,7 +180,8 @@ def _fix(trace: Trace, term: Constant) -> str:
         return f"pass `create_graph=True` to {located(trace, term.site)}"
     text, taken, edits = _as_it_was(trace, term)
     if text:
-        fix = f"leave `{taken}` out of {located(trace, term.site, 'this line')}"
+        places = [located(trace, part.site, "this line") for part in _parts(term)]
+        fix = f"leave `{taken}` out of {listed(places)}"
         lines = sorted({edit.line for edit in edits if edit.text == taken})
         noted = f", and write it where only the number is wanted: line {listed(list(map(str, lines)))}"
         return fix + (noted if lines else "")

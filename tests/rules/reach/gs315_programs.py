@@ -17,6 +17,26 @@ def bad_detached() -> None:
         opt.step()
 
 
+def bad_detached_in_both_arguments() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, kl_divergence
+
+    body, mean, scale, decoder = nn.Linear(6, 16), nn.Linear(16, 2), nn.Linear(16, 2), nn.Linear(2, 6)
+    layers = nn.ModuleList([body, mean, scale, decoder])
+    opt = torch.optim.Adam(layers.parameters(), lr=0.01)
+    prior = Normal(torch.zeros(2), torch.ones(2))
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        hidden = torch.relu(body(x))
+        where, wide = mean(hidden), nn.functional.softplus(scale(hidden))
+        kl = kl_divergence(Normal(where.detach(), wide.detach()), prior).mean()  # cause: GS315
+        loss = nn.functional.mse_loss(decoder(Normal(where, wide).rsample()), x) + 0.1 * kl
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
 def bad_under_no_grad() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -335,7 +335,7 @@ def test_a_target_with_its_graph_is_told_of_what_it_adds_past_the_end_too() -> N
         model = nn.Linear(4, 2)
         opt = torch.optim.Adam(model.parameters(), lr=0.01)
         for step in range(6):
-            ends = torch.tensor([i % 5 == step for i in range(16)], dtype=torch.float32)
+            ends = torch.tensor([i % 5 == step for i in range(16)], dtype=torch.float32)  # noqa: F841
             ahead = model(torch.randn(16, 4)).max(1)[0]
             loss = nn.functional.mse_loss(model(torch.randn(16, 4))[:, 1], torch.ones(16) + 0.9 * ahead)
             opt.zero_grad()

@@ -1,0 +1,190 @@
+"""The smaller of a ratio's two products is taken, and the ratio weighs other numbers in one than in the other.
+
+Why: PPO's minimum of `ratio * advantage` and `clipped * advantage` asks one thing: whether the clip makes the gain
+smaller. With advantages of another scale in one of them, normalised or shifted since the first product, the minimum is
+decided by the two scales. Where it takes the clipped product throughout no step moves what is out of bounds, where it
+takes the other one nothing is clipped.
+
+Fix: make the advantages once, before both products.
+
+Measured: both products take the same ratio, one of them clipped, and two tensors without a graph, of which one is
+computed from the other.
+Silent on: another form of the same numbers (a view, a copy, a cast); weights that have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import ALIASES, EXPONENTIALS, JOINING, MULTIPLICATIONS, PASSING
+from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.words import code, located
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+MINIMA = {"min", "minimum", "fmin", "amin"}
+CLIPS = {"clamp", "clip", "clamp_min", "clamp_max"}
+FORMS = (PASSING | ALIASES) - JOINING - CLIPS
+FAR = 40  # forms between a minimum and the ratio
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(3):
+        states, actions, advantage = torch.randn(32, 4), torch.randint(0, 3, (32,)), 20 + 9 * torch.randn(32)
+        with torch.no_grad():
+            old = Categorical(logits=policy(states)).log_prob(actions)
+        for _ in range(4):
+            ratio = torch.exp(Categorical(logits=policy(states)).log_prob(actions) - old)
+            plain = ratio * advantage
+            scaled = (advantage - advantage.mean()) / advantage.std()  # effect: GS372
+            loss = -torch.min(plain, ratio.clamp(0.8, 1.2) * scaled).mean()  # cause: GS372
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(3):
+        states, actions, advantage = torch.randn(32, 4), torch.randint(0, 3, (32,)), 20 + 9 * torch.randn(32)
+        advantage = (advantage - advantage.mean()) / advantage.std()
+        with torch.no_grad():
+            old = Categorical(logits=policy(states)).log_prob(actions)
+        for _ in range(4):
+            ratio = torch.exp(Categorical(logits=policy(states)).log_prob(actions) - old)
+            plain = ratio * advantage
+            loss = -torch.min(plain, ratio.clamp(0.8, 1.2) * advantage).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A ratio times numbers without a graph."""
+
+    op: Op
+    weight: Key
+    ways: dict[Key, bool]  # what the ratio was made from → whether a clip came since
+
+
+@rule("GS372", name="minimum-of-two-scales", severity="warning")
+def minimum_of_two_scales(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, op in known.used_calls(MINIMA):
+        if op.site.user.location() in told:
+            continue
+        products = [_product(known, operand) for operand in _operands(known, op)]
+        if len(products) != 2 or products[0] is None or products[1] is None:
+            continue
+        plain, clipped = sorted((products[0], products[1]), key=lambda one: any(one.ways.values()))
+        if not _of_one_ratio(plain, clipped):
+            continue
+        later = next(
+            (
+                made
+                for one, other in ((plain, clipped), (clipped, plain))
+                if (made := _computed_from(known, one.weight, other.weight)) is not None
+            ),
+            None,
+        )
+        if later is not None:
+            told.add(op.site.user.location())
+            yield _finding(trace, known, op, key, plain, clipped, later)
+
+
+def _operands(known: Paths, op: Op) -> list[Key]:
+    """The two tensors of which the smaller is taken, which may have been stacked before."""
+    keys = [(op.graph, index) for index in op.inputs]
+    if len(keys) != 1:
+        return keys
+    joined = known.maker(keys[0])
+    return [(op.graph, index) for index in joined.inputs] if joined and joined.name in JOINING else []
+
+
+def _product(known: Paths, key: Key) -> _Product | None:
+    op = known.maker_behind(key, FORMS | {"neg", "__neg__"})
+    if op is None or op.name not in MULTIPLICATIONS or len(set(op.inputs)) != 2:
+        return None
+    sides = [(op.graph, index) for index in op.inputs]
+    tracked = [side for side in sides if known.value(side).requires_grad]
+    if len(tracked) != 1:
+        return None
+    (weight,) = (side for side in sides if side not in tracked)
+    ways: dict[Key, bool] = {}
+    at, clipped = tracked[0], False
+    while len(ways) < FAR:
+        ways[at] = clipped
+        maker = known.maker(at)
+        if maker is None or not maker.inputs or maker.name not in FORMS | CLIPS | EXPONENTIALS:
+            break
+        clipped = clipped or maker.name in CLIPS
+        at = maker.graph, maker.inputs[0]
+    return _Product(op, weight, ways)
+
+
+def _of_one_ratio(plain: _Product, clipped: _Product) -> bool:
+    shared = next((key for key in plain.ways if key in clipped.ways), None)
+    return shared is not None and not plain.ways[shared] and clipped.ways[shared]
+
+
+def _computed_from(known: Paths, one: Key, other: Key) -> Op | None:
+    """What made `one` of `other`, where that is more than another form of it."""
+    made = known.maker_behind(one, FORMS)
+    source = known.maker_behind(other, FORMS)
+    if made is None or made is source or known.value(one).shape != known.value(other).shape:
+        return None
+    return made if known.made(other) in {known.made(key) for key in known.flow([one]).order} else None
+
+
+def _finding(
+    trace: Trace, known: Paths, op: Op, key: Key, plain: _Product, clipped: _Product, later: Op
+) -> Finding:
+    place, made = op.site.user, later.site.user
+    names = [names_of(trace).name(known.graph(one.op.graph), one.weight[1]) or "" for one in (plain, clipped)]
+    first, second = (f"`{name}`" if name else "other numbers" for name in names)
+    what = f"{first} and {second}" if names[0] != names[1] else f"{first} before and after it is changed"
+    order = sorted((plain.op, clipped.op), key=lambda one: one.index)
+    between = order[0].index < later.index
+    fix = (
+        f"move {located(trace, made)} before {located(trace, order[0].site.user)}, so that both products take it"
+        if between
+        else f"give {located(trace, plain.op.site.user)} and {located(trace, clipped.op.site.user)} the same numbers"
+    )
+    times = known.times_through(key[0], op.nodes) or known.graph(key[0]).count
+    return Finding(
+        message=f"{code(trace, place, 'the minimum')} compares two scales: one ratio weighs {what}",
+        cause=place,
+        cause_label="takes the smaller of the two products",
+        effect=made,
+        effect_label="the numbers of one product are made of those of the other here",
+        related=tuple(
+            (one.op.site.user, label)
+            for one, label in ((plain, "the ratio's product"), (clipped, "that of the clipped ratio"))
+            if one.op.site.user.location() not in {place.location(), made.location()}
+        ),
+        seen=(
+            f"in {passes(times)} {code(trace, plain.op.site.user, 'one product')} and"
+            f" {code(trace, clipped.op.site.user, 'the other')} took the same ratio, clipped in the second, and two"
+            f" tensors, of which one, {code(trace, made, 'made since')}, is computed from the other",
+        ),
+        fix=fix,
+        count=times,
+    )

@@ -98,8 +98,8 @@ def sums(trace: Trace) -> list[Sum]:
     """Those of all loops that ran, in the order of the text."""
     found = []
     for path, function, loop in nodes_that_ran(trace, ast.For):
-        if ran_in(trace, path, loop.body[0].lineno, loop.end_lineno):
-            file = trace.source_file(path)
+        file = trace.source_file(path)
+        if ran_in(trace, path, loop.lineno, file.siblings(loop)[-1].end_lineno):  # it, or what follows it
             for statement in (node for node in own_nodes(loop) if isinstance(node, ast.stmt)):
                 added = _added(statement)
                 if added is not None and loop_around(file, statement) is loop:

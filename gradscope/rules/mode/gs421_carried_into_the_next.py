@@ -104,7 +104,11 @@ def _carried(known: list[Sum], one: Sum, quotient: Quotient) -> _Carried | None:
         return _shown(one, quotient)
     while loop is not None and (outer := loop_around(one.file, loop)) is not divided_in:
         loop = outer  # that of `add` goes through parts of a batch
-    if loop is None or divided_in is None or quotient.node.lineno < (loop.end_lineno or 0):
+    if not isinstance(divided_in, (ast.For, ast.While)) or isinstance(
+        divided_in.body[-1], (ast.Break, ast.Return)
+    ):
+        return None  # no second round
+    if loop is None or quotient.node.lineno < (loop.end_lineno or 0):
         return None
     return _one_of_two(known, one, quotient, loop, divided_in)
 

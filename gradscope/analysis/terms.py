@@ -67,7 +67,7 @@ def _parts(known: Paths, op: Op, sources: list[Key], of_samples: bool) -> list[K
     single = not several or rows
     if op.name in SUMS or (op.name in SCALES | {"neg"} and len(sources) == 1) or op.name == "stack":
         return sources if single else []
-    if op.name == "sum" and len(sources) == 1:
+    if op.name in MEANS | {"sum"} and len(sources) == 1:
         _, maker = known.sources(sources[0])
         return sources if maker is not None and maker.name == "stack" else []
     return []

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Op, Site
-from gradscope.source import LOOPS, Function, SourceFile, called_name, own_name
+from gradscope.source import FUNCTIONS, LOOPS, Function, SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 
@@ -22,6 +22,22 @@ def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
 def classes_of_program(trace: Trace) -> set[str]:
     """The names of the program's classes."""
     return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
+
+
+def has_length(trace: Trace, name: str) -> bool:
+    """Whether `len(name)` may be asked: not where the program gives the name an object of a class of its own that can
+    be gone through and has no `__len__`."""
+    made = {
+        called_name(value)
+        for path in trace.sources
+        for value in trace.source_file(path).assigned.get(name, [])
+    }
+    for node in nodes_of_program(trace):
+        if isinstance(node, ast.ClassDef) and node.name in made:
+            methods = {part.name for part in node.body if isinstance(part, FUNCTIONS)}
+            if methods & {"__iter__", "__next__"} and "__len__" not in methods:
+                return False
+    return True
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)

@@ -187,7 +187,9 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         effect=waste.event.site.user,
         effect_label="computes gradients that the next `zero_grad()` drops",
         seen=(cost_of(trace, waste.event.site, waste.times, waste.parameters),),
-        fix=f"detach the result of {located(trace, entry, 'this call')} where it goes into "
+        fix=f"take {located(trace, waste.event.site.user, 'this pass')} out: it computes nothing else"
+        if set(waste.event.filled) <= {p.id for p in waste.parameters}
+        else f"detach the result of {located(trace, entry, 'this call')} where it goes into "
         f"{located(trace, waste.event.site.user, 'this loss')}",
         count=waste.times,
         severity="note",

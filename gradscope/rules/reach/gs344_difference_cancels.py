@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.terms import terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -116,17 +117,12 @@ def _counts_as(graph: Graph, value: int) -> tuple[int, Op | None]:
 
 
 def _dead(known: Paths, event: Backward, found: list[Cancelling]) -> tuple[Op, frozenset[int]] | None:
-    """The first single number of the pass that has a way to parameters, and none but through these differences."""
-    graph = known.graph(event.graph)
-    stop: list[Key] = [(graph.id, node) for one in found for node in one.op.nodes]
-    in_pass = known.reach((event.graph, root) for root in event.roots).nodes
-    for op in graph.ops:
-        for out in op.outputs:
-            value = graph.values[out]
-            if value.shape or value.node is None or (graph.id, value.node) not in in_pass:
-                continue
-            parameters = known.reach([(graph.id, out)]).parameters
-            if parameters and not known.reach([(graph.id, out)], stop=stop).parameters:
+    """The first term of the loss that has a way to parameters, and none but through these differences."""
+    stop: list[Key] = [(event.graph, node) for one in found for node in one.op.nodes]
+    for root in event.roots:
+        for term in terms(known, (event.graph, root)):
+            op, parameters = known.maker(term), known.reach([term]).parameters
+            if op is not None and parameters and not known.reach([term], stop=stop).parameters:
                 return op, parameters
     return None
 

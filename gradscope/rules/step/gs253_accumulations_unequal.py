@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.step_conditions import counts_from_zero, without_remainder
+from gradscope.analysis.text import has_length
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
@@ -198,9 +199,9 @@ def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
     assert isinstance(divided, ast.BinOp) and isinstance(call, ast.Call)
     new = f"({index.id} + 1) % {here.file.operand(divided.right)} == 0"
     given = call.args[0]
-    if isinstance(given, ast.Name | ast.Attribute):
+    if isinstance(given, ast.Name | ast.Attribute) and has_length(trace, ast.unparse(given)):
         last = here.file.text(given) if called_name(call) == "range" else f"len({here.file.text(given)})"
         new += f" or {index.id} + 1 == {last}"
-    elif used.condition.from_one:
+    elif used.condition.from_one or isinstance(given, ast.Name | ast.Attribute):
         return f"`{new} or {index.id} + 1 == n`, with `n` the number of batches,", ()
     return f"`{new}`", here.replace(test, new)

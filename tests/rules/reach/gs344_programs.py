@@ -56,3 +56,26 @@ def good_noise_taken_from_what_it_was_added_to() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_an_interval_between_two_times() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    speed, encoder, decoder = nn.Linear(4, 4), nn.Linear(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*speed.parameters(), *encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 3)
+        y = encoder(x)
+        slope = speed(y)
+        begun = 0.01 * y.norm() / slope.norm()  # a first step as long as the slope lets it be
+        y = y + begun * slope
+        for t in (0.2, 0.5):
+            end = begun + 0.3
+            share = (t - begun) / (end - begun)  # whose gradient is zero, as it should be
+            y, begun = y + share * 0.3 * speed(y), end
+        loss = (decoder(y) - x[:, :1].sin()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

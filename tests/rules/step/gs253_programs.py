@@ -82,3 +82,26 @@ def good_last_batch_steps_too() -> None:
             if (step + 1) % 4 == 0 or step + 1 == len(loader):
                 opt.step()
                 opt.zero_grad()
+
+
+def bad_batches_without_a_length() -> None:  # fix: by hand
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+
+    class Batches:
+        def __iter__(self) -> Iterator[torch.Tensor]:
+            for _ in range(7):
+                yield torch.randn(8, 4)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = Batches()
+    for _ in range(5):
+        for step, x in enumerate(loader):
+            (model(x).pow(2).mean() / 4).backward()
+            if (step + 1) % 4 == 0:  # cause: GS253
+                opt.step()  # effect: GS253
+                opt.zero_grad()

@@ -401,9 +401,10 @@ class Graph:
                 found.setdefault(value, []).append(op)
         return found
 
-    def upstream(self, value: int) -> list[int]:
+    def upstream(self, value: int, since: int = 0) -> list[int]:
         """Indices of all values that `value` was computed from, itself first
-        (dataflow: passes through cuts)."""
+        (dataflow: passes through cuts). `since`: of those with this index or a larger one, which is where all lie that
+        were made of the value with this index."""
         seen = {value: None}
         todo = [value]
         while todo:
@@ -414,7 +415,7 @@ class Graph:
                 sources += op.inputs
                 sources += [w for w, new in zip(op.writes, op.written, strict=False) if new == current.index]
             for source in sources:
-                if source not in seen:
+                if source not in seen and source >= since:
                     seen[source] = None
                     todo.append(source)
         return list(seen)

@@ -112,14 +112,24 @@ def rewards(known: Calls, told: Collection[tuple[str, int]]) -> Iterator[tuple[G
         if event.call != "backward" or event.create_graph:
             continue
         graph = known.paths.graph(event.graph)
-        scored = any(is_part_of(site, "log_prob") for site in graph.sites)
-        for op in graph.called(MULTIPLICATIONS) if scored else ():
+        any_score = any(is_part_of(site, "log_prob") for site in graph.sites)
+        scores = _made_of_scores(graph) if any_score else set()
+        for op in graph.called(MULTIPLICATIONS) if any_score else ():
             place = op.site.user.location()
-            if len(set(op.inputs)) == 2 and op.nodes and place not in seen:
+            if len(set(op.inputs)) == 2 and op.nodes and place not in seen and scores.intersection(op.inputs):
                 found = _reward(known, event, graph, op)
                 if found is not None:
                     seen.add(place)
                     yield graph, found
+
+
+def _made_of_scores(graph: Graph) -> set[int]:
+    """The values that a distribution's `log_prob` gave, and all that was made of them with a graph."""
+    found: set[int] = set()
+    for op in graph.ops:
+        if op.nodes and (not found.isdisjoint(op.inputs) or is_part_of(op.site, "log_prob")):
+            found.update(op.outputs, op.written)
+    return found
 
 
 def _reward(known: Calls, event: Backward, graph: Graph, product: Op) -> Reward | None:

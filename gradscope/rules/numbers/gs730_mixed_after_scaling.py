@@ -106,7 +106,7 @@ def _made_of(graph: Graph, value: int, source: int) -> list[Op]:
         op = graph.maker(value)
         if op is None or op.name not in MULTIPLICATIONS | REORDERING:
             return []
-        inputs = [one for one in op.inputs if one == source or source in graph.upstream(one)]
+        inputs = [one for one in op.inputs if one == source or source in graph.upstream(one, source)]
         if len(inputs) != 1:
             return []
         chain.append(op)

@@ -111,13 +111,12 @@ def size_for_an_index(trace: Trace) -> Iterator[Finding]:
     if "__getitem__" not in trace.op_names:
         return
     known = paths(trace)
-    indices: dict[Span, _Index] = {}
+    looked: dict[Span, _Index | None] = {}
     for _, op in known.used_calls({"__getitem__"}):
         span = op.site.span()
-        if op.site.kind == "user" and span not in indices and "i" in op.extra.get("at", ""):
-            index = _index(trace.source_file(op.site.path), op.site)
-            if index is not None:
-                indices[span] = index
+        if op.site.kind == "user" and span not in looked and "i" in op.extra.get("at", ""):
+            looked[span] = _index(trace.source_file(op.site.path), op.site)
+    indices = {span: index for span, index in looked.items() if index is not None}
     calls = _calls(known, indices)
     for span, index in indices.items():
         spreads = [_spread(known, op, index) for op in calls[span]]

@@ -117,10 +117,10 @@ def _dropped(known: Paths, graph: Graph) -> Iterator[tuple[Op, list[int]]]:
         last = (graph.id, values[-1])
         if read.count(True) != 1 or not read[-1] or last not in known.used.order or last in known.roots:
             continue
-        if _refines(graph, made):
-            continue
         before = [(graph.id, value) for value in values[:-1]]
-        if before and not any(key in known.roots or key in known.used.order for key in before):
+        if not before or any(key in known.roots or key in known.used.order for key in before):
+            continue
+        if not _refines(graph, made):
             yield made[-1][0], values[:-1]
 
 

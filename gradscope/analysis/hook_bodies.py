@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradscope.events import GradientHook
+from gradscope.analysis.loop import in_order
+from gradscope.analysis.memo import once
+from gradscope.events import Backward, GradientHook
 from gradscope.model import Site
 from gradscope.source import own_name
 from gradscope.store import Trace
@@ -72,11 +74,8 @@ def written_in(function: ast.FunctionDef | ast.Lambda | None, module: bool) -> a
 def gathers(trace: Trace) -> bool:
     """Whether a gradient hook keeps something of what it is given, or hands it on: not if it only prints. Of those
     that ran, and, in the text, of those that `register_backward_hook` has put, whose calls are not seen."""
-    for event in trace.of(GradientHook):
-        hook = trace.site(event.hook)
-        function = hook_function(trace, hook, event.name) if hook is not None else None
-        if isinstance(function, ast.FunctionDef) and not event.edited and _gathers(function):
-            return True
+    if any(_event_gathers(trace, event) for event in trace.of(GradientHook)):
+        return True
     for path in trace.sources:
         file = trace.source_file(path)
         named = {own_name(call.args[0]) for call in file.calls.get("register_backward_hook", ()) if call.args}
@@ -85,7 +84,27 @@ def gathers(trace: Trace) -> bool:
     return False
 
 
-def _gathers(function: ast.FunctionDef) -> bool:
+@once
+def gathering_passes(trace: Trace) -> set[tuple[str, int]]:
+    """The lines of the passes in which such a hook ran first."""
+    found, line = set(), None
+    for _, event in in_order(trace):
+        if isinstance(event, Backward):
+            line = event.site.user.location()
+        elif isinstance(event, GradientHook) and line is not None and _event_gathers(trace, event):
+            found.add(line)
+    return found
+
+
+def _event_gathers(trace: Trace, event: GradientHook) -> bool:
+    hook = trace.site(event.hook)
+    function = hook_function(trace, hook, event.name) if hook is not None else None
+    return function is not None and not event.edited and _gathers(function)
+
+
+def _gathers(function: ast.FunctionDef | ast.Lambda) -> bool:
+    if isinstance(function, ast.Lambda):
+        return isinstance(function.body, ast.Call) and ast.unparse(function.body.func) != "print"
     for node in ast.walk(function):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         call = node.value if isinstance(node, ast.Expr) else None

@@ -46,6 +46,12 @@ def since_filled(trace: Trace, ids: Set[int]) -> Iterator[tuple[int, Event]]:
     return islice(in_order(trace), begun, None) if begun is not None else iter(())
 
 
+def filled_since(trace: Trace, ids: Set[int]) -> set[int]:
+    """The parameters that passes put gradients into since the first that put one into any of these."""
+    events = (event for _, event in since_filled(trace, ids))
+    return {id for event in events if isinstance(event, Backward) for id in event.filled}
+
+
 @once
 def _first_filled(trace: Trace) -> dict[int, int]:
     """Parameter → the place in the run of the first pass that filled its gradient. Kept, since some ask for each of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.feeds import drawn_here, fed, feeding
-from gradscope.analysis.loop import since_filled, taken_for_itself
+from gradscope.analysis.loop import filled_since, since_filled, taken_for_itself
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, Reach, paths
@@ -33,9 +33,16 @@ def _left_out_of(trace: Trace) -> Iterator[Left]:
     for parameters in roots.values():
         stepped = [p for p in parameters if p.steps and p.optimizers] or asleep(trace, parameters)
         left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
+        left = [p for p in left if not _has_made_room(trace, p, stepped)]
         if stepped and left:
             yield parameters, stepped, left
     yield from _new_models(trace, roots, written, fed)
+
+
+def _has_made_room(trace: Trace, p: Parameter, stepped: list[Parameter]) -> bool:
+    """Whether a parameter of the same name that is stepped took its place, and it got no gradient since."""
+    others = {q.id for q in stepped if q.name == p.name}
+    return bool(others) and p.id not in filled_since(trace, others)
 
 
 def asleep(trace: Trace, parameters: list[Parameter]) -> list[Parameter]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.constants import constants
 from gradscope.analysis.cuts import cuts
+from gradscope.analysis.hook_bodies import gathering_passes
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
 from gradscope.analysis.unheld import left_behind, left_out, trained_by_nobody
@@ -95,10 +96,13 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
         return
     ways = (left_out, left_behind, trained_by_nobody)
     forgotten = {p.id for found in ways for _, _, left in found(trace) for p in left}
+    heard = gathering_passes(trace)  # their hooks are what they are for
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):
         waste = wasted(known, group)
-        if waste is not None and not _behind_a_cut(trace, known, waste):
+        if waste is None or waste.event.site.user.location() in heard:
+            continue
+        if not _behind_a_cut(trace, known, waste):
             place = (waste.entry.location(), waste.event.site.user.location(), waste.mild)
             found[place] = joined(found[place], waste) if place in found else waste
     for waste in found.values():
@@ -114,7 +118,7 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     for group in dropped(trace, known):
         waste = wasted(known, group)
         # A pass that a cut keeps from what it is for has no other gradients: the cut is the mistake.
-        if waste is None or waste.through or (line := waste.event.site.user.location()) in cut_off:
+        if waste is None or waste.through or (line := waste.event.site.user.location()) in cut_off | heard:
             continue
         if idle is None:
             idle = {(t.loss.site.user.location(), id) for t in constants(known.paths) for id in t.idle}

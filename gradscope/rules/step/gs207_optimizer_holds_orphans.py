@@ -14,7 +14,7 @@ gradients are only wanted for an input.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import idle, nearest_backward, parameters_of, since_filled
+from gradscope.analysis.loop import filled_since, idle, nearest_backward, parameters_of, since_filled
 from gradscope.analysis.since import since_pass
 from gradscope.analysis.trainers import made_inside
 from gradscope.analysis.unheld import left_out
@@ -195,12 +195,13 @@ def _replaced(
 ) -> list[Parameter]:
     """What the optimizer still holds of what the model no longer has: it was never part of the
     model that runs, or goes by the name of a parameter that took its place."""
-    names = {p.name for p in left}
+    names, ids = {p.name for p in left}, {p.id for p in left}
     root = {p.module for p in parameters}
+    trains = filled_since(trace, ids)  # they have taken the place of what is left out
     found = []
     for p in held:
         gone = not p.registered and not p.passes and p.requires_grad
-        if gone or (p.module in root and p.name in names and p.id not in {q.id for q in left}):
+        if gone or (p.module in root and p.name in names and p.id not in ids | trains):
             found.append(p)
     return found
 

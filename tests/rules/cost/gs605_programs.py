@@ -233,3 +233,26 @@ def good_gradients_read() -> None:
         assert probe.weight.grad is not None
         probe.weight.grad.norm().item()
         opt.step()
+
+
+def good_a_pass_for_its_hooks() -> None:
+    """The gradient of a layer's result is what the pass is for: it ranks the units."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(8, 16), nn.Linear(16, 2)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    x = torch.randn(32, 8)
+    y = (x[:, 0] > 0).long()
+    ranks: list[torch.Tensor] = []
+    for step in range(12):
+        opt.zero_grad()
+        if step % 3 == 0:
+            given = torch.relu(first(x))
+            given.register_hook(lambda grad, given=given: ranks.append((grad * given).mean(0).detach()))
+            nn.functional.cross_entropy(last(given), y).backward()
+            opt.zero_grad()
+        nn.functional.cross_entropy(last(torch.relu(first(x))), y).backward()
+        opt.step()
+    print(torch.stack(ranks).sum(0).argmin().item())

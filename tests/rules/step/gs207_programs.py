@@ -352,3 +352,29 @@ def good_inner_loop_whose_gradients_are_carried_over() -> None:
             assert q.grad is not None
             p.grad = q.grad.clone()
         opt.step()
+
+
+def good_layers_replaced_between_rankings() -> None:
+    """Of what is pruned away gradients were asked for, before an optimizer was made for what is left."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(8, 16), nn.Linear(16, 2)
+    net = nn.Sequential(first, nn.ReLU(), last)
+    x = torch.randn(32, 8)
+    y = (x[:, 0] > 0).long()
+    for _ in range(2):
+        nn.functional.cross_entropy(net(x), y).backward()
+        assert net[0].weight.grad is not None
+        keep = net[0].weight.grad.abs().sum(1).argsort()[4:]
+        first, last = nn.Linear(8, len(keep)), nn.Linear(len(keep), 2)
+        with torch.no_grad():
+            first.weight.copy_(net[0].weight[keep])
+            last.weight.copy_(net[2].weight[:, keep])
+        net[0], net[2] = first, last
+        opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        for _ in range(4):
+            opt.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            opt.step()

@@ -997,6 +997,18 @@ class NoiseWeighed(Kind):
     places = Field(_numbers)  # of `a` in its product, of `b` in its own, of the noise in the sum: 0 or 1
 
 
+class RowSpread(Kind):
+    """Two results with a graph were compared at this line, or normalised for that, row by row."""
+
+    __slots__ = ()
+    of = "row_spread"
+    name = Field(_text)  # of the call
+    first = Field(_known)  # share of the rows' squares that differs from row to row, in the first call
+    last = Field(_known)  # in the last call that was looked at
+    rows = Field(_count)
+    calls = Field(_count)  # that were looked at
+
+
 class ComparedLengths(Kind):
     """Positions were compared with one length for each sample at this line, and in all its calls that were looked at
     the longest went beyond them."""

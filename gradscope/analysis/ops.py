@@ -13,6 +13,7 @@ SUMS = ADDITIONS | SUBTRACTIONS
 MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
 POWERS = {"pow", "__pow__", "square"}
+CLIPS = {"clamp", "clip", "clamp_min", "clamp_max"}
 SCALES = MULTIPLICATIONS | DIVISIONS
 PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ALIASES, EXPONENTIALS, JOINING, MULTIPLICATIONS, PASSING
+from gradscope.analysis.ops import ALIASES, CLIPS, EXPONENTIALS, JOINING, MULTIPLICATIONS, PASSING
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Op
@@ -26,7 +26,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 MINIMA = {"min", "minimum", "fmin", "amin"}
-CLIPS = {"clamp", "clip", "clamp_min", "clamp_max"}
 FORMS = (PASSING | ALIASES) - JOINING - CLIPS
 FAR = 40  # forms between a minimum and the ratio
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, EXPONENTIALS, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.ops import CASTS, CLIPS, EXPONENTIALS, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.policies import scored
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
@@ -24,8 +24,6 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-CLIPS = {"clamp", "clip", "clamp_min", "clamp_max"}
 
 
 def bad() -> None:

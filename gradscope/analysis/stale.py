@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import in_order
-from gradscope.analysis.words import parameter_names
+from gradscope.analysis.unread import module_name
+from gradscope.analysis.words import parameter_names, root_of
 from gradscope.events import Backward, StaleUsed, Step, ZeroGrad
 from gradscope.model import Site
 from gradscope.store import Trace
@@ -24,6 +25,17 @@ def stale_uses(trace: Trace) -> list[StaleUsed]:
         if not cleared.issuperset(event.parameters)
         and (event.optimizer is not None or any(trace.parameter(p).taken for p in event.parameters))
     ]
+
+
+def lender(trace: Trace, event: StaleUsed) -> str:
+    """The model whose gradients a step used that holds none of its parameters: the program puts them in the place of
+    others'. "" where the step's own optimizer holds them."""
+    known = trace.optimizers.get(event.optimizer) if event.optimizer is not None else None
+    if known is None or not set(known.parameters).isdisjoint(event.parameters):
+        return ""
+    roots = {root_of(trace, trace.parameter(id)) for id in event.parameters}
+    root = roots.pop() if len(roots) == 1 else None
+    return module_name(trace, root) if root is not None else "the model"
 
 
 def _adds_nothing(event: StaleUsed) -> bool:

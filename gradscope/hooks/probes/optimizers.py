@@ -169,14 +169,16 @@ class Optimizers(Hook):
                     known = recorder.optimizers[number]
                     self._write(optimizer, number, known["site"] or 0, known["made"])
                 states, placed = recorder.ledger.states(records)
-                stale = recorder.ledger.stale_use(records)
+                closure = args[1] if len(args) > 1 else kwargs.get("closure")
+                lent = recorder.ledger.lent(records) if closure is None else []
+                stale = recorder.ledger.stale_use([*records, *lent])
+                recorder.ledger.used(lent, site, lent=True)
                 used = [r for r in records if r.state in ("fresh", "stale")]
                 versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
                 if stale is not None:
                     recorder.emit(
                         "stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"]
                     )
-                closure = args[1] if len(args) > 1 else kwargs.get("closure")
                 if closure is not None and callable(closure):
                     wrapped = self._closure(closure)
                     if len(args) > 1:

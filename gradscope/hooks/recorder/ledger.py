@@ -288,7 +288,23 @@ class Ledger:
                 measured["norm_without"] = norm_of(grad - shown.stale_copy)
         return {"data": data, "measured": measured}
 
-    def used(self, records: list[LeafRecord], site: int) -> None:
+    def lent(self, records: list[LeafRecord]) -> list[LeafRecord]:
+        """Leaves of no optimizer whose whole gradients the program has put in the place of these ones'."""
+        found: dict[int, LeafRecord] = {}
+        for record in records if self.uses.held else ():
+            t = record.ref()
+            grad = grad_of(t) if t is not None else None
+            for part in self.uses.of(
+                [entry] if grad is not None and (entry := self.state.live.find(grad)) else []
+            ):
+                other = part.record
+                now = part.whole and part.passes == other.passes and other.state in ("fresh", "stale")
+                if now and not other.optimizers:
+                    found[other.id] = other
+        return list(found.values())
+
+    def used(self, records: list[LeafRecord], site: int, *, lent: bool = False) -> None:
+        """lent: by the step of others, that the program has given these gradients."""
         for record in records:
             if record.state != "none":
                 t = record.ref()
@@ -298,7 +314,7 @@ class Ledger:
                 if record.state != "zero":
                     record.state = "used"
                     record.used_site = site
-                record.steps += 1
+                record.steps += not lent
                 record.read_since = record.taken_since = record.handed_since = False
                 if self.by_hand.followed:
                     self.by_hand.over(record)

@@ -23,7 +23,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.scales import second_steps
 from gradscope.analysis.since import since_segment, since_stretch
 from gradscope.analysis.stacks import where_parted
-from gradscope.analysis.stale import gradients_read, measured, stale_uses
+from gradscope.analysis.stale import gradients_read, lender, measured, stale_uses
 from gradscope.analysis.text import not_called, parentheses
 from gradscope.analysis.words import (
     code,
@@ -107,8 +107,13 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
     optimizer = events[0].optimizer
     own = own_pass(trace, events[0], effect)
     clear = effect if own is None else own
-    several = _adds_up(trace, events[0])
+    several, of = _adds_up(trace, events[0]), lender(trace, events[0])
     when = "before the first run of" if several else "before"
+    clearing = (
+        f"`{of.strip('`')}.zero_grad()`"
+        if of
+        else method(trace, optimizer, "zero_grad", argument(trace, clear), at=clear)
+    )
     return Finding(
         message=f"{names}: the step uses old gradients added to new ones, nothing cleared them in between",
         cause=cause,
@@ -120,12 +125,11 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
             *([(own, "the first pass of this step: adds its gradient to those")] if own is not None else ()),
         ),
         seen=tuple(measured(trace, events)),
-        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear), at=clear)} once per step, {when}"
-        f" {code(trace, clear, '`backward()`')} ({where(clear)})"
+        fix=f"call {clearing} once per step, {when} {code(trace, clear, '`backward()`')} ({where(clear)})"
         if optimizer is not None
         else f"clear the gradients after {located(trace, cause, 'the update')}: {by_hand(trace, cause)}",
         count=sum(event.count for event in events),
-        edits=() if several and own is not None else zeroed(trace, cause, effect, own),
+        edits=() if of or (several and own is not None) else zeroed(trace, cause, effect, own),
         subjects=parameter_subjects(ids),
         since=_since(trace, events[0]),
     )

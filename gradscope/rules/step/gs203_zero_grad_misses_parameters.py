@@ -14,8 +14,17 @@ before their own step.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.stale import measured, with_clear
-from gradscope.analysis.words import code, method, parameter_names, parameter_subjects, user, where
+from gradscope.analysis.stale import lender, measured, with_clear
+from gradscope.analysis.words import (
+    code,
+    is_known_at,
+    method,
+    named_at,
+    parameter_names,
+    parameter_subjects,
+    user,
+    where,
+)
 from gradscope.events import StaleUsed, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import receiver
@@ -86,12 +95,14 @@ def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:
         cause=cause,
         cause_label="clears other parameters than the ones that go stale",
         effect=effect,
-        effect_label="steps parameters whose gradients nothing cleared",
+        effect_label="uses their gradients, which the program has given to its own parameters"
+        if lender(trace, miss.events[0])
+        else "steps parameters whose gradients nothing cleared",
         related=((miss.backward, "adds to the gradients that were used already"),) if miss.backward else (),
         seen=(f"no `zero_grad()` of this run covers {names}", *measured(trace, miss.events)),
         fix=_fix(trace, miss, cause, effect, clear),
         count=miss.count,
-        edits=_cleared_too(trace, cause, effect),
+        edits=_cleared_too(trace, miss.events[0], cause, effect),
         subjects=parameter_subjects(miss.parameters),
     )
 
@@ -100,10 +111,18 @@ def _fix(trace: Trace, miss: _Miss, cause: Site, effect: Site, clear: str) -> st
     if cause.location() == effect.location():  # one call of a library's does both
         names = parameter_names(trace, sorted(miss.parameters))
         return f"make {names} part of the model whose gradients {clear} clears ({where(cause)})"
+    if of := lender(trace, miss.events[0]):
+        return (
+            f"call `{named_at(trace, of.strip('`'), cause)}.zero_grad()` too, beside {clear} ({where(cause)})"
+        )
     return f"call {method(trace, miss.events[0].optimizer, 'zero_grad', at=cause)} too, beside {clear} ({where(cause)})"
 
 
-def _cleared_too(trace: Trace, clear: Site, step: Site) -> tuple[Edit, ...]:
-    """`zero_grad()` of the stepped optimizer after that of the other one."""
+def _cleared_too(trace: Trace, event: StaleUsed, clear: Site, step: Site) -> tuple[Edit, ...]:
+    """`zero_grad()` of the stepped optimizer, or of the model whose gradients it is given, after that of the other
+    one."""
     name = receiver(trace, step, "step")
+    if of := lender(trace, event):
+        bare = named_at(trace, of.strip("`"), clear)
+        name = bare if is_known_at(trace, bare, clear) else ""
     return line_after(trace, clear, f"{name}.zero_grad()") if name and beside(trace, clear, step) else ()

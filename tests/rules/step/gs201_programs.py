@@ -396,3 +396,18 @@ def good_critic_of_two_passes_cleared_before_the_first() -> None:
         opt_g.zero_grad()
         nn.functional.softplus(-critic(fake)).mean().backward()
         opt_g.step()
+
+
+def bad_gradients_lent_and_never_cleared() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shared, local = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.SGD(shared.parameters(), lr=0.1)
+    for _ in range(4):
+        local.load_state_dict(shared.state_dict())
+        local(torch.randn(16, 4)).pow(2).mean().backward()  # effect: GS201
+        for mine, theirs in zip(local.parameters(), shared.parameters(), strict=True):
+            theirs.grad = mine.grad.clone()
+        opt.step()  # cause: GS201

@@ -30,3 +30,75 @@ def good_both_cleared() -> None:
         head(trunk(torch.randn(8, 3))).pow(2).mean().backward()
         opt_trunk.step()
         opt_head.step()
+
+
+def bad_gradients_lent_to_a_shared_network() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shared, local = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.SGD(shared.parameters(), lr=0.1)
+    for _ in range(4):
+        local.load_state_dict(shared.state_dict())
+        loss = local(torch.randn(16, 4)).pow(2).mean()
+        opt.zero_grad()  # cause: GS203
+        loss.backward()
+        for mine, theirs in zip(local.parameters(), shared.parameters(), strict=True):
+            theirs.grad = mine.grad.clone()
+        opt.step()  # effect: GS203
+
+
+def good_gradients_lent_and_cleared() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shared, local = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.SGD(shared.parameters(), lr=0.1)
+    for _ in range(4):
+        local.load_state_dict(shared.state_dict())
+        loss = local(torch.randn(16, 4)).pow(2).mean()
+        opt.zero_grad()
+        local.zero_grad()
+        loss.backward()
+        for mine, theirs in zip(local.parameters(), shared.parameters(), strict=True):
+            theirs.grad = mine.grad
+        opt.step()
+
+
+def good_gradients_summed_before_they_are_lent() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shared, local = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.SGD(shared.parameters(), lr=0.1)
+    for _ in range(4):
+        local.load_state_dict(shared.state_dict())
+        for part in local.parameters():
+            part.grad = None
+        for _ in range(2):
+            (local(torch.randn(16, 4)).pow(2).mean() / 2).backward()
+        for mine, theirs in zip(local.parameters(), shared.parameters(), strict=True):
+            theirs.grad = mine.grad.detach().clone()
+        opt.step()
+
+
+def good_halves_whose_gradients_a_full_copy_takes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2).bfloat16()
+    full = [p.detach().float().requires_grad_() for p in model.parameters()]
+    opt = torch.optim.SGD(full, lr=0.1)
+    for _ in range(4):
+        model.zero_grad()
+        model(torch.randn(16, 4).bfloat16()).float().pow(2).mean().backward()
+        for half, own in zip(model.parameters(), full, strict=True):
+            own.grad = half.grad.float()
+        opt.step()
+        with torch.no_grad():
+            for half, own in zip(model.parameters(), full, strict=True):
+                half.copy_(own)

@@ -1,0 +1,71 @@
+"""More programs of GS383: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_in_place_of_a_batch_of_a_loader() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Revised(nn.Module):
+        def forward(self, scores: torch.Tensor, more: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            start = torch.eye(3)
+            loss = torch.zeros(())
+            chances = scores.softmax(1)
+            for i in range(len(y)):  # effect: GS383
+                start = start + more  # cause: GS383
+                seen = chances[i] @ start
+                loss = loss - seen[y[i]].clamp_min(1e-3).log()
+            return loss / len(y)
+
+    torch.manual_seed(0)
+    model, more = nn.Linear(4, 3), nn.Parameter(torch.zeros(3, 3))
+    opt = torch.optim.Adam([*model.parameters(), more], lr=0.01)
+    loader = DataLoader(
+        TensorDataset(torch.randn(32, 4), torch.randint(3, (32,))), batch_size=8, shuffle=True
+    )
+    loss_of = Revised()
+    for _ in range(2):
+        for x, y in loader:
+            opt.zero_grad()
+            loss_of(model(x), more, y).backward()
+            opt.step()
+
+
+def good_a_trend_along_time() -> None:
+    """Each step of time lies one slope above the one before."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    start, slope = nn.Parameter(torch.zeros(3)), nn.Parameter(torch.zeros(3))
+    opt = torch.optim.Adam([start, slope], lr=0.05)
+    xs = torch.randn(32, 6, 3) + torch.arange(6.0)[None, :, None]
+    for _ in range(6):
+        x, loss = xs[torch.randperm(32)[:8]], torch.zeros(())
+        level = start
+        for t in range(6):
+            loss = loss + (x[:, t] - level).pow(2).mean()
+            level = level + slope
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_a_sum_over_the_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, offset = nn.Linear(4, 3), nn.Parameter(torch.zeros(3))
+    opt = torch.optim.Adam([*model.parameters(), offset], lr=0.01)
+    xs, ys = torch.randn(32, 4), torch.randint(3, (32,))
+    for _ in range(4):
+        rows = torch.randperm(32)[:8]
+        x, y = xs[rows], ys[rows]
+        scores = model(x)
+        loss = offset.pow(2).sum()
+        for i in range(8):
+            loss = loss + nn.functional.cross_entropy(scores[i] + offset, y[i]) + offset.pow(2).sum()
+        opt.zero_grad()
+        (loss / 8).backward()
+        opt.step()

@@ -163,20 +163,26 @@ def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
     """What is left of an epoch and counts for the next one's first step."""
     usual = used.passes[0]
     longer = [passes for passes in used.passes if passes != usual]
-    if usual < 2 or len(longer) < ENOUGH or len(set(longer)) > 1 or not usual < longer[0] < 2 * usual:
+    least, most = min(longer), max(longer)
+    if usual < 2 or len(longer) < ENOUGH or not usual < least <= most < 2 * usual:
         return
     step, text, edits = used.step, *_with_the_last(trace, used)
-    cause, rest = _place(trace, used), longer[0] - usual
+    cause, rest = _place(trace, used), most - usual
+    span = f"{most}" if least == most else f"{least} to {most}"
+    left = plural(rest, "pass") if least == most else f"{least - usual} to {plural(rest, 'pass')}"
     yield Finding(
-        message=f"{plural(rest, 'pass')} at the end of an epoch {'gets' if rest == 1 else 'get'} no step:"
-        f" the first one of the next epoch uses {longer[0]} passes, the others {usual}",
+        message=f"{left} at the end of an epoch {'gets' if rest == 1 else 'get'} no step:"
+        f" the first one of the next epoch uses {span} passes, the others {usual}"
+        if least == most
+        else f"{left} at the end of the loop get no step: the first one of its next time uses {span} passes in place of"
+        f" {usual}",
         cause=cause,
         cause_label="does not hold for the last batch",
         effect=step,
-        effect_label=f"uses {longer[0]} passes at once, time and again",
+        effect_label=f"uses {span} passes at once, time and again",
         seen=(
             f"of {plural(len(used.passes), 'step')} {len(used.passes) - len(longer)} used the gradients of {usual}"
-            f" passes, {len(longer)} of {longer[0]}",
+            f" passes, {len(longer)} of {span}",
         ),
         severity="note",
         fix=f"step after the last batch too: {text} in place of {located(trace, cause)}",

@@ -105,3 +105,21 @@ def bad_batches_without_a_length() -> None:  # fix: by hand
             if (step + 1) % 4 == 0:  # cause: GS253
                 opt.step()  # effect: GS253
                 opt.zero_grad()
+
+
+def bad_parts_of_several_lengths() -> None:
+    """7, 5 and 6 batches for steps of 4: each part leaves another rest."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    parts = [[torch.randn(8, 4) for _ in range(length)] for length in (7, 5, 6)]
+    for _ in range(2):
+        for part in parts:
+            for i, x in enumerate(part):
+                (model(x).pow(2).mean() / 4).backward()
+                if (i + 1) % 4 == 0:  # cause: GS253
+                    opt.step()  # effect: GS253
+                    opt.zero_grad()

@@ -1711,6 +1711,18 @@ class WorkerSeeds(Kind):
     rounds = Field(_count)  # through the loader that began alike, for each worker; 0: the workers did
 
 
+class RowsEvaluated(Kind):
+    """Loaders of subsets of one dataset, gone through without gradients, each after others of that dataset with
+    gradients; the event's site made them."""
+
+    __slots__ = ()
+    of = "rows_evaluated"
+    loop = Field(_id)  # the site that goes through them
+    samples = Field(_ids)  # of each
+    before = Field(_ids)  # of these, in a loader with gradients before the latest one, that steps came after
+    latest = Field(_ids)  # in the latest loader with gradients
+
+
 class Split(Kind):
     __slots__ = ()
     of = "split"

@@ -53,7 +53,7 @@ def layer_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
     if parent is None or not name:
         return None
     if parent.cls == "Sequential" and name.isdigit():
-        found = layer_made(trace, parent) or _root_made(trace, parent)
+        found = layer_made(trace, parent) or root_made(trace, parent)
         given = found[1].args[: int(name) + 1] if found is not None else []
         inner = given[int(name)] if len(given) > int(name) else None
         starred = any(isinstance(argument, ast.Starred) for argument in given)
@@ -74,7 +74,7 @@ def layer_site(trace: Trace, op: Op, *, alone: bool = False) -> Site | None:
     module = trace.modules.get(op.module) if op.module is not None else None
     made = layer_made(trace, module) if module is not None else None
     if made is None and alone and module is not None:
-        made = _root_made(trace, module)
+        made = root_made(trace, module)
     if made is None or op.site.user.location() == (made[0], made[1].lineno):
         return None
     path, call = made
@@ -88,7 +88,7 @@ def softmax_site(trace: Trace, op: Op) -> Site:
     return (layer_site(trace, op) if own else None) or op.site.user
 
 
-def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
+def root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
     """The call that made a module that stands alone: `nn.Sequential(…)` of `model = nn.Sequential(…)`."""
     found = [
         (path, node.value)
@@ -100,7 +100,11 @@ def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
         and [ast.unparse(target) for target in node.targets] == [module.variable]
     ]
     if len(found) > 1 and module.site is not None:  # where it is called, it was most likely made
-        found = [one for one in found if one[0] == module.site.user.path]
+        place = module.site.user
+        found = [one for one in found if one[0] == place.path]
+        scope = trace.source_file(place.path).scope(place)
+        near = [one for one in found if trace.source_file(place.path).scope_of(one[1]) is scope]
+        found = near or found
     return found[0] if len(found) == 1 else None
 
 

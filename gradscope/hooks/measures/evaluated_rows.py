@@ -1,0 +1,112 @@
+"""Which rows of a dataset are evaluated after steps that were made on them: of loaders of subsets, as a cross
+validation makes them for each fold."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler, Subset, SubsetRandomSampler
+
+from gradscope.hooks import Hook
+
+MOST = 64  # loaders
+MOST_ROWS = 200_000
+
+
+@dataclass
+class _Trained:
+    """A loader that was gone through with gradients on, and how many steps there had been by then."""
+
+    rows: frozenset[int]
+    steps: int
+
+
+@dataclass
+class _Evaluated:
+    """Loaders of one line: of each its rows, those that were trained on before, those of the latest training."""
+
+    loop: int
+    samples: list[int] = field(default_factory=list)
+    before: list[int] = field(default_factory=list)
+    latest: list[int] = field(default_factory=list)
+
+
+class EvaluatedRows(Hook):
+    order = 31  # behind the loaders
+
+    def install(self) -> None:
+        self.met: dict[int, weakref.ref[Any]] = {}  # loaders' subsets or samplers, by id
+        self.datasets: list[weakref.ref[Any]] = []
+        self.trained: dict[int, list[_Trained]] = {}  # by place in `datasets`
+        self.evaluated: dict[tuple[int, int, int], _Evaluated] = {}  # by that, the loader's site, the loop
+        self.recorder.signals.loader_iterated.connect(self._iterated)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _iterated(self, iterator: Any, made: int, loop: int) -> None:
+        if len(self.met) >= MOST:
+            return
+        chosen, whole, rows = _subset(iterator)
+        if whole is None or self._is_met(chosen):
+            return
+        found = _rows(rows)
+        number = self._number(whole)
+        if found is None or number is None:
+            return
+        self.met[id(chosen)] = weakref.ref(chosen)
+        steps = sum(one["steps"] for one in self.recorder.optimizers.values())
+        trained = self.trained.setdefault(number, [])
+        if torch.is_grad_enabled():
+            trained.append(_Trained(found, steps))
+        elif trained:
+            ends = [one.steps for one in trained[1:]]
+            used = [one.rows for one, end in zip(trained, ends, strict=False) if end > one.steps]
+            own = self.evaluated.setdefault((number, made, loop), _Evaluated(loop))
+            own.samples.append(len(found))
+            own.before.append(len(found & frozenset().union(*used)))
+            own.latest.append(len(found & trained[-1].rows))
+
+    def _is_met(self, chosen: Any) -> bool:
+        known = self.met.get(id(chosen))
+        return known is not None and known() is chosen
+
+    def _number(self, dataset: Any) -> int | None:
+        for number, known in enumerate(self.datasets):
+            if known() is dataset:
+                return number
+        try:
+            self.datasets.append(weakref.ref(dataset))
+        except TypeError:  # a list is none that can be told again
+            return None
+        return len(self.datasets) - 1
+
+    def _tell(self) -> None:
+        for (_, made, _), found in self.evaluated.items():
+            if len(found.samples) > 1:
+                data = {
+                    "loop": found.loop, "samples": found.samples, "before": found.before, "latest": found.latest,
+                }  # fmt: skip
+                self.recorder.emit("rows_evaluated", made, data)
+
+
+def _subset(iterator: Any) -> tuple[Any, Any, Any]:
+    """What chooses the rows of a loader, of which dataset, and which ones."""
+    dataset = vars(iterator).get("_dataset")
+    if type(dataset) is Subset:
+        return dataset, dataset.dataset, dataset.indices
+    batches = vars(iterator).get("_index_sampler")
+    sampler = vars(batches).get("sampler") if type(batches) is BatchSampler else None
+    return (sampler, dataset, sampler.indices) if type(sampler) is SubsetRandomSampler else (None, None, None)
+
+
+def _rows(chosen: Any) -> frozenset[int] | None:
+    """The numbers of a subset's rows, as far as they are plain."""
+    if isinstance(chosen, torch.Tensor) or type(chosen).__module__ == "numpy":
+        chosen = chosen.tolist()
+    if type(chosen) not in (list, tuple, range) or len(chosen) > MOST_ROWS:
+        return None
+    if not all(type(one) is int or type(one).__module__ == "numpy" for one in chosen):
+        return None
+    return frozenset(map(int, chosen))

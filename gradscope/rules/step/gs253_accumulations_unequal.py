@@ -205,9 +205,10 @@ def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
     assert isinstance(divided, ast.BinOp) and isinstance(call, ast.Call)
     new = f"({index.id} + 1) % {here.file.operand(divided.right)} == 0"
     given = call.args[0]
-    if isinstance(given, ast.Name | ast.Attribute) and has_length(trace, ast.unparse(given)):
-        last = here.file.text(given) if called_name(call) == "range" else f"len({here.file.text(given)})"
+    counted, named = called_name(call) == "range", isinstance(given, ast.Name | ast.Attribute)
+    if counted or (named and has_length(trace, ast.unparse(given))):
+        last = here.file.text(given) if counted else f"len({here.file.text(given)})"
         new += f" or {index.id} + 1 == {last}"
-    elif used.condition.from_one or isinstance(given, ast.Name | ast.Attribute):
+    elif used.condition.from_one or named:
         return f"`{new} or {index.id} + 1 == n`, with `n` the number of batches,", ()
     return f"`{new}`", here.replace(test, new)

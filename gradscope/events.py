@@ -603,6 +603,7 @@ class Drift(Kind):
     name = Field(_text)
     before = Field(_anything)
     after = Field(_anything)
+    alike = Field(_ids)  # of the first of a model: its frozen layers that were called in training mode
 
 
 class RunningStats(Kind):

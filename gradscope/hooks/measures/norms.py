@@ -39,6 +39,7 @@ class Norms(Hook):
         self.calls: dict[tuple[int, bool], int] = {}  # (module, training) → outermost calls
         self.before: list[tuple[ModuleRecord, Any, torch.Tensor]] = []
         self.drifts: dict[int, dict[str, Any]] = {}
+        self.frozen: dict[int, set[int]] = {}  # module called → its frozen layers in training mode
         self.evaluated: dict[int, Statistics] = {}
         self.measured: set[int] = set()
         self.trained: set[int] = set()  # called in training mode
@@ -60,8 +61,9 @@ class Norms(Hook):
             return  # not a power of two
         layers = self._layers(module)
         if training:
-            frozen = [r for r in layers if r.id not in self.drifts and _frozen(r.ref())]
-            for one in frozen[:MOST_LAYERS]:
+            frozen = [r for r in layers if _frozen(r.ref())]
+            self.frozen.setdefault(record.id, set()).update(r.id for r in frozen)
+            for one in [r for r in frozen if r.id not in self.drifts][:MOST_LAYERS]:
                 self.before.append((one, site, first_of(one.ref().running_mean)))
         else:
             for one in [r for r in layers if not in_training(r.ref())][:MOST_LAYERS]:
@@ -133,7 +135,9 @@ class Norms(Hook):
     def _tell(self) -> None:
         """At the end of the run, when it is known which parameters stayed frozen."""
         for drift in self.drifts.values():
-            self.recorder.emit("drift", drift["site"], {k: v for k, v in drift.items() if k != "site"})
+            data = {k: v for k, v in drift.items() if k != "site"}
+            alike = sorted(self.frozen.pop(drift["called"], ()))
+            self.recorder.emit("drift", drift["site"], {**data, "alike": alike} if alike else data)
         for known in self.evaluated.values():
             self.recorder.emit(
                 "running_stats", known.site,

@@ -84,7 +84,7 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     site = events[0].site.user
-    layers = known.layers([e.module for e in events])
+    layers = known.layers(dict.fromkeys([*(e.module for e in events), *_alike(trace, events)]))
     part = _frozen_part(trace, known, events[0])
     seen = []
     for event in events[:2]:
@@ -123,6 +123,12 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
         edits=edits,
         subjects=frozenset({("call", site.location()), *(("layer", e.module) for e in events)}),
     )
+
+
+def _alike(trace: Trace, events: list[Drift]) -> Iterator[int]:
+    """The other frozen layers that were called in training mode, of which none has ever trained."""
+    trained = {p.module for p in trace.parameters if p.passes or p.steps or p.requires_grad}
+    return (id for event in events for id in event.alike if id not in trained)
 
 
 def _held_by_another(

@@ -60,6 +60,12 @@ def good() -> None:
             opt.zero_grad()
 
 
+WHY_FIRST = """`i % 4 == 0` holds for the first batch, whose index is 0: the first step uses one batch alone, with a
+gradient that was divided by 4"""
+WHY_REST = """what is left of an epoch is added to the first passes of the next one: that step is longer than the others,
+as each pass was divided by their number. What is left of the last epoch is lost"""
+
+
 class Condition(NamedTuple):
     """`i % 4 == 0` or `(i + 1) % 4 == 0`: the comparison, the index in it, and the loop that counts it."""
 
@@ -154,6 +160,7 @@ def _first(trace: Trace, used: Used) -> Iterator[Finding]:
         ),
         fix=f"count from one and step after the last batch too: {text} in place of {located(trace, cause)}",
         edits=edits,
+        why=WHY_FIRST,
         count=1,
         subjects=parameter_subjects(used.filled) | {("step", step.location())},
     )
@@ -169,13 +176,10 @@ def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
     step, text, edits = used.step, *_with_the_last(trace, used)
     cause, rest = _place(trace, used), most - usual
     span = f"{most}" if least == most else f"{least} to {most}"
-    left = plural(rest, "pass") if least == most else f"{least - usual} to {plural(rest, 'pass')}"
+    left = plural(rest, "pass") if least == most else f"up to {plural(rest, 'pass')}"
     yield Finding(
-        message=f"{left} at the end of an epoch {'gets' if rest == 1 else 'get'} no step:"
-        f" the first one of the next epoch uses {span} passes, the others {usual}"
-        if least == most
-        else f"{left} at the end of the loop get no step: the first one of its next time uses {span} passes in place of"
-        f" {usual}",
+        message=f"{left} at the end of the loop {'gets' if rest == 1 else 'get'} no step: the first one of its next time"
+        f" uses {span} passes, the others {usual}",
         cause=cause,
         cause_label="does not hold for the last batch",
         effect=step,
@@ -185,6 +189,7 @@ def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
             f" passes, {len(longer)} of {span}",
         ),
         severity="note",
+        why=WHY_REST,
         fix=f"step after the last batch too: {text} in place of {located(trace, cause)}",
         edits=edits,
         count=len(longer),

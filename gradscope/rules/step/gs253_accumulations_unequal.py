@@ -62,8 +62,8 @@ def good() -> None:
 
 WHY_FIRST = """`i % 4 == 0` holds for the first batch, whose index is 0: the first step uses one batch alone, with a
 gradient that was divided by 4"""
-WHY_REST = """what is left of an epoch is added to the first passes of the next one: that step is longer than the others,
-as each pass was divided by their number. What is left of the last epoch is lost"""
+WHY_REST = """what is left of an epoch is added to the first passes of the next one: that step is longer than the
+others, as each pass was divided by their number. What is left of the last epoch is lost"""
 
 
 class Condition(NamedTuple):
@@ -178,8 +178,8 @@ def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
     span = f"{most}" if least == most else f"{least} to {most}"
     left = plural(rest, "pass") if least == most else f"up to {plural(rest, 'pass')}"
     yield Finding(
-        message=f"{left} at the end of the loop {'gets' if rest == 1 else 'get'} no step: the first one of its next time"
-        f" uses {span} passes, the others {usual}",
+        message=f"{left} at the end of the loop {'gets' if rest == 1 else 'get'} no step: the first one of its next"
+        f" time uses {span} passes, the others {usual}",
         cause=cause,
         cause_label="does not hold for the last batch",
         effect=step,

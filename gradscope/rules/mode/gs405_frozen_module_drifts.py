@@ -22,7 +22,7 @@ from gradscope.analysis.stops import frozen_for_good
 from gradscope.analysis.thaws import without_effect
 from gradscope.analysis.words import is_known_at, located, named_at, numbers, source
 from gradscope.events import Backward, Drift, Mode
-from gradscope.fixes.calls import beside, in_method, line_after
+from gradscope.fixes.calls import beside, in_method
 from gradscope.fixes.source import Source, is_name
 from gradscope.model import Edit, Finding, Module, Site
 from gradscope.rules import rule
@@ -84,7 +84,8 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     site = events[0].site.user
-    layers = known.layers(dict.fromkeys([*(e.module for e in events), *_alike(trace, events)]))
+    frozen = dict.fromkeys([*(e.module for e in events), *_alike(trace, events)])
+    layers = known.layers(frozen)
     part = _frozen_part(trace, known, events[0])
     seen = []
     for event in events[:2]:
@@ -105,7 +106,7 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
             f" `super().train(mode)`, then `{name}.eval()`, and return `self`; frozen parameters are not enough"
         )
         seen += _dropouts(trace, known, events[0])
-    elif {e.module for e in events} <= known.members(part.id):
+    elif frozen.keys() <= known.members(part.id):
         name = _name(trace, part, events[0])
         fix, edits = _back_in_eval(trace, site, switched, name, trained)
         message = f"{name} is frozen, but its running statistics move: {layers} ran in training mode"
@@ -169,16 +170,17 @@ def _dropouts(trace: Trace, known: Calls, event: Drift) -> list[str]:
 
 
 def _back_in_eval(
-    trace: Trace, site: Site, switched: Site | None, name: str, trained: bool
+    trace: Trace, site: Site, switched: list[Site], name: str, trained: bool
 ) -> tuple[str, tuple[Edit, ...]]:
-    bare, elsewhere = named_at(trace, name.strip("`"), switched or site), name.startswith("the ")
+    where = switched[-1] if switched else site
+    bare, elsewhere = named_at(trace, name.strip("`"), where), name.startswith("the ")
     only = f"not any(p.requires_grad for p in {bare}.parameters())" if trained else ""
     where_to = _where_to(trace, site, switched)
     if trained:
         where_to += " once it is frozen; before that it was trained, and needs training mode"
     if elsewhere:
         return f"call `eval()` on {name} {where_to}: frozen parameters are not enough", ()
-    if not is_known_at(trace, bare, switched or site):
+    if not is_known_at(trace, bare, where):
         return (
             f"call `{bare}.eval()` where `{bare}` is known, {where_to}: frozen parameters are not enough",
             (),
@@ -188,9 +190,9 @@ def _back_in_eval(
     return f"call `{bare}.eval()` {where_to}: frozen parameters are not enough{condition}", edits
 
 
-def _each_back_in_eval(trace: Trace, site: Site, switched: Site | None) -> tuple[str, tuple[Edit, ...]]:
+def _each_back_in_eval(trace: Trace, site: Site, switched: list[Site]) -> tuple[str, tuple[Edit, ...]]:
     """Layers that lie here and there in a model, of which the rest is trained."""
-    call = trace.source_file(switched.path).at(switched) if switched is not None else None
+    call = trace.source_file(switched[-1].path).at(switched[-1]) if switched else None
     owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
     model = ast.unparse(owner) if owner is not None else "model"
     loop = (
@@ -199,14 +201,15 @@ def _each_back_in_eval(trace: Trace, site: Site, switched: Site | None) -> tuple
         "part.eval()",
     )
     edits: tuple[Edit, ...] = ()
-    if switched is not None and owner is not None:
-        here = Source(trace, switched.path)
-        edits = here.after(here.file.statement(switched), *loop)
+    if owner is not None:
+        here = Source(trace, switched[-1].path)
+        edits = tuple(edit for one in switched for edit in here.after(here.file.statement(one), *loop))
     return f"put each of them back {_where_to(trace, site, switched)}: `{' '.join(loop)}`", edits
 
 
-def _where_to(trace: Trace, site: Site, switched: Site | None) -> str:
-    return f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
+def _where_to(trace: Trace, site: Site, switched: list[Site]) -> str:
+    after = " and ".join(located(trace, one) for one in switched)
+    return f"after {after}" if switched else f"before {located(trace, site, 'this call')}"
 
 
 def _frozen_part(trace: Trace, known: Calls, event: Drift) -> Module:
@@ -236,28 +239,23 @@ def _name(trace: Trace, module: Module, event: Drift) -> str:
     return f"`{root.name}.{module.path}`" if root.name else f"`{module.path}`"
 
 
-def _switched(trace: Trace, event: Drift) -> Site | None:
-    """The user's last `train()` of a model that holds this layer."""
+def _switched(trace: Trace, event: Drift) -> list[Site]:
+    """The user's last `train()` of a model that holds this layer, and the other ones of the same function."""
     roots = {trace.modules[number].root for number in (event.module, event.called)}
-    return next(
-        (
-            mode.site.user
-            for mode in reversed(trace.of(Mode))
-            if mode.training and trace.modules[mode.module].root in roots
-        ),
-        None,
-    )
+    modes = [mode for mode in trace.of(Mode) if mode.training and trace.modules[mode.module].root in roots]
+    sites = {mode.site.user.location(): mode.site.user for mode in modes}
+    last = modes[-1].site.user if modes else None
+    return sorted((site for site in sites.values() if beside(trace, site, last)), key=Site.location)
 
 
-def _kept_in_eval(trace: Trace, call: Site, switched: Site | None, name: str, only: str) -> tuple[Edit, ...]:
+def _kept_in_eval(trace: Trace, call: Site, switched: list[Site], name: str, only: str) -> tuple[Edit, ...]:
     """`backbone.eval()` after `model.train()`; else before the loop that calls it. `only`: where that holds."""
-    if not beside(trace, call, switched or call) or name.partition("[")[0].partition(".")[0] not in source(
-        trace, call
-    ):
+    if not beside(trace, call, (switched or [call])[0]) or name.partition("[")[0].partition(".")[
+        0
+    ] not in source(trace, call):
         return ()
     here = Source(trace, call.path)
-    if only and switched is not None:
-        return here.after(here.file.statement(switched), f"if {only}:", f"{name}.eval()")
-    if switched is not None:
-        return line_after(trace, switched, f"{name}.eval()")
+    lines = (f"if {only}:", f"{name}.eval()") if only else (f"{name}.eval()",)
+    if switched:
+        return tuple(edit for one in switched for edit in here.after(here.file.statement(one), *lines))
     return here.before(here.file.outermost_loop(call), f"{name}.eval()")

@@ -35,9 +35,7 @@ def place_of_step(trace: Trace, made: SchedulerMade, step: Step) -> Place:
         often = "once per batch" if batches else "once per epoch (or per batch)"
         return Place(f"{often} {after}", _call_after(trace, name, step.site.user))
     inner = loops[0]
-    text = (
-        f"once per epoch, behind {'the loop of ' * inner.block}line {inner.site.line} ({where(inner.site)})"
-    )
+    text = f"once per epoch, behind the {'loop over' if inner.block else 'line of'} the batches ({where(inner.site)})"
     if batches is None:
         text += f", or, where it counts batches, {after}"
     return Place(text, _call_after(trace, name, inner.site))

@@ -1,0 +1,55 @@
+"""Steps that use gradients which an earlier step has used, with no pass and no clear between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.loop import in_order
+from gradscope.analysis.scales import second_steps
+from gradscope.events import Backward, Step, ZeroGrad
+from gradscope.model import Site
+from gradscope.store import Trace
+
+Line = tuple[int, Site]  # the optimizer and where it steps
+
+
+@dataclass
+class SecondUse:
+    """Two steps that move the same parameters by the same gradients."""
+
+    first: Step
+    again: Step
+    parameters: set[int] = field(default_factory=set)
+    count: int = 0
+
+
+def second_uses(trace: Trace) -> Iterator[SecondUse]:
+    """Once for two lines and their optimizers, where it is so of at least half of the second one's steps. Gradients
+    that the program reads may have been changed between: of these nothing is said."""
+    last: dict[int, Step] = {}
+    found: dict[tuple[Line, Line], SecondUse] = {}
+    steps: dict[Line, int] = {}
+    bypassed = {second.again for second in second_steps(trace)}  # GS211's
+    for repeat, event in in_order(trace):
+        if isinstance(event, Backward):
+            last.clear()
+        elif isinstance(event, ZeroGrad):
+            for number in event.parameters:
+                last.pop(number, None)
+        elif isinstance(event, Step) and not event.closure:
+            line = event.optimizer, event.site.user
+            steps[line] = steps.get(line, 0) + repeat
+            again: dict[Line, set[int]] = {}
+            for number in event.in_state("used") if event.site.user not in bypassed else ():
+                before = last.get(number)
+                if before is not None and not trace.parameter(number).reads:
+                    again.setdefault((before.optimizer, before.site.user), set()).add(number)
+            for earlier, parameters in again.items():
+                use = found.setdefault((earlier, line), SecondUse(last[min(parameters)], event))
+                use.parameters |= parameters
+                use.count += repeat
+            last.update(dict.fromkeys(event.in_state("fresh", "stale", "used"), event))
+    for (_, line), use in found.items():
+        if use.count > 1 and 2 * use.count >= steps[line]:
+            yield use

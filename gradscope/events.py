@@ -1683,6 +1683,13 @@ class Loader(Kind):
     content = Field(_text)  # its dataset's class and a print of what that holds, where ranks may draw alike
 
 
+class LoaderLeft(Kind):
+    """A `DataLoader` was made here, and nobody went through it."""
+
+    __slots__ = ()
+    of = "loader_left"
+
+
 class LoaderCounted(Kind):
     """The batches of a `DataLoader` were counted, and nobody went through it; the event's site made it."""
 

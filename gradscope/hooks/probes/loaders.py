@@ -57,6 +57,7 @@ class Loaders(Hook):
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.counted: dict[int, int] = {}  # site of a loader → where its batches were counted first
         self.gone_through: set[int] = set()  # sites of loaders
+        self.sites: dict[int, None] = {}  # where loaders were made
         self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))
         self.patch(private.LoaderIterator, "__init__", self._iterate(private.LoaderIterator.__init__))
         self.patch(SequentialSampler, "__iter__", self._number(SequentialSampler.__iter__))
@@ -72,6 +73,7 @@ class Loaders(Hook):
                 try:
                     site = recorder.sites.current(sys._getframe(1))
                     self.made[id(loader)] = (weakref.ref(loader), site)
+                    self.sites[site] = None
                 except BaseException as error:
                     recorder.fault("recording a DataLoader", error)
 
@@ -152,6 +154,9 @@ class Loaders(Hook):
         for made, asked in self.counted.items():
             if made not in self.gone_through:
                 self.recorder.emit("loader_counted", made, {"asked": asked})
+        for made in self.sites:
+            if made not in self.gone_through:
+                self.recorder.emit("loader_left", made, {})
 
     def _note(self, loader: Any, made: int, loop: int) -> None:
         self.gone_through.add(made)

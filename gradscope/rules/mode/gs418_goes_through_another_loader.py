@@ -6,7 +6,7 @@ with every epoch, keeps the wrong epoch for the best one, and says nothing of ne
 Fix: go through the loader whose batches are counted.
 
 Told of a loader that nobody went through in the whole run, though its length was asked for in the function that goes
-through the training's.
+through the training's, or the block which does so without gradients asks for it by its name (`if held is not None:`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, user
-from gradscope.events import Loader, LoaderCounted
+from gradscope.events import Loader, LoaderCounted, LoaderLeft
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import FUNCTIONS, names_in, stands_in
 from gradscope.store import Trace
 
 
@@ -78,6 +80,7 @@ def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Loader):
         if (loop := user(trace.site(event.loop))) is not None:
             loops.setdefault(event.site.user, []).append(loop)
+    told: set[tuple[str, int]] = set()
     for counted in trace.of(LoaderCounted):
         asked = user(trace.site(counted.asked))
         if asked is None:
@@ -87,24 +90,55 @@ def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
             here = {loop.location(): loop for loop in through if (loop.path, loop.function) == function}
             elsewhere = [loop for loop in through if (loop.path, loop.function) != function]
             if len(here) == 1 and elsewhere and made != counted.site.user:
-                yield _finding(trace, counted, asked, next(iter(here.values())), elsewhere[0])
+                loop, name = next(iter(here.values())), _counted(trace, asked)
+                told.add(loop.location())
+                yield _finding(trace, counted.site.user, name, asked, loop, elsewhere[0])
+    for left in trace.of(LoaderLeft):
+        made = left.site.user
+        for block, loop, training in _about(trace, made, loops):
+            if loop.location() not in told:
+                told.add(loop.location())
+                name = trace.source_file(made.path).variable(made) or ""
+                yield _finding(trace, made, name, block, loop, training)
 
 
-def _finding(trace: Trace, counted: LoaderCounted, asked: Site, loop: Site, training: Site) -> Finding:
-    name = _counted(trace, asked)
-    other = f"`{name}`" if name else f"the loader of {located(trace, counted.site.user)}"
+def _about(trace: Trace, made: Site, loops: dict[Site, list[Site]]) -> Iterator[tuple[Site, Site, Site]]:
+    """The blocks without gradients that ask for a loader by its name and go through another one, with their loop and
+    one of the training that goes through that as well."""
+    file = trace.source_file(made.path)
+    name = file.variable(made)
+    off = [r.site.user for r in trace.regions.values() if r.kind in ("no_grad", "inference_mode")]
+    for other, through in loops.items():
+        for loop in through if name and other != made else ():
+            if (loop.path, loop.function) != (made.path, made.function):
+                continue
+            around = (node for node in file.around(loop) if isinstance(node, (ast.If, *FUNCTIONS)))
+            block = next(around, None)
+            if not isinstance(block, ast.If) or name not in names_in(block, ast.Load):
+                continue
+            within = [site for site in through if not (site.path == made.path and stands_in(block, site))]
+            if within and any(site.path == made.path and stands_in(block, site) for site in off):
+                yield site_of(made.path, made.function, block.test), loop, within[0]
+
+
+def _finding(trace: Trace, made: Site, name: str, asked: Site, loop: Site, training: Site) -> Finding:
+    other = f"`{name}`" if name else f"the loader of {located(trace, made)}"
+    counted = isinstance(trace.source_file(asked.path).at(asked), ast.Call)
+    what = f"where the batches of {other} are counted" if counted else f"where the block is about {other}"
     return Finding(
-        message=f"{code(trace, loop, 'this loop')} goes through the training's loader, where the batches of {other} are"
-        " counted",
+        message=f"{code(trace, loop, 'this loop')} goes through the training's loader, {what}",
         cause=loop,
         cause_label="takes its batches from the training's loader",
         effect=asked,
-        effect_label=f"counts those of {other}",
+        effect_label=f"counts those of {other}" if counted else f"asks for {other}",
         related=(
             (training, "the training goes through it here"),
-            (counted.site.user, "nobody goes through this one"),
+            (made, "nobody goes through this one"),
         ),
-        seen=(f"nobody went through {other} in the whole run; its length was asked for",),
+        seen=(
+            f"nobody went through {other} in the whole run"
+            + ("; its length was asked for" if counted else ""),
+        ),
         fix=f"go through {other} in {located(trace, loop)}",
         edits=_instead(trace, loop, name) if name else (),
     )

@@ -1,0 +1,79 @@
+"""More programs of GS418: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_block_about_the_held_out_ones() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+    def fit(model: nn.Module, samples: Dataset, held: Dataset | None) -> None:
+        batches = DataLoader(samples, batch_size=8)
+        rest = None
+        if held is not None:
+            rest = DataLoader(held, batch_size=8)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            for x, y in batches:
+                opt.zero_grad()
+                nn.functional.mse_loss(model(x), y).backward()
+                opt.step()
+            if rest is not None:  # effect: GS418
+                total = 0.0
+                with torch.no_grad():
+                    for x, y in batches:  # cause: GS418
+                        total += nn.functional.mse_loss(model(x), y).item()
+                print(total / len(rest.dataset))
+
+    torch.manual_seed(0)
+    fit(
+        nn.Linear(4, 1),
+        TensorDataset(torch.randn(32, 4), torch.randn(32, 1)),
+        TensorDataset(torch.randn(16, 4), torch.randn(16, 1)),
+    )
+
+
+def good_error_of_the_training_beside_a_loader_for_later() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    batches = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    held = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(2):
+        for x, y in batches:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+        if turn == 1:
+            with torch.no_grad():
+                print(sum(nn.functional.mse_loss(model(x), y).item() for x, y in batches))
+    if turn > 8:
+        print(len(held))
+
+
+def good_block_goes_through_the_held_out_ones() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    batches = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    held = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in batches:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+        if held is not None:
+            with torch.no_grad():
+                for x, y in batches:
+                    print(nn.functional.mse_loss(model(x), y).item())
+                for x, y in held:
+                    print(nn.functional.mse_loss(model(x), y).item())

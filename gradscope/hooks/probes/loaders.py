@@ -8,6 +8,7 @@ import operator
 import sys
 import weakref
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from torch import distributed
@@ -71,7 +72,10 @@ class Loaders(Hook):
             real(loader, *args, **kwargs)
             if recorder.mine():
                 try:
-                    site = recorder.sites.current(sys._getframe(1))
+                    frame = sys._getframe(1)
+                    while _makes(frame, loader) and frame.f_back is not None:  # of a subclass
+                        frame = frame.f_back
+                    site = recorder.sites.current(frame)
                     self.made[id(loader)] = (weakref.ref(loader), site)
                     self.sites[site] = None
                 except BaseException as error:
@@ -173,6 +177,14 @@ class Loaders(Hook):
             with private.aside():
                 data["content"] = print_of_dataset(vars(loader).get("dataset"))
         self.recorder.emit("loader", made, data)
+
+
+def _makes(frame: FrameType, loader: Any) -> bool:
+    """Whether it is the `__init__` of this loader."""
+    code = frame.f_code
+    if code.co_name != "__init__" or not code.co_argcount:
+        return False
+    return frame.f_locals.get(code.co_varnames[0]) is loader
 
 
 def among_ranks() -> bool:

@@ -8,11 +8,15 @@ def bad_block_about_the_held_out_ones() -> None:
     from torch import nn
     from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+    class Batches(DataLoader):
+        def __init__(self, samples: Dataset) -> None:
+            super().__init__(samples, batch_size=8)
+
     def fit(model: nn.Module, samples: Dataset, held: Dataset | None) -> None:
-        batches = DataLoader(samples, batch_size=8)
+        batches = Batches(samples)
         rest = None
         if held is not None:
-            rest = DataLoader(held, batch_size=8)
+            rest = Batches(held)
         opt = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in range(2):
             for x, y in batches:

@@ -1189,6 +1189,7 @@ class ErrorRaised(Rooted):
     spoilt = Field(_records)  # each call that saved what was written: {site, op, as}
     spoilt_too = Field(_records)  # each that saved what was written elsewhere: {site, op, as, write}
     freed_by = Field(_id)
+    held = Field(_records)  # inputs that a module keeps in a plain attribute
 
 
 class Crashed(Kind):

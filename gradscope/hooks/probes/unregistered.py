@@ -14,7 +14,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks.recorder.module import ModuleRecord
-from gradscope.hooks.recorder.parts import parameters
+from gradscope.hooks.recorder.parts import TORCHS_OWN, parameters
 
 MAX_ITEMS = 200  # of one list or dict
 
@@ -37,7 +37,7 @@ class Unregistered(Hook):
 
     def _look(self, record: ModuleRecord, module: Any, site: int, owned: dict[int, set[int]]) -> None:
         for name, value in list(vars(module).items()):
-            if name in _TORCHS_OWN or not isinstance(value, (torch.Tensor, list, tuple, dict, set)):
+            if name in TORCHS_OWN or not isinstance(value, (torch.Tensor, list, tuple, dict, set)):
                 continue
             found = list(_trained(value))
             if not found:
@@ -61,9 +61,6 @@ class Unregistered(Hook):
             if module is not None:
                 return {id(p) for p in parameters(module)}
         return set()
-
-
-_TORCHS_OWN = frozenset(vars(nn.Module()))
 
 
 def _trained(value: Any, depth: int = 0) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, saved_by, sequence_of
 from gradscope.hooks.behind import nodes_behind
+from gradscope.hooks.recorder.plain_attributes import plainly_held
 from gradscope.hooks.recorder.values import find_tensors
 from gradscope.tracebacks import text_of
 
@@ -58,6 +59,7 @@ def note_error(
             data = {
                 "type": type(error).__name__, "text": text_of(error)[:2000], "where": where, "op": op, "inputs": inputs,
                 "saved_by": None, "writes": [], "freed_by": None, "region": recorder.region,
+                "held": plainly_held(recorder.modules, zip(inputs, tensors, strict=True)) if where == "op" else [],
                 **(more or {}),
             }  # fmt: skip
             recorder.emit("error", site, data)

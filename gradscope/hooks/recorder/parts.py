@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+TORCHS_OWN = frozenset(vars(nn.Module()))  # attributes that every module has
+
 
 def attributes(module: Any) -> dict[str, Any]:
     """The module's `__dict__`."""

@@ -25,6 +25,7 @@ from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import shape_words, value_name
+from gradscope.rules.device._plainly_held import left_behind
 from gradscope.store import Trace
 
 
@@ -67,6 +68,8 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding | None:
     devices = list(dict.fromkeys(value.device for value in sized))
     if len(devices) < 2:
         return None
+    if (found := left_behind(trace, event, sized, "device")) is not None:
+        return found
     wrong = _wrong(trace, known, event.graph, sized)
     others = [value for value in sized if value.device != wrong.device]
     other = next((value for value in others if _parameter(value)), others[0])

@@ -2,7 +2,8 @@
 
 Why: layers and matrix products want all their inputs in one dtype, losses on classes and
 embeddings want integer indices, other losses want floating point targets. NumPy's default is
-float64 and torch's is float32, so data that comes from NumPy meets a model in the other dtype.
+float64 and torch's is float32, so data that comes from NumPy meets a model in the other dtype. `.double()` and its
+like convert what a module owns, not tensors that it keeps in plain attributes or lists.
 
 Fix: convert where the data enters (`x = x.float()`, `y = y.long()`), or create it in the right
 dtype; move the whole model with `.double()` or `.half()` only where that is wanted.
@@ -25,6 +26,7 @@ from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import became, belongs, shape_words, value_name
+from gradscope.rules.device._plainly_held import left_behind
 from gradscope.source import PRIMARIES
 from gradscope.store import Trace
 
@@ -113,6 +115,8 @@ def _of_a_check(trace: Trace, event: Crashed, wrong: str, wanted: str) -> Findin
 def _explain(trace: Trace, known: Paths, event: ErrorRaised, text: str) -> Finding | None:
     values = known.graph(event.graph).values
     inputs = [values[i] for i in dict.fromkeys(event.inputs) if i < len(values)]
+    if (found := left_behind(trace, event, inputs, "dtype")) is not None:
+        return found
     owned = {v.index for v in inputs if belongs(known, (event.graph, v.index))}
     wrong, wanted = _wrong(inputs, owned, text)
     if wrong is None:

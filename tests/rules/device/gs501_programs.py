@@ -27,3 +27,23 @@ def bad_layers_in_a_list() -> None:  # fix: by hand
 
     net = Net().to("meta")
     net(torch.ones(8, 4, device="meta"))
+
+
+def bad_tensors_in_a_plain_list() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scales = [torch.rand(4) for _ in range(2)]  # cause: GS501
+            self.head = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for scale in self.scales:
+                x = x * scale  # effect: GS501
+            y: torch.Tensor = self.head(x)
+            return y
+
+    net = Net().to("meta")
+    net(torch.ones(8, 4, device="meta"))

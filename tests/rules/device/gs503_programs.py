@@ -60,3 +60,66 @@ def bad_target_made_in_the_call() -> None:
         torch.from_numpy(classes),  # cause: GS503
     )
     loss.backward()
+
+
+def bad_list_of_buffers() -> None:
+    """q2925: the buffers are converted, and the list goes on with what they were."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bases = []  # cause: GS503
+            for i in range(3):
+                self.register_buffer(f"base_{i}", torch.randn(4, 4))
+                self.bases.append(getattr(self, f"base_{i}"))
+            self.head = nn.Linear(12, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found = []
+            for base in self.bases:
+                found.append(torch.tanh(x @ base))  # effect: GS503
+            y: torch.Tensor = self.head(torch.cat(found, dim=1))
+            return y
+
+    net = Net().double()
+    net(torch.randn(8, 4, dtype=torch.float64))
+
+
+def bad_one_plain_attribute() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mixed = torch.randn(4, 4)  # cause: GS503
+            self.head = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(x @ self.mixed)  # effect: GS503
+            return y
+
+    net = Net().double()
+    net(torch.randn(8, 4, dtype=torch.float64))
+
+
+def bad_data_beside_a_plain_attribute() -> None:  # fix: by hand
+    """The module is as it was: the data is what is in another dtype."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mixed = torch.randn(4, 4)
+            self.head = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(x @ self.mixed)  # effect: GS503
+            return y
+
+    net = Net()
+    x = torch.randn(8, 4, dtype=torch.float64)  # cause: GS503
+    net(x)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.ops import (
+    CLIPS,
     COMPARING_LOSSES,
     JOINING,
     MEANS,
@@ -21,7 +22,7 @@ from gradscope.analysis.terms import terms
 from gradscope.events import Backward
 from gradscope.model import Op
 
-ON_THE_WAY = PASSING - JOINING | MEANS | {"sum", "neg", "__neg__"}
+ON_THE_WAY = PASSING - JOINING - CLIPS | MEANS | {"sum", "neg", "__neg__"}
 LENGTHS = ("normalize", "div", "__truediv__")  # what makes a row's length 1
 FAR = 40  # ops between a term and what compares
 
@@ -79,6 +80,9 @@ def _pair(known: Paths, part: Key) -> Pair | None:
             return Pair(op, (tracked[0], tracked[1]))
         if len(tracked) != 1 or op.name not in ON_THE_WAY | SUMS | SCALES | POWERS | {"abs"}:
             return None
+        data = [known.value(source) for source in sources if source != tracked[0]]
+        if op.name in SUMS and any(value.shape not in ((), (1,)) for value in data):
+            return None  # a difference that has an aim of its own
         key = tracked[0]
     return None
 

@@ -83,3 +83,19 @@ def good_labels_beside_the_two_views() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_difference_that_has_an_aim() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rank = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(rank.parameters(), lr=0.05)
+    for _ in range(40):
+        x, y = torch.randn(32, 8), torch.randn(32, 8)
+        one, two = nn.functional.normalize(rank(x), dim=1), nn.functional.normalize(rank(y), dim=1)
+        loss = ((one - two) - 0.01 * (x - y)[:, :4]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

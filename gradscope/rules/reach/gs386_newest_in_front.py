@@ -70,14 +70,15 @@ def good() -> None:
 def newest_in_front(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for number, _ in known.roots:
-        graph = known.graph(number)
+    for root in known.roots:
+        graph = known.graph(root[0])
         for chain in _chains(graph):
             place = chain[0].site.user
             taken = _taken(trace, graph, chain[-1])
             if taken is not None and place.location() not in told:
                 told.add(place.location())
-                yield _finding(trace, graph, chain, taken)
+                ids = sorted(known.reach([root]).parameters)
+                yield _finding(trace, graph, chain, taken, ids)
 
 
 def _chains(graph: Graph) -> Iterator[list[Op]]:
@@ -117,7 +118,7 @@ def _taken(trace: Trace, graph: Graph, last: Op) -> Op | None:
     return readers[0] if plain and len(entries) > axis and ast.unparse(entries[axis]) == "-1" else None
 
 
-def _finding(trace: Trace, graph: Graph, chain: list[Op], taken: Op) -> Finding:
+def _finding(trace: Trace, graph: Graph, chain: list[Op], taken: Op, ids: list[int]) -> Finding:
     place, turns = chain[0].site.user, len(chain)
     shape = graph.values[chain[-1].outputs[0]].shape
     axis = chain[-1].extra["dims"][0] % len(shape)
@@ -135,7 +136,7 @@ def _finding(trace: Trace, graph: Graph, chain: list[Op], taken: Op) -> Finding:
         fix=f"put the newest behind the others in {located(trace, place)}",
         edits=_turned(trace, chain[0]),
         count=graph.count,
-        subjects=parameter_subjects(paths(trace).reach([(graph.id, taken.outputs[0])]).parameters),
+        subjects=parameter_subjects(ids),
     )
 
 

@@ -23,8 +23,8 @@ def bad_samplers_of_subsets() -> None:  # fix: by hand
 
     for fold in range(3):
         rows = torch.cat([part for i, part in enumerate(parts) if i != fold])
-        loader = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(rows.tolist()))
-        held_out = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(parts[fold].tolist()))
+        loader = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(rows))
+        held_out = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(parts[fold]))
         for _ in range(2):
             for x, y in loader:
                 opt.zero_grad()

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Op, Site
-from gradscope.source import FUNCTIONS, LOOPS, Function, SourceFile, called_name, own_name
+from gradscope.source import FUNCTIONS, LOOPS, Function, SourceFile, arguments, called_name, own_name
 from gradscope.store import Trace
 
 
@@ -72,7 +72,7 @@ def may_step(trace: Trace, optimizers: Iterable[int]) -> bool:
 def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str) -> bool | None:
     """Whether `name.attribute()` is called in `scope`; None where the name is handed on."""
     handed_on = False
-    for node in ast.walk(scope) if scope is not None else ():
+    for node in _walk_where_it_means(scope, name) if scope is not None else ():
         if not (isinstance(node, ast.Name) and node.id == name) and not (
             isinstance(node, ast.Attribute) and node.attr == name
         ):
@@ -85,6 +85,17 @@ def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str
         elif isinstance(node.ctx, ast.Load) and not _makes_schedule(above):
             handed_on = True
     return None if handed_on or scope is None else False
+
+
+def _walk_where_it_means(scope: ast.AST, name: str) -> Iterator[ast.AST]:
+    """The nodes of a function or file, without those of the functions in it that have an argument of this name."""
+    todo: list[ast.AST] = [scope]
+    while todo:
+        node = todo.pop()
+        if node is not scope and isinstance(node, FUNCTIONS) and name in {one.arg for one in arguments(node)}:
+            continue
+        yield node
+        todo += ast.iter_child_nodes(node)
 
 
 def _makes_schedule(node: ast.AST | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from gradscope.source import FUNCTIONS, LOOPS, REPEATS
 from gradscope.store import Trace
 
 OF_BATCHES = ("OneCycleLR", "CyclicLR")
+PLATEAU = "ReduceLROnPlateau"
 NOTHING = 1e-3  # of a rate
 
 
@@ -29,6 +31,7 @@ def place_of_step(trace: Trace, made: SchedulerMade, step: Step) -> Place:
     """Behind the loop over the batches, where another one stands around it and the schedule does not count batches;
     else after the optimizer's step."""
     name, batches = variable(trace, made.site) or "", _counts_batches(trace, made)
+    name = "" if made.cls == PLATEAU else name  # which number it is to be given nobody knows
     after = f"after {code(trace, step.site.user, 'the step')} ({where(step.site)})"
     loops = list(_loops(trace, step.site))
     if batches or len(loops) < 2:
@@ -53,8 +56,8 @@ def _loops(trace: Trace, site: Site) -> Iterator[_Loop]:
         for node in here.file.around(frame) if frame.kind == "user" else ():
             if isinstance(node, FUNCTIONS):
                 break
-            statement = here.file.statement_of(node) if isinstance(node, REPEATS) else None
-            if statement is not None:
+            statement = node if isinstance(node, LOOPS) else here.file.statement_of(node)
+            if isinstance(node, REPEATS) and isinstance(statement, ast.stmt):
                 yield _Loop(site_of(frame.path, frame.function, statement), isinstance(node, LOOPS))
 
 
@@ -64,6 +67,8 @@ def _counts_batches(trace: Trace, made: SchedulerMade) -> bool | None:
     if made.cls in OF_BATCHES:
         return True
     gamma, size = given.get("gamma"), given.get("step_size") or 1
+    if made.cls == PLATEAU:
+        return False
     if gamma is not None and 0 < gamma < 1 and gamma ** (steps / size) < NOTHING:
         return False
     turns = max((given.get(name) or 0 for name in ("T_max", "total_steps", "total_iters")), default=0)

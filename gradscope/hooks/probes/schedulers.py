@@ -84,9 +84,8 @@ class Schedulers(Hook):
             finally:
                 self.depth -= 1
                 if outermost:
-                    self._note(
-                        scheduler, before, sys._getframe(1), args[0] if args else kwargs.get("metrics")
-                    )
+                    given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
+                    self._note(scheduler, before, sys._getframe(1), given)
 
         return step
 
@@ -219,6 +218,8 @@ class Schedulers(Hook):
                 if turns.mode:
                     turns.add_given(given, before, after, self.losses)
                     self.losses.clear()
+                elif given is not None:
+                    turns.told = True
         except BaseException as error:
             recorder.fault("recording a scheduler", error)
 
@@ -245,7 +246,7 @@ class Schedulers(Hook):
 
     def _tell(self) -> None:
         for number, turns in self.turns.items():
-            if turns.high > 0:
+            if turns.high > 0 and not turns.told:
                 data = {
                     "scheduler": number, "optimizer": turns.optimizer, "turns": turns.count, "high": turns.high,
                     "last": turns.last, "fell": turns.fell, "moved": turns.moved, "own": turns.own,
@@ -316,6 +317,7 @@ class Turns:
     lowest: int = 0  # the turn that came to it
     waves: int = 0  # times that it came up again from far down
     is_down: bool = False
+    told: bool = False  # the program says which epoch it is: a turn may come as often as it likes
     moved: int = 0  # the last one
     own: float = 1.0  # how many times as large its own turns have made the rate
     raised: int = 0  # turns that made it at least twice as large

@@ -7,9 +7,13 @@ and so does one that `.to()`, `* scale` or `.view()` made of a leaf.
 Fix: call `retain_grad()` on it before `backward()`, or make the tensor that should be
 trained a leaf: `torch.randn(3, device=device, requires_grad=True)`.
 
-Silent on: leaves; tensors with `retain_grad()`; reads before any backward pass.
+Silent on: leaves; tensors with `retain_grad()`; reads before any backward pass; a question before the gradient is
+cleared.
 """
 
+from __future__ import annotations
+
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
@@ -20,6 +24,7 @@ from gradscope.events import GradRead
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 
@@ -48,11 +53,25 @@ def non_leaf_grad_read(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(GradRead):
         if event.is_leaf or event.retains_grad or not event.was_none:
             continue
-        if event.graph < 0 or event.site.user.kind != "user":
+        if event.graph < 0 or event.site.user.kind != "user" or _asks_before_clearing(trace, event.site.user):
             continue
         key = (event.graph, event.value)
         if _passed(known, key, event):
             yield _finding(trace, known, key, event)
+
+
+def _asks_before_clearing(trace: Trace, read: Site) -> bool:
+    """`if p.grad is not None: p.grad.zero_()`: None is as good an answer as a gradient."""
+    file = trace.source_file(read.path)
+    node = file.at(read)
+    above = next((one for one in file.above(node) if isinstance(one, ast.If)), None) if node else None
+    if node is None or above is None or node not in ast.walk(above.test):
+        return False
+    asked = isinstance(test := file.parent.get(id(node)), ast.Compare) and isinstance(test.ops[0], ast.IsNot)
+    calls = [one.value for one in above.body if isinstance(one, ast.Expr)]
+    given = [one for one in above.body if isinstance(one, ast.Assign) and ast.unparse(one.value) == "None"]
+    cleared = [one for one in calls if method_name(one) in ("zero_", "detach_", "requires_grad_")]
+    return asked and len(cleared) + len(given) == len(above.body)
 
 
 def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from gradscope.analysis.loop import settled
 from gradscope.analysis.schedules import NeverReached, never_reached, schedule_name, stepped_early
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program
+from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program, nodes_that_ran
 from gradscope.analysis.trainers import is_configured
 from gradscope.analysis.words import (
     code,
@@ -36,7 +36,7 @@ from gradscope.fixes.schedule_steps import place_of_step
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import called_name
+from gradscope.source import called_name, method_name
 from gradscope.store import Trace
 
 PASSIVE = ("append", "print", "len", "type", "isinstance", "repr", "str", "id")  # calls that step nothing
@@ -139,8 +139,22 @@ def _never(trace: Trace, made: SchedulerMade) -> bool:
     written = called_in_source(trace, made.site, "step")
     if written is None:  # handed on: is there any call that could be the schedule's?
         known = {e.site.user.location() for e in trace.of(Step, Scaler)}
-        return bool(trace.sources) and not set(calls_in_source(trace, "step")) - known
+        others = set(calls_in_source(trace, "step")) - known - _of_other_settings(trace)
+        return bool(trace.sources) and not others
     return not written
+
+
+def _of_other_settings(trace: Trace) -> set[tuple[str, int]]:
+    """Where `.step()` is called under `if when == "batch":` in a function that ran: a setting that this run has not."""
+    return {
+        (path, call.lineno)
+        for path, _, branch in nodes_that_ran(trace, ast.If)
+        if isinstance(branch.test, ast.Compare) and isinstance(branch.test.ops[0], ast.Eq)
+        if any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(branch.test))
+        for statement in branch.body
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call) and method_name(call) == "step"
+    }
 
 
 def _taken_over(trace: Trace, site: Site) -> bool:
@@ -191,10 +205,11 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
 
 def _step_of(trace: Trace, made: SchedulerMade, step: Step | None) -> str:
     """The call that is missing, as the function that steps the optimizer can write it."""
+    given = "val_loss" if made.cls == "ReduceLROnPlateau" else ""
     name, at = variable(trace, made.site), step.site.user if step is not None else made.site.user
     name = named_at(trace, name, at)
     if not name or is_known_at(trace, name, at):
-        return f"`{name or 'scheduler'}.step()`"
+        return f"`{name or 'scheduler'}.step({given})`"
     if is_configured(made.site):
         return f"`step()` of {schedule_name(trace, made)}, which `self.lr_schedulers()` gives there,"
     return f"`step()` of {schedule_name(trace, made)}, which has to be handed to the function that steps,"

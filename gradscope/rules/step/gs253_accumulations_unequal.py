@@ -21,7 +21,7 @@ from gradscope.analysis.gradients import gradients
 from gradscope.analysis.step_conditions import counts_from_zero, without_remainder
 from gradscope.analysis.text import has_length
 from gradscope.analysis.words import code, located, parameter_subjects, plural
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS, SourceFile, called_name
@@ -208,7 +208,7 @@ def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
     test, index, call = used.condition.test, used.condition.counter, used.condition.loop.iter
     divided = test.left
     assert isinstance(divided, ast.BinOp) and isinstance(call, ast.Call)
-    new = f"({index.id} + 1) % {here.file.operand(divided.right)} == 0"
+    new = f"({index.id} + 1) % {here.part(divided.right, Binds.SIGN)} == 0"
     given = call.args[0]
     counted, named = called_name(call) == "range", isinstance(given, ast.Name | ast.Attribute)
     if counted or (named and has_length(trace, ast.unparse(given))):

@@ -21,3 +21,25 @@ def good_not_yet() -> None:
     if y.is_leaf and y.grad is not None:
         y.grad = None
     (y * y).sum().backward()
+
+
+def good_cleared_where_there_is_one() -> None:
+    """Fast weights are no leaves: a gradient that is None needs no clearing."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    w = nn.Parameter(torch.zeros(4, 1))
+    opt = torch.optim.Adam([w], lr=0.01)
+    for _ in range(4):
+        fast = w * 1
+        for _ in range(2):
+            x = torch.randn(8, 4)
+            if fast.grad is not None:
+                fast.grad.zero_()
+            (grad,) = torch.autograd.grad((x @ fast - x[:, :1]).pow(2).mean(), fast, create_graph=True)
+            fast = fast - 0.1 * grad
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (x @ fast - x[:, :1]).pow(2).mean().backward()
+        opt.step()

@@ -419,3 +419,23 @@ def good_waves_that_a_class_of_torch_is_asked_for() -> None:
             net(row).sub(1).pow(2).mean().backward()
             sgd.step()
             wave.step()
+
+
+def good_told_the_epoch_in_each_batch() -> None:
+    import warnings
+
+    import torch
+    from torch import nn
+
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=4, eta_min=1e-5)
+    for epoch in range(4):
+        for _ in range(5):
+            schedule.step(epoch=epoch)
+            x = torch.randn(16, 4)
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()

@@ -364,7 +364,7 @@ def _bottomless(one: _Line, ids: list[int], sound: list[float], norms: list[floa
         " in place of the scores themselves, a margin (`torch.relu(margin + far - near)`), or vectors of length 1"
         " (`nn.functional.normalize`)",
         count=event.count,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("exploding", *event.site.user.location())},
     )
 
 

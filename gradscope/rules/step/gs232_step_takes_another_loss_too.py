@@ -4,8 +4,8 @@ Why: the loss of an actor goes through the critic, that of a generator through t
 puts gradients into the parameters of both. Where these are not cleared before the critic's step, it follows the
 sum: it learns to be what the actor wants it to be.
 
-Fix: make each step right behind its own pass and call `zero_grad()` of its optimizer before that; or freeze the
-network that is only gone through (`requires_grad_(False)`).
+Fix: make each step right behind its own pass and call `zero_grad()` of its optimizer before that; or, also where
+gradients of several passes are added up, freeze the network that is only gone through (`requires_grad_(False)`).
 
 Silent on: networks whose loss is kept from no other one (an encoder and a decoder that are trained by one loss, and
 a second one of the decoder alone), trunks that several heads share, gradients that the program puts together itself,
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.calls import calls
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_stretch
@@ -32,7 +33,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, ZeroGrad
-from gradscope.fixes.calls import line_before
+from gradscope.fixes.calls import line_after, line_before
 from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -82,13 +83,21 @@ def good() -> None:
 @dataclass
 class _Mixed:
     first: Turn
-    own: Fill
-    other: Fill
-    to: int  # the optimizer that the other pass is for
+    owns: list[Fill]  # several where gradients are added up before a step
+    others: list[Fill]
+    to: int  # the optimizer that the other passes are for
     count: int = 0
 
+    @property
+    def own(self) -> Fill:
+        return self.owns[0]
 
-@rule("GS232", name="step-takes-another-loss-too", severity="warning")
+    @property
+    def other(self) -> Fill:
+        return self.others[0]
+
+
+@rule("GS232", name="step-takes-another-loss-too", severity="warning", over=("GS705",))
 def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
     turns = gradients(trace).turns
     if len({turn.step.optimizer for turn in turns}) < 2:
@@ -105,12 +114,12 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
             continue
         if pair is None or not _alone(turns, *pair[1:]):
             continue
-        own, other, to = pair
-        lines = own.event.site.user.location(), other.event.site.user.location()
+        owns, others, to = pair
+        lines = owns[0].line, others[0].line
         # Their stacks differ where sampling slept; several networks that are stepped in one loop are one mistake.
         key = (turn.step.site.user.location(), *lines)
         if key in found or _kept_apart(known, looked.get(lines[0]), trace.optimizers[to].parameters):
-            mixed = found.setdefault(key, _Mixed(turn, own, other, to))
+            mixed = found.setdefault(key, _Mixed(turn, owns, others, to))
             mixed.count += turn.times if turn.step.optimizer == mixed.first.step.optimizer else 0
     for mixed in found.values():
         seldom = min(
@@ -121,35 +130,38 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, mixed)
 
 
-def _pair(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
-    """The two passes that a step used: its own, which fills what it holds (of an ensemble that one loss trains also the
-    others), and one that fills all of that and what another optimizer holds; and that optimizer."""
-    if len(turn.fills) != 2 or turn.step.placed or turn.step.in_state("stale"):
+def _pair(trace: Trace, turn: Turn) -> tuple[list[Fill], list[Fill], int] | None:
+    """The two kinds of passes that a step used: its own, which fill what it holds (of an ensemble that one loss trains
+    also the others), and those that fill all of that and what another optimizer holds; and that optimizer."""
+    kinds: dict[tuple[tuple[str, int], frozenset[int]], list[Fill]] = {}
+    for fill in turn.fills:
+        kinds.setdefault((fill.line, fill.parameters), []).append(fill)
+    if len(kinds) != 2 or turn.step.placed or turn.step.in_state("stale"):
         return None
     held = set(trace.optimizers[turn.step.optimizer].parameters)
-    own, other = sorted(turn.fills, key=lambda fill: len(fill.parameters))
-    mine = own.parameters & held
-    rest = other.parameters - own.parameters - held
-    if not mine or not rest or not mine <= turn.fills[other] or not own.parameters <= other.parameters:
+    owns, others = sorted(kinds.values(), key=lambda fills: len(fills[0].parameters))
+    own, other = owns[0].parameters, others[0].parameters
+    mine, rest = own & held, other - own - held
+    if not mine or not rest or not own <= other or not all(mine <= turn.fills[fill] for fill in others):
         return None
     to = [
         n
         for n, o in trace.optimizers.items()
-        if o.steps and rest <= set(o.parameters) and not (held | own.parameters) & set(o.parameters)
+        if o.steps and rest <= set(o.parameters) and not (held | own) & set(o.parameters)
     ]
-    return (own, other, to[0]) if len(to) == 1 else None
+    return (owns, others, to[0]) if len(to) == 1 else None
 
 
-def _may_be_cleared(turn: Turn, own: Fill, other: Fill, by_hand: set[int]) -> bool:
+def _may_be_cleared(turn: Turn, owns: list[Fill], others: list[Fill], by_hand: set[int]) -> bool:
     """Whether the program clears some of these by `p.grad = None`, which is not seen where the passes were not looked
     at."""
-    unseen = own.event.graph < 0 or other.event.graph < 0
-    return unseen and not turn.fills[own].isdisjoint(by_hand)
+    unseen = any(fill.event.graph < 0 for fill in (*owns, *others))
+    return unseen and not turn.fills[owns[0]].isdisjoint(by_hand)
 
 
-def _alone(turns: list[Turn], other: Fill, to: int) -> bool:
-    """Whether the other optimizer's step uses the other pass, and nothing else."""
-    return any(turn.step.optimizer == to and list(turn.fills) == [other] for turn in turns)
+def _alone(turns: list[Turn], others: list[Fill], to: int) -> bool:
+    """Whether the other optimizer's step uses the other passes, and nothing else."""
+    return any(turn.step.optimizer == to and list(turn.fills) == others for turn in turns)
 
 
 def _kept_apart(known: Paths, event: Backward | None, parameters: list[int]) -> bool:
@@ -170,7 +182,8 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
     name = optimizer_name(trace, step.optimizer)
     theirs = sorted(mixed.other.parameters - mixed.own.parameters)
     clear = method(trace, step.optimizer, "zero_grad", at=own)
-    fix, edits = _cleared_before(trace, mixed)
+    summed = len(mixed.owns) + len(mixed.others)
+    fix, edits = _frozen_meanwhile(trace, mixed) if summed > 2 else _cleared_before(trace, mixed)
     return Finding(
         message=f"{taken} uses gradients of two losses: its own, and the one that trains {_names(trace, theirs)}",
         cause=cause,
@@ -179,16 +192,18 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
         effect_label="the pass of its own loss",
         related=((site, "uses the sum of both"), *_clears(trace, mixed)),
         seen=(
-            f"in {plural(mixed.count, 'step')} the gradients of {names} were the sum of two passes: one filled only"
-            f" these; the other also {_names(trace, theirs)}, whose own step used it alone. The first loss was"
-            " computed from their detached results",
+            f"in {plural(mixed.count, 'step')} the gradients of {names} were the sum of"
+            f" {'two passes' if summed == 2 else plural(summed, 'pass')}: {_counted(mixed.owns)} filled only"
+            f" these; the other{'s' if len(mixed.others) > 1 else ''} also {_names(trace, theirs)}, whose own step"
+            f" used {'them' if len(mixed.others) > 1 else 'it'} alone. The first loss was computed from their detached"
+            " results",
         ),
         fix=fix
         or f"step {name} right after its own pass, with {clear} before that pass; or"
         f" call `requires_grad_(False)` on {names} while the other loss ({where(other)}) is computed",
         edits=edits,
         count=mixed.count,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("exploding", *fill.line) for fill in (mixed.own, mixed.other)},
         since=since_stretch(trace, mixed.first.stretch),
     )
 
@@ -198,6 +213,8 @@ def _clears(trace: Trace, mixed: _Mixed) -> tuple[tuple[Site, str], ...]:
     number = mixed.first.step.optimizer
     found = [e.site.user for e in trace.of(ZeroGrad) if e.by == "optimizer" and e.optimizer == number]
     if len({site.location() for site in found}) != 1 or mixed.own.number < mixed.other.number:
+        return ()
+    if len(mixed.owns) > 1:
         return ()
     return ((found[0], "clears them before the other pass, not after it"),)
 
@@ -216,6 +233,39 @@ def _cleared_before(trace: Trace, mixed: _Mixed) -> tuple[str, tuple[Edit, ...]]
         f"call `{text}` right before its own pass, {located(trace, own)}: what the other one left is in there",
         edits,
     )
+
+
+def _frozen_meanwhile(trace: Trace, mixed: _Mixed) -> tuple[str, tuple[Edit, ...]]:
+    """Where gradients are added up, clearing would drop what its own passes have left: its network is frozen from the
+    call of it that the other loss is computed from to that loss's pass."""
+    passed = next((fill.event for fill in mixed.others if fill.event.graph >= 0), mixed.other.event)
+    back, known = passed.site.user, calls(trace)
+    network = [c for c in known.all if mixed.own.parameters == {p.id for p in known.parameters(c.event)}]
+    through = {
+        c.entry for c in network if c.event.graph == passed.graph and c.event.position < passed.position
+    }
+    through = {entry for entry in through if entry.path == back.path and entry.line <= back.line}
+    first = min(through, key=lambda entry: entry.line, default=None)
+    name = receiver(trace, first)
+    off, on = f"{name}.requires_grad_(False)", f"{name}.requires_grad_(True)"
+    edits: tuple[Edit, ...] = ()
+    if name and first is not None and len({c.event.called for c in network}) == 1:
+        between = {c.entry for c in network if first.line <= c.entry.line <= back.line}
+        file = trace.source_file(back.path)
+        start, end = file.statement(first), file.statement(back)
+        if between == through and start is not None and end in file.siblings(start):
+            edits = (*line_before(trace, first, off), *line_after(trace, back, on))
+    if not edits:
+        return "", ()
+    return (
+        f"freeze `{name}` while the other loss is computed: `{off}` before {located(trace, first)}, and `{on}` after"
+        f" {located(trace, back)}",
+        edits,
+    )
+
+
+def _counted(fills: list[Fill]) -> str:
+    return "one" if len(fills) == 1 else f"{len(fills)}"
 
 
 def _names(trace: Trace, ids: list[int]) -> str:

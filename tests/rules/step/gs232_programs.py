@@ -237,3 +237,93 @@ def good_ensemble_that_is_stepped_before_its_actor() -> None:
             scores = torch.cat([critic(torch.cat([state, action], 1)) for critic in critics], 1)
             (-scores.mean()).backward()
             actor_opt.step()
+
+
+def bad_gradients_added_up_over_several_rounds() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for batch in range(24):
+        fake = generator(torch.randn(8, 3))
+        score = critic(fake)
+        wanted = nn.functional.softplus(-score).mean() + 0.1 * fake.pow(2).mean()
+        (wanted / 4).backward()  # cause: GS232
+        fake = generator(torch.randn(8, 3)).detach()
+        told = nn.functional.softplus(critic(fake)) + nn.functional.softplus(-critic(torch.randn(8, 4)))
+        (told.mean() / 4).backward()  # effect: GS232
+        if batch % 4 == 3:
+            g_opt.step()
+            g_opt.zero_grad()
+            d_opt.step()
+            d_opt.zero_grad()
+
+
+def bad_loss_without_a_lower_end() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    maker = nn.Sequential(nn.Linear(12, 24), nn.SiLU(), nn.Linear(24, 12))
+    layers = [nn.Linear(12, 32), nn.LeakyReLU(0.2), nn.Linear(32, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1)]
+    judge = nn.Sequential(*layers)
+    m_opt = torch.optim.Adam(maker.parameters(), lr=0.004, betas=(0.5, 0.9))
+    j_opt = torch.optim.Adam(judge.parameters(), lr=0.004, betas=(0.5, 0.9))
+    for batch in range(800):
+        real = torch.randn(16, 12)
+        made = maker(real)
+        loss = (made - real).abs().mean() - judge(made).mean()
+        (loss / 4).backward()  # cause: GS232
+        made = maker(real).detach()
+        hinge = torch.relu(1 - judge(real)).mean() + torch.relu(1 + judge(made)).mean()
+        (hinge / 8).backward()  # effect: GS232
+        if batch % 4 == 3:
+            m_opt.step()
+            m_opt.zero_grad()
+            j_opt.step()
+            j_opt.zero_grad()
+
+
+def good_frozen_while_gradients_are_added_up() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for batch in range(24):
+        critic.requires_grad_(False)
+        fake = generator(torch.randn(8, 3))
+        (nn.functional.softplus(-critic(fake)).mean() / 4).backward()
+        critic.requires_grad_(True)
+        fake = generator(torch.randn(8, 3)).detach()
+        told = nn.functional.softplus(critic(fake)) + nn.functional.softplus(-critic(torch.randn(8, 4)))
+        (told.mean() / 4).backward()
+        if batch % 4 == 3:
+            g_opt.step()
+            g_opt.zero_grad()
+            d_opt.step()
+            d_opt.zero_grad()
+
+
+def good_decoder_of_two_losses_added_up() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    e_opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for batch in range(24):
+        x = torch.randn(8, 6)
+        (decoder(torch.randn(8, 3)).pow(2).mean() / 4).backward()
+        ((decoder(encoder(x)) - x).pow(2).mean() / 4).backward()
+        if batch % 4 == 3:
+            d_opt.step()
+            e_opt.step()
+            d_opt.zero_grad()
+            e_opt.zero_grad()

@@ -12,7 +12,7 @@ from gradscope.analysis.gradients import gradients
 from gradscope.analysis.memo import once
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import entered, real, taken_out, without_past
-from gradscope.analysis.ops import PASSING, SCALES, SUMS, WRITES_OF_PARTS, ZERO_GRADIENT
+from gradscope.analysis.ops import ARRAYS, PASSING, SCALES, SUMS, WRITES_OF_PARTS, ZERO_GRADIENT
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import terms
@@ -163,7 +163,7 @@ def _asked(known: Paths, cut: Op) -> set[int]:
 def _arrays(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
     """Terms without any graph, made of tensors that the text makes of the arrays of values with one."""
     graph = known.graph(root[0])
-    exits = [(op, cut) for op, cut in taken_out(graph) if op.name in ("numpy", "__array__", "tolist")]
+    exits = [(op, cut) for op, cut in taken_out(graph) if op.name in ARRAYS]
     parts = terms(known, root, of_samples=True) if exits else []
     for part in parts if len(parts) > 1 else ():
         if part[0] != graph.id or graph.values[part[1]].requires_grad:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from gradscope.analysis.ops import EXITS, MAKERS
+from gradscope.analysis.ops import ARRAYS, EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths
+from gradscope.analysis.text import assignments_between
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
@@ -77,6 +78,8 @@ def back_as(known: Paths, root: Key) -> tuple[Op, Op, Key] | None:
         found = gathered(graph, index, exits)
         if found is None and prod(graph.values[index].shape) == 1:
             found = _only(graph, index, exits)
+        if found is None:
+            found = _written(known.trace, graph, index, exits)
         if found is not None:
             return *found, (number, index)
     return None
@@ -107,3 +110,19 @@ def _only(graph: Graph, made: int, exits: list[tuple[Op, Op]]) -> tuple[Op, Op] 
     """The one line that gave numbers before a single number came back (their sum, a statistic)."""
     before = [pair for pair in exits if pair[0].index < entered(graph, made)]
     return before[0] if len({op.site.user.location() for op, _ in before}) == 1 else None
+
+
+def _written(trace: Trace, graph: Graph, made: int, exits: list[tuple[Op, Op]]) -> tuple[Op, Op] | None:
+    """The last array that the same call of a function took of a value with a graph, where its text makes the new
+    tensor of it."""
+    op = graph.maker(made)
+    for given, cut in reversed(exits) if op is not None else ():
+        place = given.site.user
+        if op is None or given.index > op.index or given.name not in ARRAYS:
+            continue
+        if (
+            place.parent == op.site.user.parent
+            and assignments_between(trace, place, op.site.user) is not None
+        ):
+            return given, cut
+    return None

@@ -94,6 +94,7 @@ PASSING = CASTS | JOINING | {
 }  # fmt: skip
 ALIASES = {"data", "detach"}
 EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}  # give the numbers away
+ARRAYS = ("numpy", "__array__", "tolist")  # those that give several
 DISTRIBUTIONS = "distributions"  # the folder of torch's
 WAITS = EXITS | {"__int__", "__bool__", "__format__"}  # for the device
 MAKERS = {

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Op, Site
-from gradscope.source import FUNCTIONS, LOOPS, Function, SourceFile, arguments, called_name, own_name
+from gradscope.source import FUNCTIONS, LOOPS, Function, SourceFile, arguments, called_name, names_in, own_name
 from gradscope.store import Trace
 
 
@@ -249,3 +249,28 @@ def runs_in(trace: Trace, site: Site, loop: Site) -> bool:
     inside = {id(n) for n in ast.walk(node)}
     frames = (f for f in site.stack if (f.path, f.function) == (loop.path, loop.function))
     return any((at := file.at(frame)) is not None and id(at) in inside for frame in frames)
+
+
+def assignments_between(trace: Trace, place: Site, made: Site) -> list[ast.Assign] | None:
+    """The assignments by which what is computed at `place` comes to what is computed at `made`, in the order of the
+    text of the function that both stand in; None where it shows no way."""
+    file = trace.source_file(made.path)
+    first, last = file.at(place), file.at(made)
+    if (
+        (place.path, place.function) != (made.path, made.function)
+        or first is None
+        or not isinstance(last, ast.expr)
+    ):
+        return None
+    if first in list(ast.walk(last)):
+        return []
+    read, way = names_in(last), []
+    given = [node for node in own_nodes(file.scope(made)) if isinstance(node, ast.Assign)]
+    for node in sorted(given, key=lambda node: node.lineno, reverse=True):
+        if node.lineno >= last.lineno or not read & {name for to in node.targets for name in names_in(to)}:
+            continue
+        way.append(node)
+        if first in list(ast.walk(node.value)):
+            return way[::-1]
+        read |= names_in(node.value)
+    return None

@@ -22,7 +22,7 @@ from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
 from gradscope.analysis.never_read import Unread
 from gradscope.analysis.numbers import back_as, real, without_past
-from gradscope.analysis.ops import COMPARISONS, LOGIC
+from gradscope.analysis.ops import ARRAYS, COMPARISONS, LOGIC
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.through_numpy import ThroughNumpy, through_numpy
@@ -40,10 +40,10 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
-from gradscope.fixes.from_numpy import asked_to_train, by_torch
+from gradscope.fixes.from_numpy import asked_to_train, by_torch, kept_in_torch
 from gradscope.fixes.soft_logic import softened
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Event, Finding, Op, Parameter, Site
+from gradscope.model import Event, Finding, Op, Parameter, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -406,6 +406,8 @@ def _numbers(
     made = user(value.site)
     ids = known.reach((back[0], i) for i in cut.inputs).parameters
     operand = given is cut and given.name == "item" and not without_past(known.graph(back[0]), back[1])
+    texts, computed = _with_torch(trace, given, made, value)
+    instead = f"compute with torch ({listed([f'`{text}` in line {line}' for text, line in texts], 6)})"
     seen = [_facts(known, name, root)]
     if ids:
         seen.append(f"behind the cut: {parameter_names(trace, sorted(ids))}")
@@ -426,12 +428,21 @@ def _numbers(
         else _steps(trace, known, root, None),
         fix=f"leave `.item()` out of {located(trace, given.site.user)}: the tensor has its graph"
         if operand
-        else f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
-        "`torch.cat` join them with their graph",
-        edits=receiver_in_place_of(trace, given.site.user, "item") if operand else (),
+        else f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: "
+        + (instead if texts else "`torch.stack` and `torch.cat` join them with their graph"),
+        edits=receiver_in_place_of(trace, given.site.user, "item") if operand else computed,
         count=event.count,
         subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
+
+
+def _with_torch(
+    trace: Trace, given: Op, made: Site | None, back: Value
+) -> tuple[list[tuple[str, int]], Edits]:
+    """What numpy computed between the two, computed by torch, where that gives a tensor of the same dtype."""
+    left = trace.graph(given.graph).values[given.inputs[0]]
+    same = given.name in ARRAYS and left.dtype == back.dtype
+    return kept_in_torch(trace, given.site.user, made) if same and made is not None else ([], ())
 
 
 def _fix(trace: Trace, kind: str, op: Op, cause: Site, hook: Hook | None) -> str:

@@ -314,3 +314,46 @@ def bad_sorted_out_and_compared() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS303
         opt.step()
+
+
+def bad_features_by_numpy() -> None:
+    """q2924: what is looked for requires a gradient, and its features are made by numpy."""
+    import numpy as np
+    import torch
+    from torch import nn
+
+    def features(points: torch.Tensor) -> torch.Tensor:
+        values = points.detach().numpy()  # cause: GS303
+        a, b = values[..., 0], values[..., 1]
+        made = np.stack([a, b, a * b, a**2 + b**2], axis=-1)
+        return torch.tensor(made, dtype=torch.float32)
+
+    model = nn.Linear(4, 1)
+    for p in model.parameters():
+        p.requires_grad_(False)
+    points = torch.rand(8, 2, requires_grad=True)
+    opt = torch.optim.Adam([points], lr=0.05)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = -model(features(points)).sum()
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def bad_features_by_a_library() -> None:  # fix: by hand
+    """The same, by what torch has no function for under that name."""
+    import numpy as np
+    import torch
+
+    def features(points: torch.Tensor) -> torch.Tensor:
+        values = points.detach().numpy()  # cause: GS303
+        waves = np.sinc(values)
+        return torch.tensor(np.concatenate([values, waves], axis=1))
+
+    points = torch.rand(8, 2, requires_grad=True)
+    opt = torch.optim.Adam([points], lr=0.05)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = features(points).pow(2).sum()
+        loss.backward()  # effect: GS303
+        opt.step()

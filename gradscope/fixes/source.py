@@ -105,6 +105,17 @@ class Source:
         lines = [f"\n{indent}{self._unit() * depth}{line}" for depth, line in rows]
         return (Edit(self.path, last, end, last, end, "".join(lines)),)
 
+    def out_of_else(self, branch: ast.If) -> Edits:
+        """Puts the one statement of an `else` of its own line behind the `if`."""
+        last, only = branch.body[-1], branch.orelse[0]
+        _, _, line, column = self.file.span(last)
+        first, _, end, end_column = self.file.span(only)
+        between = "".join(self.file.lines[line : first - 1]).strip()
+        if self.file.lines[line - 1][column - 1 :].strip() or between != "else:" or first != end:
+            return ()
+        text = f"\n{self._indent(branch)}{self.file.text(only)}"
+        return (Edit(self.path, line, column, end, end_column, text),)
+
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
         """Puts `text` in place of a statement or expression: that of an expression gets the parentheses that it
         needs there."""

@@ -12,6 +12,7 @@ gradient scaler, optimizers whose parameters are all frozen, a rare step without
 among others.
 """
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -23,7 +24,7 @@ from gradscope.analysis.loop import nearest_backward, parameters_of
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.text import named_subject, not_called, parentheses
+from gradscope.analysis.text import named_subject, nodes_that_ran, not_called, parentheses, site_of
 from gradscope.analysis.trainers import last_with_graph, runs_it
 from gradscope.analysis.words import (
     code,
@@ -38,6 +39,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, RequiresGrad, Step, ZeroGrad
 from gradscope.fixes.calls import moved, receiver_replaced
+from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -124,6 +126,8 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
     call = next((runs_it(e.site) for e in trace.of(Step) if e.site.user == step), None)
     if call is not None and meant is None:
         return _of_a_library(trace, number, call, late, found)
+    if meant is None and not closure and (skipped := _in_a_branch(trace)) is not None:
+        return _never_reached(trace, found, step, *skipped)
     if meant is None or late is not None:
         return found
     return replace(
@@ -135,6 +139,46 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
         edits=parentheses(meant),
         subjects=found.subjects | {named_subject(meant)},
+    )
+
+
+def _in_a_branch(trace: Trace) -> tuple[Site, ast.If, ast.Expr] | None:
+    """The one `backward()` of functions that ran, of a run without any pass, and the `if` in whose branch it stands."""
+    calls = [
+        (path, function, node)
+        for path, function, node in nodes_that_ran(trace, ast.Call)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
+    ]
+    if trace.of(Backward) or len(calls) != 1:
+        return None
+    path, function, call = calls[0]
+    file = trace.source_file(path)
+    statement = file.statement_of(call)
+    branch = file.parent.get(id(statement)) if statement is not None else None
+    if not isinstance(statement, ast.Expr) or not isinstance(branch, ast.If):
+        return None
+    return site_of(path, function, call), branch, statement
+
+
+def _never_reached(
+    trace: Trace, found: Finding, step: Site, call: Site, branch: ast.If, statement: ast.Expr
+) -> Finding:
+    """The program has a pass, and never comes to it."""
+    here = Source(trace, call.path)
+    test, text = ast.unparse(branch.test), code(trace, call)
+    other = statement in branch.orelse
+    within = f"in the {'`else`' if other else 'branch'} of `{test}`"
+    move = "out of the `else`, behind the `if`" if other else "out of the `if`"
+    return replace(
+        found,
+        message=f"{found.message}: {text} stands in a branch that is never taken",
+        cause=call,
+        cause_label=f"never reached: {within}",
+        effect=step,
+        effect_label=found.cause_label,
+        seen=(*found.seen, f"{text} was reached in no turn, and no other pass was made"),
+        fix=f"take {located(trace, call)} {move} (line {branch.lineno}), so that it runs whatever `{test}` is",
+        edits=here.out_of_else(branch) if branch.orelse == [statement] else (),
     )
 
 

@@ -347,3 +347,36 @@ def detached_in_place_of_the_target() -> None:
         with torch.no_grad():
             for old, new in zip(target.parameters(), critic.parameters()):
                 old.copy_(0.9 * old + 0.1 * new)
+
+
+def bad_backward_in_the_other_branch() -> None:
+    """q2922: with several batches a step the loss is divided, and only without them it is gone back from."""
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = 4
+    for turn in range(8):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        if batches > 1:
+            loss = loss / batches
+        else:
+            loss.backward()  # cause: GS204
+        if (turn + 1) % batches == 0:
+            opt.step()  # effect: GS204
+            opt.zero_grad()
+
+
+def bad_backward_under_a_condition_that_never_holds() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        if loss.isnan():
+            loss.backward()  # cause: GS204
+        opt.step()  # effect: GS204

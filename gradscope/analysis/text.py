@@ -8,7 +8,16 @@ from typing import TypeVar
 
 from gradscope.analysis.memo import once
 from gradscope.model import Edit, Op, Site
-from gradscope.source import FUNCTIONS, LOOPS, Function, SourceFile, arguments, called_name, names_in, own_name
+from gradscope.source import (
+    FUNCTIONS,
+    LOOPS,
+    Function,
+    SourceFile,
+    arguments,
+    called_name,
+    names_in,
+    own_name,
+)
 from gradscope.store import Trace
 
 

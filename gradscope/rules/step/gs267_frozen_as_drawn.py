@@ -68,7 +68,7 @@ def frozen_as_drawn(trace: Trace) -> Iterator[Finding]:
     roots = {trace.modules[module].root for module in trained if module in trace.modules}
     by_line: dict[tuple[str, int], tuple[Site, list[Parameter]]] = {}
     for p in trace.parameters:
-        if p.requires_grad or p.optimizers or p.passes or p.updates or p.module not in trace.modules:
+        if p.requires_grad or p.changed or p.passes or p.updates or p.module not in trace.modules:
             continue
         if trace.modules[p.module].root in roots and len(p.shape) > 1:
             froze = frozen_by(trace, p)

@@ -65,3 +65,20 @@ def good_trained_before_it_was_frozen() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_held_by_the_optimizer_as_well() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(8, 16), nn.Linear(16, 2)
+    net = nn.Sequential(body, nn.ReLU(), head)
+    for p in body.parameters():
+        p.requires_grad = False  # cause: GS267  # effect: GS208
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)  # cause: GS208
+    for _ in range(6):
+        x = torch.randn(16, 8)
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()  # effect: GS267
+        opt.step()

@@ -26,6 +26,8 @@ from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+FEW = 3  # lines that are named
+
 
 def bad() -> None:
     import torch
@@ -125,7 +127,8 @@ def _finding(
     trace: Trace, number: int, optimizer: Optimizer, place: int | None, frozen: list[Parameter], whole: bool
 ) -> Finding:
     names, holder = parameter_names(trace, [p.id for p in frozen]), optimizer_name(trace, number)
-    froze = _froze(trace, {p.id for p in frozen})
+    lines = _froze(trace, {p.id for p in frozen})
+    froze = lines[0] if lines else None
     one = place is not None and len(optimizer.groups) > 1
     group = f"group {place} of {holder}" if one else holder
     idle = _never_reached(trace, optimizer)
@@ -143,10 +146,13 @@ def _finding(
         effect=froze,
         effect_label="frozen here",
         seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}", *unused),
-        related=tuple((site, "no loss reaches what is made here") for site in made),
+        related=(
+            *((line, "others are frozen here") for line in lines[1:FEW]),
+            *((site, "no loss reaches what is made here") for site in made),
+        ),
         fix=(
-            f"take {located(trace, froze, 'this line')} out"
-            if froze
+            f"take {' and '.join(located(trace, line, 'this line') for line in lines[:FEW])} out"
+            if lines
             else "call `requires_grad_(True)` on them"
         )
         + f" if they should train; if they should stay as they are, give {holder} only the others",
@@ -167,8 +173,7 @@ def _never_reached(trace: Trace, optimizer: Optimizer) -> list[Parameter]:
     return [p for p in held if p.requires_grad and not (p.passes or p.steps or p.updates)]
 
 
-def _froze(trace: Trace, ids: set[int]) -> Site | None:
-    for event in trace.of(RequiresGrad):
-        if event.to is False and event.leaf in ids:
-            return event.site.user
-    return None
+def _froze(trace: Trace, ids: set[int]) -> list[Site]:
+    """The lines of the program that froze these, in the order of the run."""
+    events = (event for event in trace.of(RequiresGrad) if event.to is False and event.leaf in ids)
+    return list({event.site.user.location(): event.site.user for event in events}.values())

@@ -6,8 +6,9 @@ lost. Both are found once per trace, without recursion, from all backward passes
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -299,21 +300,26 @@ class Paths:
         """Everything that any backward pass of the run depends on."""
         return self.flow(self.roots)
 
-    def becomes_number(self, key: Key, through: Collection[str], last: Collection[str], far: int) -> bool:
-        """Whether a value goes into a single number of a loss by ops of these names alone, at most `far` of them, and
+    def onward(
+        self, key: Key, through: Callable[[Key, Op | None], bool], most: int = sys.maxsize
+    ) -> Iterator[tuple[Key, Key, Op | None]]:
+        """What losses make of a value, nearest first: (what is read, what comes of it, the call, or None where it goes
+        on in another graph). Then the same of each result that is let through, of so many at most."""
+        todo, seen = [key], {key}
+        for current in todo:  # grows while it is walked
+            for result, op in self.used.feeds.get(current, ()):
+                yield current, result, op
+                if result not in seen and len(seen) <= most and through(result, op):
+                    seen.add(result)
+                    todo.append(result)
+
+    def becomes_number(self, key: Key, through: Collection[str], last: Collection[str], most: int) -> bool:
+        """Whether a value goes into a single number of a loss by ops of these names alone, of so many at most, and
         then one of `last`."""
-        todo, seen = [(key, 0)], {key}
-        while todo:
-            current, steps = todo.pop()
-            for reader, op in self.used.feeds.get(current, ()):
-                if op is None or steps > far:
-                    continue
-                if op.name in last and not self.value(reader).shape:
-                    return True
-                if op.name in through and reader not in seen:
-                    seen.add(reader)
-                    todo.append((reader, steps + 1))
-        return False
+        steps = self.onward(key, lambda _, op: op is not None and op.name in through, most)
+        return any(
+            op is not None and op.name in last and not self.value(result).shape for _, result, op in steps
+        )
 
     @cached_property
     def _used_calls(self) -> dict[str, list[tuple[int, Key, Op]]]:

@@ -94,20 +94,15 @@ def _mean(graph: Graph, op: Op) -> Op | None:
 def _row_by_row(known: Paths, key: Key) -> Op | None:
     """What makes one number of each row of the gradient, which may be squared or brought into another form before."""
     shape = known.value(key).shape
-    if len(shape) < 2:
-        return None
-    todo, seen = [key], {key}
-    for current in todo:  # grows while it is walked
-        for target, op in known.used.feeds.get(current, ()):
-            if op is None or op.graph != current[0]:
-                continue
-            made = known.value(target).shape
-            if op.name in NORMS | {"sum"}:
-                if made in (shape[:1], (shape[0], 1)):
-                    return op
-            elif op.name in PASSING | POWERS and made[:1] == shape[:1] and target not in seen:
-                seen.add(target)
-                todo.append(target)
+
+    def keeps_rows(result: Key, op: Op | None) -> bool:
+        inner = op is not None and op.graph == key[0] and op.name in PASSING | POWERS
+        return inner and known.value(result).shape[:1] == shape[:1]
+
+    for _, result, op in known.onward(key, keeps_rows) if len(shape) > 1 else ():
+        if op is not None and op.graph == key[0] and op.name in NORMS | {"sum"}:
+            if known.value(result).shape in (shape[:1], (shape[0], 1)):
+                return op
     return None
 
 

@@ -130,25 +130,12 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
 def _meets_one_of_each(known: Paths, pairs: Key) -> bool:
     """Whether what a call has made of all pairs goes, element by element, into a loss whose other side has one number
     for each: (32, 32) against (32,)."""
-    todo, seen = [pairs], {pairs}
-    for current in todo:  # grows while it is walked
-        if len(seen) > NEAR:
-            break
-        for reader, op in known.used.feeds.get(current, ()):
-            shapes = (
-                [known.value((op.graph, index)).shape for index in op.inputs[:2]] if op is not None else []
-            )
-            if op is not None and op.name in POINTWISE_LOSSES and len(shapes) == 2:
-                short, long = sorted(shapes, key=len)
-                if (
-                    0 < len(short) < len(long)
-                    and long == known.value(pairs).shape
-                    and long[-len(short) :] == short
-                ):
-                    return True
-            elif (op is None or op.name in POINTWISE) and reader not in seen:  # None: on to another graph
-                seen.add(reader)
-                todo.append(reader)
+    shape = known.value(pairs).shape
+    for _, _, op in known.onward(pairs, lambda _, op: op is None or op.name in POINTWISE, NEAR):
+        if op is not None and op.name in POINTWISE_LOSSES and len(op.inputs) > 1:
+            short, long = sorted((known.value((op.graph, i)).shape for i in op.inputs[:2]), key=len)
+            if 0 < len(short) < len(long) and long == shape and long[-len(short) :] == short:
+                return True
     return False
 
 

@@ -83,20 +83,16 @@ def _width(graph: Graph, op: Op, outputs: int) -> int:
 
 def _broadcasting(known: Paths, key: Key, width: int) -> Op | None:
     """The first reader in which the derivatives, perhaps scaled, meet so many numbers for each row."""
-    shape = known.value(key).shape
-    todo, seen = [key], {key}
-    for current in todo:  # grows while it is walked
-        graph = known.graph(current[0])
-        for target, op in known.used.feeds.get(current, ()):
-            if op is None or op.graph != current[0]:
-                continue
-            others = [graph.values[i].shape for i in op.inputs if i != current[1]]
-            if op.name in MEETING and (*shape[:-1], width) in others:
+    shape, graph = known.value(key).shape, known.graph(key[0])
+
+    def alone(result: Key, op: Op | None) -> bool:
+        inner = op is not None and op.graph == key[0] and op.name in ALONE
+        return inner and known.value(result).shape == shape
+
+    for read, _, op in known.onward(key, alone):
+        if op is not None and op.graph == key[0] and op.name in MEETING:
+            if (*shape[:-1], width) in (graph.values[i].shape for i in op.inputs if i != read[1]):
                 return op
-            alone = op.name in ALONE and known.value(target).shape == shape
-            if alone and target not in seen:
-                seen.add(target)
-                todo.append(target)
     return None
 
 

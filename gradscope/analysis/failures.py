@@ -156,6 +156,17 @@ def region_of(trace: Trace, graph: Graph, value: Value, kind: str) -> Region | N
     return None
 
 
+def layer_of(site: Site) -> str:
+    """The class of torch's own layer that made the write, inside of its `forward`; "" where the program did."""
+    inner = []
+    for frame in reversed(list(site.stack)):
+        if frame.kind == "user":
+            break
+        inner.append(frame.function)
+    called = next((function for function in inner if function.endswith(".forward")), "")
+    return called.removesuffix(".forward")
+
+
 def opening(trace: Trace, site: Site) -> Site:
     """The first line of a block, where `site` spans all of it."""
     lines = trace.source_file(site.path).lines

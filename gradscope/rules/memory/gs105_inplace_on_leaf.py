@@ -10,13 +10,15 @@ gradient, write to a copy (`y = x.clone()`) or make a new tensor (`x = x + 1`).
 Silent on: writes inside `torch.no_grad()`, to detached tensors and to computed ones.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.failures import Failure, Operand, failure_subject, failures
+from gradscope.analysis.failures import Failure, Operand, failure_subject, failures, layer_of
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, source
 from gradscope.fixes.calls import under_no_grad
-from gradscope.fixes.in_place import on_a_copy, written_name
+from gradscope.fixes.in_place import layer_not_in_place, on_a_copy, written_name
+from gradscope.fixes.source import Edits, Source, is_name
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS
@@ -53,9 +55,14 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     view = "a view of a leaf" in failure.text
     leaf = next((o for o in failure.operands if o.name), None) or Operand("", None, "")
     written = _statement(trace, failure)
-    target = written_name(trace, failure.site) or leaf.name
+    layer = layer_of(failure.event.site)
+    given = _given(trace, failure.site) if layer else None
+    target = ast.unparse(given) if given is not None else leaf.name
+    if not layer:
+        target = written_name(trace, failure.site) or leaf.name
     part = "part of " if view else ""
     made = leaf.made if leaf.made is not None and leaf.made.location() != failure.site.location() else None
+    fix, edits = _of_layer(trace, failure.site, layer, given) if layer else _fix(trace, failure.site, target)
     return Finding(
         message=f"{written} writes in place to {part}`{target}`, a leaf that requires a gradient"
         if target
@@ -66,11 +73,9 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         seen=(f"{f'`{target}`' if target else leaf.shown}: {leaf.facts}, a leaf",)
         if leaf.facts
         else (failure.said,),
-        fix=_fix(trace, failure.site, target),
+        fix=fix,
         count=failure.event.count,
-        edits=under_no_grad(trace, failure.site)
-        if ".grad" in source(trace, failure.site) or "." in target  # an update, or a layer's initialisation
-        else (),
+        edits=edits,
         subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter])
         | {failure_subject(failure.event)},
     )
@@ -86,16 +91,37 @@ def _statement(trace: Trace, failure: Failure) -> str:
     return code(trace, failure.site, "an in-place operation")
 
 
-def _fix(trace: Trace, site: Site, target: str) -> str:
+def _given(trace: Trace, site: Site) -> ast.expr | None:
+    """What a layer is called with, where that is a variable or an attribute."""
+    call = trace.source_file(site.path).at(site)
+    plain = isinstance(call, ast.Call) and len(call.args) == 1 and is_name(call.args[0])
+    return call.args[0] if isinstance(call, ast.Call) and plain else None
+
+
+def _of_layer(trace: Trace, site: Site, cls: str, given: ast.expr | None) -> tuple[str, Edits]:
+    """For a layer of torch's own that was made to write in place."""
+    otherwise = layer_not_in_place(trace, cls)
+    without = otherwise[0] if otherwise is not None else f"make the `{cls}` without `inplace=True`"
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if given is None or call is None or isinstance(here.file.parent.get(id(call)), ast.Expr):
+        return f"{without}, for {code(trace, site, 'this call')}", ()
+    copied = here.append(given, ".clone()")
+    shown = here.text_after(call, copied) if isinstance(call, ast.expr) else ""
+    return f"give it a copy, `{shown}`: the gradient goes through that; or {without}", copied
+
+
+def _fix(trace: Trace, site: Site, target: str) -> tuple[str, Edits]:
     name = target or "the leaf"
     if ".grad" in source(trace, site):
-        return f"put the update of `{name}` inside `with torch.no_grad():`"
+        return f"put the update of `{name}` inside `with torch.no_grad():`", under_no_grad(trace, site)
     own = "copy" if target != "copy" else "new"
     then = on_a_copy(trace, site, target, own)
     loops = any(isinstance(node, LOOPS) for node in trace.source_file(site.path).around(site))
+    of_a_layer = "." in target  # its initialisation
     return (
         f"for an update or initialisation write to `{name}` inside `with torch.no_grad():`; where a gradient"
         f" should flow, write to a copy: `{own} = {name}.clone()`{' before the loop' if loops else ''}"
         + (f", `{then}`" if then else "")
         + f", and go on with `{own}`"
-    )
+    ), under_no_grad(trace, site) if of_a_layer else ()

@@ -14,7 +14,7 @@ Silent on: writes through slices and other single views of computed tensors.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.failures import Failure, failure_subject, failures
+from gradscope.analysis.failures import Failure, failure_subject, failures, layer_of
 from gradscope.analysis.names import place
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located
@@ -117,7 +117,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     view = _view(trace, failure)
     made = view.site.user if view is not None else None
     what, label = _kind(failure.text)
-    layer = _layer(failure.event.site)
+    layer = layer_of(failure.event.site)
     name = written_name(trace, failure.site) if not layer else ""
     shown = f"`{name}`" if name else "its input" if layer else "a view"
     written = f"`{layer}(inplace=True)`" if layer else code(trace, failure.site, "an in-place operation")
@@ -136,17 +136,6 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         edits=edits,
         subjects=frozenset({("written", failure.site.location()), failure_subject(failure.event)}),
     )
-
-
-def _layer(site: Site) -> str:
-    """The class of torch's own layer that made the write, inside of its `forward`; "" where the program did."""
-    inner = []
-    for frame in reversed(list(site.stack)):
-        if frame.kind == "user":
-            break
-        inner.append(frame.function)
-    called = next((function for function in inner if function.endswith(".forward")), "")
-    return called.removesuffix(".forward")
 
 
 def _of_layer(trace: Trace, layer: str) -> tuple[str, Edits]:

@@ -41,3 +41,37 @@ def good_computed() -> None:
     h = w * 2
     h += 1
     h.sum().backward()
+
+
+def bad_layer_that_writes_in_place() -> None:
+    import torch
+    from torch import nn
+
+    class Fuse(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.shares = nn.Parameter(torch.ones(2))
+            self.positive = nn.ReLU(inplace=True)
+
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            shares = self.positive(self.shares)  # cause: GS105
+            return shares[0] * one + shares[1] * two
+
+    Fuse()(torch.ones(3), torch.ones(3)).sum().backward()
+
+
+def bad_layer_whose_result_is_dropped() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    shares = torch.ones(2, requires_grad=True)
+    nn.ReLU(inplace=True)(shares)  # cause: GS105
+    shares.sum().backward()
+
+
+def good_layer_is_given_a_copy() -> None:
+    import torch
+    from torch import nn
+
+    shares = torch.ones(2, requires_grad=True)
+    (nn.ReLU(inplace=True)(shares.clone()) * torch.tensor([1.0, 2.0])).sum().backward()

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
-from gradscope.analysis.words import counted, listed, located, parameter_subjects
+from gradscope.analysis.words import counted, listed, located, parameter_subjects, variable, where
 from gradscope.analysis.wrappers import Round, rounds, within, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Split, Wrapped
 from gradscope.fixes.source import Edits, Source
@@ -93,6 +93,9 @@ def _around(trace: Trace, of: Wrapped, found: list[Round], *, sure: bool) -> Fin
             f"call the wrapper itself in place of {located(trace, call, 'its `.module`')}: what `{method}` does has to"
             " run within the model's `forward`, which the wrapper calls"
         )
+    parts = [] if method else _parts_called(trace, of, call)
+    if parts:
+        fix = _by_its_forward(trace, of, parts)
     return Finding(
         message="the model was called past its `DistributedDataParallel` wrapper: each rank keeps its own gradients",
         cause=call,
@@ -101,17 +104,94 @@ def _around(trace: Trace, of: Wrapped, found: list[Round], *, sure: bool) -> Fin
         else "calls the wrapped model itself",
         effect=first.passes[-1].site.user,
         effect_label="its gradients are not averaged over the ranks",
-        related=((of.site.user, "wrapped here"),),
+        related=(
+            (of.site.user, "wrapped here"),
+            *((site, "and here") for site, _ in parts if site.line != call.line),
+        ),
         seen=(
             f"the wrapper's own call was not part of {sum(r.times for r in found):,} passes that a step used",
             *(("the parameters differ between the ranks afterwards",) if sure else ()),
         ),
         fix=fix,
-        edits=_by_the_wrapper(trace, of, call),
+        edits=() if parts else _by_the_wrapper(trace, of, call),
         count=sum(r.times for r in found),
         severity="" if sure else "warning",
         subjects=parameter_subjects(list(of.parameters)),
     )
+
+
+def _parts_called(trace: Trace, of: Wrapped, call: Site) -> list[tuple[Site, str]]:
+    """Where the function that goes past the wrapper calls parts of the model, none of them the model itself, and the
+    path of each part in the model."""
+    inner = trace.modules.get(of.inner)
+    found: dict[tuple[int, ...], tuple[Site, str]] = {}
+    for event in trace.of(ModuleCall):
+        site = event.site.user
+        if event.builds_graph and (site.path, site.function) == (call.path, call.function):
+            part = trace.modules.get(event.called)
+            if inner is None or part is None or event.called == of.inner:
+                return []
+            if event.called in within(trace, of.inner):
+                path = part.path.removeprefix(inner.path).strip(".")
+                found.setdefault((site.line, site.column), (site, path))
+    return [found[place] for place in sorted(found)]
+
+
+def _by_its_forward(trace: Trace, of: Wrapped, parts: list[tuple[Site, str]]) -> str:
+    """How the wrapper comes to call the parts of its model that the program has called by themselves."""
+    cls = trace.modules[of.inner].cls
+    name = variable(trace, of.site.user) or "the wrapper"
+    calls = listed([located(trace, site) for site, _ in parts], len(parts))
+    forward = next((path_and_node for path_and_node in _forwards(trace, cls)), None)
+    given = _given_by(trace, *forward, parts) if forward is not None else None
+    if forward is None or given is None:
+        do = "does" if len(parts) == 1 else "do"
+        return (
+            f"let the `forward` of the model that is wrapped do what {calls} {do}, and call `{name}(…)` instead: the"
+            " wrapper averages what its own call has computed"
+        )
+    path, function = forward
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    out = (
+        f", which returns `{ast.unparse(returns[0].value)}`" if len(returns) == 1 and returns[0].value else ""
+    )
+    at = where(Site(-1, path, function.lineno, 1, function.lineno, 1, "forward", "user"))
+    return f"write `{name}({', '.join(given)})` in place of {calls}: `{cls}.forward` ({at}) makes the same calls{out}"
+
+
+def _forwards(trace: Trace, cls: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for path in trace.sources:
+        for node in trace.source_file(path).nodes:
+            if isinstance(node, ast.ClassDef) and node.name == cls:
+                for method in node.body:
+                    if isinstance(method, ast.FunctionDef) and method.name == "forward":
+                        yield path, method
+
+
+def _given_by(
+    trace: Trace, path: str, function: ast.FunctionDef, parts: list[tuple[Site, str]]
+) -> list[str] | None:
+    """What `forward` is to be given, so that it calls the same parts, in the same order, with the same; None where it
+    does otherwise."""
+    own = function.args.args[0].arg if function.args.args else ""
+    inside = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(f"{own}.")
+    ]
+    inside.sort(key=lambda node: (node.lineno, node.col_offset))
+    if [ast.unparse(node.func).removeprefix(f"{own}.") for node in inside] != [name for _, name in parts]:
+        return None
+    given: dict[str, str] = {}
+    for node, (site, _) in zip(inside, parts, strict=True):
+        call = trace.source_file(site.path).at(site)
+        if not isinstance(call, ast.Call) or len(call.args) != len(node.args):
+            return None
+        for inner, outer in zip(node.args, call.args, strict=True):
+            if isinstance(inner, ast.Name):
+                given.setdefault(inner.id, ast.unparse(outer))
+    names = [argument.arg for argument in function.args.args[1:]]
+    return [given[name] for name in names] if names and all(name in given for name in names) else None
 
 
 def _left_at(trace: Trace, of: Wrapped, site: Site) -> Site:

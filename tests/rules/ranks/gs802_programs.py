@@ -24,6 +24,34 @@ def bad_part_of_the_model() -> None:
         opt.step()
 
 
+def bad_parts_called_as_the_forward_does() -> None:  # fix: by hand
+    """q2926: the model's own forward makes the same calls."""
+
+    class Adapter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(3, 4)
+            self.judge = nn.Linear(4, 1)
+
+        def forward(self, first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            one = self.body(first)
+            two = self.body(second)
+            return self.judge(one), self.judge(two)
+
+    model = DistributedDataParallel(Adapter())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(3):
+        opt.zero_grad()
+        net = model.module
+        seen, other = torch.randn(8, 3), torch.randn(8, 3)
+        one = net.body(seen)  # cause: GS802
+        two = net.body(other)
+        loss = (net.judge(one) - net.judge(two)).pow(2).mean()
+        loss.backward()  # effect: GS802
+        opt.step()
+
+
 def bad_method_that_computes_the_loss() -> None:
     class Denoiser(nn.Module):
         def __init__(self) -> None:

@@ -589,6 +589,28 @@ def image_in_batch_norm() -> None:
     nn.BatchNorm2d(4)(torch.ones(3, 4))  # effect: dimensions-of-an-input
 
 
+def last_batch_of_one_image() -> None:
+    pool, head = nn.AdaptiveAvgPool2d(1), nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).eval()
+    with torch.no_grad():
+        for size in (4, 4, 1):
+            h = pool(torch.ones(size, 3, 4, 4)).squeeze()  # cause: squeezed-dimension
+            head(h)  # effect: squeezed-dimension
+
+
+def last_batch_of_one_row() -> None:
+    model, loss = nn.Linear(3, 1), nn.BCEWithLogitsLoss()
+    for size in (4, 4, 1):
+        score = torch.squeeze(model(torch.ones(size, 3)))  # cause: squeezed-dimension
+        loss(score, torch.ones(size)).backward()  # effect: squeezed-dimension
+
+
+def squeezed_as_before() -> None:
+    model, norm = nn.Linear(3, 1), nn.BatchNorm1d(5)
+    for size in (5, 4):
+        score = model(torch.ones(2, size, 3)).squeeze()
+        norm(score)  # effect: features-of-a-norm
+
+
 def pooled_away() -> None:
     nn.MaxPool2d(4)(torch.ones(1, 1, 2, 2))  # effect: image-smaller-than-kernel
 

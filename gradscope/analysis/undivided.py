@@ -61,10 +61,14 @@ def _count(trace: Trace, turn: Turn, sums: dict[Site, Undivided], plain: dict[tu
 
 
 def _as_long_as_the_sum(trace: Trace, step: Step) -> bool:
-    """Whether the step is longer for a larger gradient: not where the optimizer divides each by its own size."""
-    optimizer = trace.optimizers.get(step.optimizer)
-    by_size = optimizer is not None and any("eps" in group for group in optimizer.groups)
-    return not by_size or bool(trace.of(Clip))
+    """Whether the step is longer for a larger gradient, or a clip meets it."""
+    return not divides_by_size(trace, step.optimizer) or bool(trace.of(Clip))
+
+
+def divides_by_size(trace: Trace, number: int) -> bool:
+    """Whether the optimizer divides each gradient by its own size, so that a larger one makes no longer step."""
+    optimizer = trace.optimizers.get(number)
+    return optimizer is not None and any("eps" in group for group in optimizer.groups)
 
 
 def _inside_a_step(event: Event) -> bool:

@@ -19,9 +19,9 @@ from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.ops import SCALES
 from gradscope.analysis.since import since_stretch
-from gradscope.analysis.undivided import Undivided, by_scaler, undivided
+from gradscope.analysis.undivided import Undivided, by_scaler, divides_by_size, undivided
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, where
-from gradscope.events import Backward
+from gradscope.events import Backward, Clip
 from gradscope.fixes.blocks import divided
 from gradscope.fixes.source import is_name
 from gradscope.model import Finding, Site
@@ -29,6 +29,10 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 CONSTANT = 0.8  # of the steps with gradients of one number of passes: the others are the last of an epoch
+_WHY_CLIPPED = (
+    "the sum of k mean losses has a gradient k times as large as that of one batch of all their samples. The optimizer"
+    " takes that out again, the clip does not: it cuts gradients whose mean it would have left as they are"
+)
 FEW = 4  # such numbers that are named
 
 
@@ -82,15 +86,19 @@ def _finding(trace: Trace, site: Site, one: Undivided) -> Finding:
         f" {parameter_names(trace, sorted(one.parameters))}"
     )
     beside, fell = _scaled_beside(trace, site, k), _fell(trace, site)
+    clipped = _only_clipped(trace, one)
+    if clipped:
+        fix += ", and leave the learning rate: the optimizer divides each gradient by its size, whatever its scale"
     if beside is not None:
         scaled, by = beside
         shown, edits = divided(trace, site, by)
-        fell = ""
+        fell = clipped = ""
         fix = (
             f"write `{shown or f'(loss{by}).backward()'}` in place of {backward} ({where(site)}), as"
             f" {located(trace, scaled)} does"
         )
-    if fell:
+    scales = fell and not clipped
+    if scales:
         fix += (
             f" and multiply the learning rate by {k}: both together leave each step as long as it is. Dividing alone"
             f" makes the steps {k} times shorter, right only if they are too long"
@@ -103,13 +111,24 @@ def _finding(trace: Trace, site: Site, one: Undivided) -> Finding:
         effect_label="uses the sum",
         related=((beside[0], "a loss of the same loop, which is scaled"),) if beside is not None else (),
         severity="" if beside is not None else "note",
-        seen=(steps, fell) if fell else (steps,),
+        seen=tuple(filter(None, (steps, clipped, fell if scales else ""))),
+        why=_WHY_CLIPPED if clipped else "",
         fix=fix,
-        edits=() if fell else edits,
+        edits=() if scales else edits,
         count=len(one.sizes),
         subjects=parameter_subjects(one.parameters) | {("sum", *site.location())},
         since=since_stretch(trace, one.first),
     )
+
+
+def _only_clipped(trace: Trace, one: Undivided) -> str:
+    """What the sum does to the steps of optimizers that divide each gradient by its own size: only the clip sees it."""
+    held = {number for id in one.parameters for number in trace.parameter(id).optimizers}
+    clips = [event for event in trace.of(Clip) if one.parameters & event.fresh]
+    if not clips or not all(divides_by_size(trace, number) for number in held):
+        return ""
+    limit = f", with a limit of {clips[0].limit:g}" if clips[0].limit is not None else ""
+    return f"{code(trace, clips[0].site.user, 'the clip')} met the sum{limit}"
 
 
 def _number(trace: Trace, site: Site, step: Site) -> str:

@@ -189,3 +189,19 @@ def bad_beside_a_loss_that_is_scaled() -> None:
             value_loss.backward()  # cause: GS216
         policy_opt.step()
         value_opt.step()  # effect: GS216
+
+
+def bad_clip_before_a_step_of_any_scale() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.AdamW(model.parameters(), lr=0.05)
+    x = torch.randn(8, 3)
+    for _ in range(12):
+        for _ in range(4):
+            nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()  # cause: GS216
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()  # effect: GS216
+        opt.zero_grad()

@@ -22,6 +22,7 @@ from gradscope.analysis.non_finite import (
     logarithm_of,
 )
 from gradscope.analysis.ops import (
+    ADDITIONS,
     EXPONENTIALS,
     INVERSES,
     JOINING,
@@ -29,7 +30,9 @@ from gradscope.analysis.ops import (
     LOGARITHMS,
     NORMS,
     PASSING,
+    POWERS,
     QUOTIENTS,
+    REDUCTIONS,
     ROOTS,
     STATISTICS,
 )
@@ -247,7 +250,11 @@ def _constant(node: ast.expr) -> float:
 
 
 def _root_of_negative(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
-    """A bound where a layer gives the number, which may have either sign; else the number is computed wrongly."""
+    """A bound where a layer gives the number, which may have either sign, and before a power that is averaged; else the
+    number is computed wrongly."""
+    power = _power_behind(trace, event) if made.looked_at else None
+    if power is not None:
+        return _positive_before(trace, power, made, after)
     layer = _layer_behind(trace, event) if made.looked_at else None
     if layer is None:
         return Repair(_never_negative(trace, event, made, after))
@@ -257,6 +264,41 @@ def _root_of_negative(trace: Trace, event: NonFinite, made: Made, after: str) ->
         f" root itself, and leave this one out{after}"
     )
     return Repair(text, kept_inside(trace, made.site, "min=1e-8"))
+
+
+def _power_behind(trace: Trace, event: NonFinite) -> Op | None:
+    """The power whose sum or mean, with a constant added, is the input of the event's call."""
+    called = call_of(trace, event)
+    if called is None or not called[1].inputs:
+        return None
+    graph, op = called
+    total = graph.maker_behind(op.inputs[0], PASSING - JOINING)
+    while total is not None and total.name in ADDITIONS and len(total.inputs) == 1:
+        total = graph.maker_behind(total.inputs[0], PASSING - JOINING)
+    if total is None or not (total.name in REDUCTIONS or "avg_pool" in total.name):
+        return None
+    power = graph.maker_behind(total.inputs[0], PASSING - JOINING)
+    return power if power is not None and power.name in POWERS and len(power.inputs) == 1 else None
+
+
+def _positive_before(trace: Trace, power: Op, made: Made, after: str) -> Repair:
+    """What is raised to an odd power is bounded: the root has no meaning for what is negative."""
+    site = power.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    base: ast.expr | None = None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base = node.left
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        base = node.args[0] if here.file.is_imported(node.func) else node.func.value
+    name = here.part(base) if base is not None else "what is raised"
+    bound = f"{name}.clamp(min=1e-6)"
+    text = (
+        f"{located(trace, site, 'an odd power')} keeps the sign of {f'`{name}`' if base is not None else name}, and"
+        f" {made.called(trace)} has no root of what is negative: write `{bound}` there, where only what is positive is"
+        f" to count, or take the root of `.abs()` and put the sign back{after}"
+    )
+    return Repair(text, here.replace(base, bound) if base is not None else ())
 
 
 def _layer_behind(trace: Trace, event: NonFinite) -> Op | None:

@@ -1151,3 +1151,37 @@ def good_divergence_of_the_distributions() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_root_of_the_mean_of_cubes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.Linear(4, 6)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.01)
+    power = 3.0
+    for _ in range(3):
+        opt.zero_grad()
+        h = layer(torch.randn(8, 4))
+        pooled = (torch.mean(h**power, dim=-1) + 1e-12) ** (1 / power)  # cause: GS701
+        loss = (pooled - 1).pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_positive_before_the_mean_of_cubes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.Linear(4, 6)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.01)
+    power = 3.0
+    for _ in range(3):
+        opt.zero_grad()
+        h = layer(torch.randn(8, 4)).clamp(min=1e-6)
+        pooled = (torch.mean(h**power, dim=-1) + 1e-12) ** (1 / power)
+        loss = (pooled - 1).pow(2).mean()
+        loss.backward()
+        opt.step()

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.words import listed, quoted
 from gradscope.crashes import Crash, Place, explain
+from gradscope.source import SourceFile, called_name, names_in
 
 
 def _made(crash: Crash) -> Place | None:
@@ -11,6 +17,97 @@ def _made(crash: Crash) -> Place | None:
     return (found[0].site.user, "made here") if len(found) == 1 and found[0].site is not None else None
 
 
+def _lost_layers(crash: Crash) -> list[ast.Assign]:
+    """The lines of the model's `__init__` that give a layer to a name of that function alone, which nothing reads
+    there: where it returns the layer is gone."""
+    call = crash.trace.source_file(crash.site.path).at(crash.site)
+    models = [
+        node.func.value
+        for node in (ast.walk(call) if call is not None else ())
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "parameters"
+    ]
+    files = [crash.trace.source_file(path) for path in crash.trace.sources]
+    made = [
+        value for model in models for file in files for value in file.assigned.get(ast.unparse(model), ())
+    ]
+    classes = {called_name(one) for one in (*models, *made)}
+    found = [
+        (file, node)
+        for file in files
+        for node in file.nodes
+        if isinstance(node, ast.ClassDef) and node.name in classes
+    ]
+    return [
+        line
+        for file, node in found
+        for method in node.body
+        if len(found) == 1 and isinstance(method, ast.FunctionDef) and method.name == "__init__"
+        for line in _unread(file, method)
+    ]
+
+
+def _unread(file: SourceFile, method: ast.FunctionDef) -> Iterator[ast.Assign]:
+    read = names_in(method, ast.Load)
+    for node in own_nodes(method):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
+            layer = (
+                file.imported_name(node.value.func).startswith("torch.nn.")
+                and called_name(node.value)[:1].isupper()
+            )
+            if layer and target.id not in read:
+                yield node
+
+
+def _path_of(crash: Crash, line: ast.Assign) -> str:
+    return next(path for path in crash.trace.sources if line in crash.trace.source_file(path).nodes)
+
+
+def _places(crash: Crash) -> list[Place]:
+    return [
+        (site_of(_path_of(crash, line), "__init__", line), "a name of `__init__` alone")
+        for line in sorted(_lost_layers(crash), key=lambda line: line.lineno)
+    ]
+
+
+def _lost_words(crash: Crash) -> dict[str, str]:
+    lines = sorted(_lost_layers(crash), key=lambda line: line.lineno)
+    names = [ast.unparse(line.targets[0]) for line in lines]
+    path = _path_of(crash, lines[0])
+    file = crash.trace.source_file(path)
+    holder = file.class_of(lines[0])
+    used = sorted({
+        node.lineno for node in (ast.walk(holder) if holder is not None else ())
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+    })  # fmt: skip
+    also = (
+        f", also where they are used (line{'s' * (len(used) > 1)} {listed([str(n) for n in used], 8)})"
+        if used
+        else ""
+    )
+    new = [f"`self.{name.removeprefix('self_')}` in place of `{name}`" for name in names]
+    return {
+        "cls": holder.name if holder is not None else "the model",
+        "names": listed([quoted(name) for name in names], 6),
+        "new": listed(new, 8) + also,
+        "layers": "layer" if len(names) == 1 else "layers",
+    }
+
+
+explain(
+    "layers-in-names-of-init",
+    "optimizer got an empty parameter list",
+    "an optimizer was given no parameters: `{cls}.__init__` gives its {layers} to {names}, which no attribute keeps",
+    why="a name without `self.` belongs to the function: where `__init__` returns what it held is gone, and the model"
+    " has no parameters",
+    fix="write {new}",
+    when=lambda crash: bool(_lost_layers(crash)),
+    cause=lambda crash: _places(crash)[0],
+    words=_lost_words,
+    related=lambda crash: _places(crash)[1:],
+)
 explain(
     "optimizer-without-parameters",
     "optimizer got an empty parameter list",

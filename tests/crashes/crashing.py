@@ -416,6 +416,22 @@ def nothing_optimized() -> None:
     torch.optim.SGD(Net().parameters(), lr=0.1)  # effect: optimizer-without-parameters
 
 
+def optimizer_of_layers_in_names_of_init() -> None:
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self_hidden = nn.Linear(2, 4)  # noqa: F841  # cause: layers-in-names-of-init
+            self_out = nn.Linear(4, 1)  # noqa: F841  # related: layers-in-names-of-init
+            self.act = nn.ReLU()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self_out(self.act(self_hidden(x)))  # type: ignore[name-defined]  # noqa: F821
+            return y
+
+    model = Encoder()
+    torch.optim.SGD(list(model.parameters()), lr=0.1)  # effect: layers-in-names-of-init
+
+
 def state_of_another() -> None:
     small, large = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     saved = torch.optim.Adam(small.parameters()).state_dict()

@@ -1,20 +1,23 @@
-"""All entries of a list are one and the same object, which is emptied and filled again: it remembers the newest only.
+"""All entries of a list are one and the same object: what is put into one is in all of them.
 
 Why: `replay.append(episode)` keeps a reference. Where `episode` is a list that is cleared for the next one, or a tensor
 that is written in place, all entries are that one object, and what they held before is gone. A batch drawn from them
-has the same few samples again and again.
+has the same few samples again and again. And `[[]] * 3` is one empty list at three places: what is appended to the
+first is in the others too, and a sum of each is the sum of all.
 
-Fix: begin a new list in place of emptying the old one, or append a copy.
+Fix: begin a new list in place of emptying the old one, or append a copy; `[[] for _ in range(3)]`.
 
 Measured: of the tensors that a call puts together at most half are different ones; the list that they come from holds
-one object at all of its places, has grown between two calls, and that object has changed in between.
+one object at all of its places, has grown between two calls, and that object has changed in between. Of `[[]] * n`, to
+whose places the program appends: a line that reads them takes the same tensor several times in one step.
 Silent on: samples drawn with replacement, one sample that is repeated on purpose, lists that do not grow.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
-from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, site_of
 from gradscope.analysis.words import code, listed, located, plural
 from gradscope.events import SameEntries
 from gradscope.fixes.source import Edits, Source
@@ -91,6 +94,74 @@ def good() -> None:
 def entries_are_one_object(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SameEntries):
         yield _finding(trace, event)
+    for path, function, node in nodes_that_ran(trace, ast.Assign):
+        if isinstance(node.value, ast.BinOp) and (times := _repeated(node.value)) is not None:
+            yield from _made_as_one(trace, path, function, node, node.value, times)
+
+
+def _repeated(value: ast.BinOp) -> ast.expr | None:
+    """n of `[[]] * n`."""
+    for held, times in ((value.left, value.right), (value.right, value.left)):
+        if isinstance(value.op, ast.Mult) and isinstance(held, ast.List) and len(held.elts) == 1:
+            if isinstance(held.elts[0], ast.List):
+                return times
+    return None
+
+
+def _made_as_one(
+    trace: Trace, path: str, function: str, node: ast.Assign, value: ast.BinOp, times: ast.expr
+) -> Iterator[Finding]:
+    """The places of such a list, to which the program appends, as far as a line that reads them takes one tensor
+    several times."""
+    here, name = Source(trace, path), ast.unparse(node.targets[0])
+    added = [
+        call
+        for where, _, call in nodes_that_ran(trace, ast.Call)
+        if where == path
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("append", "extend")
+        and isinstance(call.func.value, ast.Subscript)
+        and ast.unparse(call.func.value.value) == name
+    ]
+    read = _taken_several_times(trace, here, name) if added else None
+    if read is None:
+        return
+    site, count = read
+    held = here.file.text(value.left if value.right is times else value.right)[1:-1]
+    text = f"[{held} for _ in range({here.file.text(times)})]"
+    yield Finding(
+        message=f"`{here.file.text(value)}` is one list at all places of `{name}`: what is appended to one is in all",
+        cause=site_of(path, function, value),
+        cause_label="repeats the reference to one list",
+        effect=site,
+        effect_label=f"takes the same tensor for {count} of the places",
+        related=((site_of(path, function, added[0]), "appends to all of them"),),
+        seen=(
+            f"{code(trace, site)} takes one tensor {count} times in one step, once for each of {count} places",
+        ),
+        fix=f"make a list for each place: `{name} = {text}` (line {node.lineno})",
+        edits=here.replace(value, text),
+    )
+
+
+def _taken_several_times(trace: Trace, here: Source, name: str) -> tuple[Site, int] | None:
+    """The expression of a statement that reads the name which takes one tensor most often in one step."""
+    counted: Counter[tuple[Site, int, int]] = Counter(
+        (op.site.user, graph.id, value)
+        for graph in trace.graphs
+        for op in graph.ops
+        for value in set(op.inputs)
+        if op.site.user.path == here.path
+    )
+    for (site, _, _), count in counted.most_common():
+        statement = here.file.statement(site)
+        if count < 2:
+            return None
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and any(
+            isinstance(part, ast.expr) and ast.unparse(part) == name for part in ast.walk(statement.value)
+        ):
+            return site, count
+    return None
 
 
 def _finding(trace: Trace, event: SameEntries) -> Finding:

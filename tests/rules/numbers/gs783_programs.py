@@ -111,3 +111,63 @@ def good_token_in_front_of_each() -> None:
         opt.zero_grad()
         (net(batch) - 1).pow(2).mean().backward()
         opt.step()
+
+
+def bad_lists_made_by_multiplying() -> None:
+    """q2913: the parts of the losses of three heads are all in one list, and so is what they sum up to."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    heads = nn.ModuleList(nn.Linear(3, 2) for _ in range(3))
+    opt = torch.optim.SGD(heads.parameters(), lr=0.01)
+    names = ["all", "one", "other"]
+    for _ in range(6):
+        parts = [[]] * len(names)  # type: ignore[var-annotated]  # cause: GS783
+        for head in heads:
+            one, other = head(torch.randn(8, 3)).pow(2).mean(0)
+            for place, value in enumerate((one + other, one, other)):
+                parts[place].append(value)
+        sums = [sum(held) for held in parts]  # effect: GS783
+        opt.zero_grad()
+        sums[0].backward()
+        opt.step()
+
+
+def good_lists_of_their_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    heads = nn.ModuleList(nn.Linear(3, 2) for _ in range(3))
+    opt = torch.optim.SGD(heads.parameters(), lr=0.01)
+    names = ["all", "one", "other"]
+    for _ in range(6):
+        parts = [[] for _ in names]  # type: ignore[var-annotated]
+        for head in heads:
+            one, other = head(torch.randn(8, 3)).pow(2).mean(0)
+            for place, value in enumerate((one + other, one, other)):
+                parts[place].append(value)
+        sums = [sum(held) for held in parts]
+        opt.zero_grad()
+        sums[0].backward()
+        opt.step()
+
+
+def good_places_that_are_filled_anew() -> None:
+    """One empty list stands at all places at first; nothing is put into it."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(6):
+        parts = [[]] * 3  # type: ignore[var-annotated]
+        for place in range(3):
+            loss = model(torch.randn(8, 3)).pow(2).mean()
+            parts[place] = [loss, loss * 0.5]
+        sums = [sum(held) for held in parts]
+        opt.zero_grad()
+        sum(sums).backward()  # type: ignore[union-attr]
+        opt.step()

@@ -31,13 +31,15 @@ def place_of_step(trace: Trace, made: SchedulerMade, step: Step) -> Place:
     """Behind the loop over the batches, where another one stands around it and the schedule does not count batches;
     else after the optimizer's step."""
     name, batches = variable(trace, made.site) or "", _counts_batches(trace, made)
-    name = "" if made.cls == PLATEAU else name  # which number it is to be given nobody knows
+    name = "" if made.cls == PLATEAU else name  # nobody knows which number it is to be given
     after = f"after {code(trace, step.site.user, 'the step')} ({where(step.site)})"
     loops = list(_loops(trace, step.site))
     if batches or len(loops) < 2:
         often = "once per batch" if batches else "once per epoch (or per batch)"
         return Place(f"{often} {after}", _call_after(trace, name, step.site.user))
-    inner = loops[0]
+    inner, outer = loops[:2]
+    if made.cls == PLATEAU:
+        return Place(f"once per epoch, in the loop over the epochs ({where(outer.site)})", ())
     text = f"once per epoch, behind the {'loop over' if inner.block else 'line of'} the batches ({where(inner.site)})"
     if batches is None:
         text += f", or, where it counts batches, {after}"

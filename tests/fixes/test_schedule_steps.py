@@ -63,7 +63,7 @@ def test_a_schedule_of_batches_goes_after_the_step(tmp_path: Path) -> None:
 
 def test_nobody_knows_which_number_a_plateau_waits_for(tmp_path: Path) -> None:
     _, place = placed(tmp_path, "ReduceLROnPlateau(opt)", IN_ONE_PLACE)
-    assert place.text.startswith("once per epoch, behind the loop") and not place.edits
+    assert place.text.startswith("once per epoch, in the loop over the epochs") and not place.edits
 
 
 STEPS_OF_BATCHES = """\

@@ -68,10 +68,12 @@ def _asks_before_clearing(trace: Trace, read: Site) -> bool:
     if node is None or above is None or node not in ast.walk(above.test):
         return False
     asked = isinstance(test := file.parent.get(id(node)), ast.Compare) and isinstance(test.ops[0], ast.IsNot)
-    calls = [one.value for one in above.body if isinstance(one, ast.Expr)]
-    given = [one for one in above.body if isinstance(one, ast.Assign) and ast.unparse(one.value) == "None"]
-    cleared = [one for one in calls if method_name(one) in ("zero_", "detach_", "requires_grad_")]
-    return asked and len(cleared) + len(given) == len(above.body)
+    done = [one for statement in above.body for one in ast.walk(statement)]
+    return asked and any(
+        method_name(one) in ("zero_", "detach_")
+        or (isinstance(one, ast.Assign) and ast.unparse(one.value) == "None")
+        for one in done
+    )
 
 
 def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:

@@ -311,6 +311,16 @@ def test_the_graph_of_an_evaluation_is_that_of_all_its_layers() -> None:
     assert "at least 23.6 kB" in found.seen[0]
 
 
+def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
+    from rules.mode import gs402_programs
+
+    (found,) = findings(gs402_programs.bad_losses_summed_with_their_graphs)
+    assert [place.label for place in found.locations if place.role == "related"] == [
+        "adds it up with its graph, which lives as long as the sum"
+    ]
+    assert ".item()`" in found.fix
+
+
 def test_an_adapted_model_is_evaluated_without_gradients_only_where_none_is_asked_for() -> None:
     from rules.mode import gs402_programs
 

@@ -16,23 +16,26 @@ with the code that made it).
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import ADDITIONS
 from gradscope.analysis.reach import Key
 from gradscope.analysis.unread import calls_time
-from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.analysis.words import code, listed, located, parameter_subjects, plural
 from gradscope.events import Backward, CallTime, ModuleCall, Step
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Finding, Node, Op, Site
+from gradscope.model import Edit, Finding, Node, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
 NO_GRAD = "with torch.no_grad():"
+SUMMED = 3  # calls in one sum: it is one over batches
 MODEST = 5  # nodes of a forward in training mode to be worth a note
 
 
@@ -269,13 +272,20 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
             "its graph there"
         )
     trains = all(_training(call) for call in group)
+    summed = _summed(known, group) if times > 1 and not trains else []
+    if summed:
+        seen += f"; {listed([code(trace, site) for site in summed])} keep{'s' * (len(summed) == 1)} the graph of each"
+        under += f"; or add numbers only, {_as_numbers(trace, summed)}"
     return Finding(
         message=_reaches_nothing(trace, asked, name)
         if trains
         else f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=asked,
         cause_label="keeps everything a backward would need",
-        related=tuple((_asked(known, other[0]), "and here") for other in beside),
+        related=(
+            *((_asked(known, other[0]), "and here") for other in beside),
+            *((site, "adds it up with its graph, which lives as long as the sum") for site in summed),
+        ),
         seen=(seen, took) if took else (seen,),
         fix=f"if it is only to be looked at, {under}; if it is to train, call `backward()` on a loss made from it"
         if trains
@@ -286,6 +296,44 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         subjects=frozenset({("call", asked.location())})
         | (parameter_subjects(p.id for p in known.parameters(first)) if trains else frozenset()),
     )
+
+
+def _summed(known: Calls, group: list[Call]) -> list[Site]:
+    """The lines that add one number of each of these calls, with its graph, to a variable that has those of others."""
+    kinds: dict[int, list[Call]] = {}
+    for call in group:
+        kinds.setdefault(call.event.site.id, []).append(call)
+    found: dict[tuple[str, int], Site] = {}
+    for calls_of_line in kinds.values():
+        reached: Counter[tuple[int, int]] = Counter()
+        for call in calls_of_line[:SUMMED]:
+            graph = known.paths.graph(call.event.graph)
+            added = {op.index: op for _, op in graph.readers_behind(call.event.outputs, _any)}
+            for op in added.values():
+                if op.name in ADDITIONS and any(_is_number_with_graph(graph.values[i]) for i in op.outputs):
+                    reached[graph.id, op.index] += 1
+                    if reached[graph.id, op.index] == SUMMED:
+                        found.setdefault(op.site.user.location(), op.site.user)
+    sites = (site for _, site in sorted(found.items()))
+    return [site for site in sites if isinstance(known.trace.source_file(site.path).at(site), ast.AugAssign)]
+
+
+def _any(op: Op) -> bool:
+    return True
+
+
+def _is_number_with_graph(value: Value) -> bool:
+    return value.requires_grad and not value.shape
+
+
+def _as_numbers(trace: Trace, summed: list[Site]) -> str:
+    """The first of these sums without its graph."""
+    file = trace.source_file(summed[0].path)
+    node = file.at(summed[0])
+    if not isinstance(node, ast.AugAssign):
+        return ""
+    added = Source(trace, summed[0].path).part(node.value)
+    return f"`{file.text(node.target)} += {added}.item()`"
 
 
 def _reaches_nothing(trace: Trace, asked: Site, name: str) -> str:

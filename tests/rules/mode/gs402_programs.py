@@ -286,3 +286,22 @@ def good_query_by_the_line_that_adapts() -> None:
             opt.step()
         model.eval()
         sum(adapted_loss().item() for _ in range(8))
+
+
+def bad_losses_summed_with_their_graphs() -> None:
+    import torch
+    from torch import nn
+
+    model, ce = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        ce(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        total = torch.tensor(0.0)
+        for _ in range(4):
+            out = model(torch.randn(8, 4))  # cause: GS402
+            total += ce(out, torch.zeros(8, dtype=torch.long))
+        print(total.item() / 4)

@@ -1238,6 +1238,7 @@ class Labels(Kind):
     name = Field(_text)  # of the loss
     classes = Field(_count)  # that it tells apart
     trained = Field(_flag)  # with gradients on
+    ignored = Field(_key)  # the class that the loss leaves out, as its `ignore_index` says
     samples = Field(_table)  # class → how many
     alone = Field(_ids)  # of each call the one class of all its samples, -1 where there were several
     begun = Field(_rows)  # (call before which a loop over a loader began, site that made it, of the loop)

@@ -19,7 +19,7 @@ from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.losses import OF_CLASSES, OF_TWO
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
-ARGUMENTS = ("input", "target", "weight")
+ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
 SEVERAL = 4  # samples: of fewer it says nothing that they are of one class
 MAX_CLASSES = 64
 MAX_CALLS = 256  # of each place
@@ -35,6 +35,7 @@ class Counted:
     name: str
     classes: int
     trained: bool
+    ignored: int = -1  # the class that is left out
     samples: Counter[int] = field(default_factory=Counter)
     alone: list[int] = field(default_factory=list)
     begun: list[tuple[int, int, int]] = field(default_factory=list)
@@ -85,7 +86,7 @@ class Labels(Hook):
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(ARGUMENTS, args, kwargs)
-        scores, target, weight = (given.get(key) for key in ARGUMENTS)
+        scores, target, weight = (given.get(key) for key in ARGUMENTS[:3])
         if scores is None or target is None or not measurable(scores):
             return
         if name in OF_TWO:
@@ -98,7 +99,9 @@ class Labels(Hook):
         key = (recorder.sites.current(frame), torch.is_grad_enabled())
         counted = self.counted.get(key)
         if counted is None:
-            counted = self.counted[key] = Counted(name, classes, key[1])
+            ignored = given.get("ignore_index") if name in OF_CLASSES else None
+            ignored = ignored if type(ignored) is int and 0 <= ignored < classes else -1
+            counted = self.counted[key] = Counted(name, classes, key[1], ignored)
             if self.loader is not None:
                 counted.begin(*self.loader)
         if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
@@ -143,6 +146,7 @@ class Labels(Hook):
                 "name": counted.name,
                 "classes": counted.classes,
                 "trained": counted.trained,
+                "ignored": counted.ignored,
                 "samples": {str(label): count for label, count in sorted(counted.samples.items())},
                 "alone": counted.alone,
                 "begun": counted.begun,

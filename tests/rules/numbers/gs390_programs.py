@@ -1,0 +1,38 @@
+"""More programs of GS390: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_criterion_of_two_tasks() -> None:  # fix: by hand
+    """q2919: of the words label 0 is padding, of the sentences it is a class."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs = torch.randn(64, 4)
+    follows = (inputs[:, 0] > 0).long()
+    words = torch.randint(0, 5, (64,))
+    of_sentence, of_word = nn.Linear(4, 2), nn.Linear(4, 5)
+    criterion = nn.NLLLoss(ignore_index=0)
+    opt = torch.optim.SGD([*of_sentence.parameters(), *of_word.parameters()], lr=1.0)
+    for _ in range(40):
+        next_loss = criterion(of_sentence(inputs).log_softmax(-1), follows)  # cause: GS390
+        loss = next_loss + criterion(of_word(inputs).log_softmax(-1), words)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_padding_among_several_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs = torch.randn(64, 4)
+    words = torch.randint(0, 3, (64,))
+    model = nn.Linear(4, 3)
+    criterion = nn.CrossEntropyLoss(ignore_index=0)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(40):
+        loss = criterion(model(inputs), words)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

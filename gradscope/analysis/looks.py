@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.loop import used_for_itself
 from gradscope.analysis.memo import once
+from gradscope.events import Clip
 from gradscope.source import FUNCTIONS, SourceFile, called_name
 from gradscope.store import Trace
 
@@ -25,7 +26,13 @@ FAR = 4  # names that a value is followed through
 def kept_gradients(trace: Trace) -> frozenset[int]:
     """Parameters of whose gradients the program reads what they may have been computed for: they were
     taken, or their numbers go on where they can't be followed."""
-    return read_for_more(trace) | {p.id for p in trace.parameters if used_for_itself(p)}
+    clips = [event.site.user for event in trace.of(Clip)]
+    clipped = {(site.path, site.line, site.column) for site in clips}  # which gives them back
+    return read_for_more(trace) | {
+        p.id
+        for p in trace.parameters
+        if used_for_itself(p) and not (p.declared and p.taken_at and clipped.issuperset(p.taken_at))
+    }
 
 
 @once

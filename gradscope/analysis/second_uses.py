@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gradscope.analysis.looks import read_for_more
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.scales import second_steps
 from gradscope.events import Backward, Step, ZeroGrad
@@ -26,10 +27,11 @@ class SecondUse:
 
 def second_uses(trace: Trace) -> Iterator[SecondUse]:
     """Once for two lines and their optimizers, where it is so of at least half of the second one's steps. Gradients
-    that the program reads may have been changed between: of these nothing is said."""
+    that the program reads, to do more than show them, may have been changed between: of these nothing is said."""
     last: dict[int, Step] = {}
     found: dict[tuple[Line, Line], SecondUse] = {}
     steps: dict[Line, int] = {}
+    read = read_for_more(trace)
     bypassed = {second.again for second in second_steps(trace)}  # GS211's
     for repeat, event in in_order(trace):
         if isinstance(event, Backward):
@@ -43,7 +45,7 @@ def second_uses(trace: Trace) -> Iterator[SecondUse]:
             again: dict[Line, set[int]] = {}
             for number in event.in_state("used") if event.site.user not in bypassed else ():
                 before = last.get(number)
-                if before is not None and not trace.parameter(number).reads:
+                if before is not None and number not in read:
                     again.setdefault((before.optimizer, before.site.user), set()).add(number)
             for earlier, parameters in again.items():
                 use = found.setdefault((earlier, line), SecondUse(last[min(parameters)], event))

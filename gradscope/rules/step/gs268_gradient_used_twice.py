@@ -7,7 +7,7 @@ both together, and each optimizer's momentum knows nothing of the other.
 Fix: give each parameter to one optimizer, and call `step()` once for a backward pass.
 
 Measured: what the second step found in `.grad` was what the first had used, with no pass and no clear between.
-Silent on: gradients that the program reads, and may change; closures; a second step now and then.
+Silent on: gradients that the program reads to do more than show them; closures; a second step now and then.
 """
 
 from __future__ import annotations

@@ -52,6 +52,9 @@ def good_set_of_words_that_is_learned() -> None:
 
 
 def good_recurrent_before_the_attention() -> None:
+    import torch
+    from torch import nn
+
     torch.manual_seed(0)
     look, gru, attends = (
         nn.Embedding(12, 16),

@@ -74,8 +74,11 @@ def written_in(function: ast.FunctionDef | ast.Lambda | None, module: bool) -> a
 def gathers(trace: Trace) -> bool:
     """Whether a gradient hook keeps something of what it is given, or hands it on: not if it only prints. Of those
     that ran, and, in the text, of those that `register_backward_hook` has put, whose calls are not seen."""
-    if any(_event_gathers(trace, event) for event in trace.of(GradientHook)):
-        return True
+    return any(_event_gathers(trace, event) for event in trace.of(GradientHook)) or unseen_gather(trace)
+
+
+def unseen_gather(trace: Trace) -> bool:
+    """The same of hooks that `register_backward_hook` has put."""
     for path in trace.sources:
         file = trace.source_file(path)
         named = {own_name(call.args[0]) for call in file.calls.get("register_backward_hook", ()) if call.args}

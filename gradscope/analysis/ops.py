@@ -106,7 +106,7 @@ MAKERS = {
 WRITES_OF_PARTS = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
 FILLS = {
     "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
-    "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
+    "trunc_normal_", "bernoulli_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
 }  # fmt: skip
 WITH_TWIN = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "index_copy", "index_put", "scatter", "scatter_add",

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.constants import constants
 from gradscope.analysis.cuts import cuts
-from gradscope.analysis.hook_bodies import gathering_passes
+from gradscope.analysis.hook_bodies import gathering_passes, unseen_gather
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
 from gradscope.analysis.unheld import left_behind, left_out, trained_by_nobody
@@ -92,7 +92,7 @@ cleared before a step uses them: detached, the same result costs neither"""
 @rule("GS605", name="gradient-never-used", severity="warning", over=("GS206", "GS314"))
 def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    if not known.paths.stepping or not known.paths.reached.complete:
+    if not known.paths.stepping or not known.paths.reached.complete or unseen_gather(trace):
         return
     ways = (left_out, left_behind, trained_by_nobody)
     forgotten = {p.id for found in ways for _, _, left in found(trace) for p in left}

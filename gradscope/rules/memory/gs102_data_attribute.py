@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.numbers import real
-from gradscope.analysis.ops import LOSS_FUNCTIONS, SUMS
+from gradscope.analysis.ops import FILLED, FILLS, LIKE, LOSS_FUNCTIONS, SUMS
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms, terms
@@ -61,6 +61,11 @@ def good_update() -> None:
         (w * w).sum().backward()
         w.data -= 0.1 * w.grad  # type: ignore[operator]
         w.grad = None
+
+
+OF_NO_VALUES = (
+    FILLS | FILLED | LIKE | {"new", "new_tensor"}
+)  # they take the form of a tensor, and none of its numbers
 
 
 @dataclass
@@ -238,7 +243,12 @@ def _weighed(known: Paths, read: DataRead) -> tuple[Op, Backward] | None:
         for target, op in known.used.feeds.get(key, ()):
             value = known.value(target)
             into = op is not None and op.writes and key[1] not in op.writes
-            if target in seen or into or not real(value.dtype):
+            if (
+                target in seen
+                or into
+                or not real(value.dtype)
+                or (op is not None and op.name in OF_NO_VALUES)
+            ):
                 continue
             seen.add(target)
             if not value.requires_grad:

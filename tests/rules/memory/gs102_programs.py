@@ -319,3 +319,21 @@ def good_advantage_of_a_shared_trunk() -> None:
         wanted = -(choice.log_prob(taken) * (returns - value.data)).mean()
         (wanted + 0.5 * (returns - value).pow(2).mean()).backward()
         opt.step()
+
+
+def good_noise_of_the_same_kind() -> None:
+    """`.data.new(…)` takes the dtype and the device, and none of the numbers."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, head = nn.Linear(4, 8), nn.Linear(8, 3)
+    opt = torch.optim.SGD([*layer.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        h = layer(x)
+        kept = h.data.new(1, 8).bernoulli_(0.5) / 0.5
+        noise = h.data.clone().normal_()
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(h * kept * (1 + 0.1 * noise)), (x[:, 0] > 0).long()).backward()
+        opt.step()

@@ -43,32 +43,48 @@ def read_for_more(trace: Trace) -> frozenset[int]:
     return frozenset(p.id for p in trace.parameters if set(p.read_at) - shown)
 
 
+@once
+def written_to(trace: Trace) -> frozenset[int]:
+    """Parameters whose gradients some line of the program changes: `p.grad.copy_(…)`."""
+    places = {place for p in trace.parameters for place in p.read_at}
+    written = {
+        place for place in places if any(_is_written(file, node) for file, node in _nodes_at(trace, place))
+    }
+    return frozenset(p.id for p in trace.parameters if not written.isdisjoint(p.read_at))
+
+
 def _shown(trace: Trace, place: tuple[str, int, int]) -> bool:
+    found = _nodes_at(trace, place)
+    return bool(found) and all(_ends_shown(trace, file, node, FAR) for file, node in found)
+
+
+def _nodes_at(trace: Trace, place: tuple[str, int, int]) -> list[tuple[SourceFile, ast.Attribute]]:
+    """The `.grad` that begin at a place of the program's text."""
     path, line, column = place
     file = trace.source_file(path)
-    found = [
-        node
+    return [
+        (file, node)
         for node in file.nodes
         if isinstance(node, ast.Attribute)
         and node.attr == "grad"
-        and node.lineno <= line <= (node.end_lineno or node.lineno)
         and (node.lineno, node.col_offset + 1) == (line, column)
     ]
-    return bool(found) and all(_ends_shown(trace, file, node, FAR) for node in found)
 
 
 def only_shown(trace: Trace, node: ast.Attribute) -> bool:
     """Whether what this `.grad` of the program's text gives goes nowhere but into calls that show it, and is not
     written to on the way (`p.grad.zero_()`)."""
     file = next((f for f in map(trace.source_file, trace.sources) if id(node) in f.parent), None)
-    if file is None:
-        return False
+    return file is not None and not _is_written(file, node) and _ends_shown(trace, file, node, FAR)
+
+
+def _is_written(file: SourceFile, node: ast.Attribute) -> bool:
     above = file.parent.get(id(node))
     while isinstance(above, ast.Attribute | ast.Call):
         if isinstance(above, ast.Attribute) and above.attr.endswith("_"):
-            return False
+            return True
         above = file.parent.get(id(above))
-    return _ends_shown(trace, file, node, FAR)
+    return False
 
 
 def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool:

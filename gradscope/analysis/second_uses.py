@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.looks import read_for_more
+from gradscope.analysis.looks import read_for_more, written_to
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.scales import second_steps
 from gradscope.events import Backward, Step, ZeroGrad
@@ -31,7 +31,7 @@ def second_uses(trace: Trace) -> Iterator[SecondUse]:
     last: dict[int, Step] = {}
     found: dict[tuple[Line, Line], SecondUse] = {}
     steps: dict[Line, int] = {}
-    read = read_for_more(trace)
+    read = read_for_more(trace) | written_to(trace)
     bypassed = {second.again for second in second_steps(trace)}  # GS211's
     for repeat, event in in_order(trace):
         if isinstance(event, Backward):

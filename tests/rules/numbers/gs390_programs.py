@@ -1,7 +1,7 @@
 """More programs of GS390: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_criterion_of_two_tasks() -> None:  # fix: by hand
+def bad_criterion_of_two_tasks() -> None:
     """q2919: of the words label 0 is padding, of the sentences it is a class."""
     import torch
     from torch import nn

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import torch
-from torch import nn
-
 
 def bad_bag_of_words() -> None:
     import torch
@@ -34,6 +31,9 @@ def bad_bag_of_words() -> None:
 
 
 def good_set_of_words_that_is_learned() -> None:
+    import torch
+    from torch import nn
+
     """The label does not hang on the order."""
     torch.manual_seed(0)
     table, layer, last = (

@@ -298,6 +298,12 @@ class SourceFile:
         """The function that a node stands in."""
         return next((above for above in self.above(node) if isinstance(above, FUNCTIONS)), None)
 
+    def loop_of(self, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
+        """The innermost loop around a node, within its function."""
+        around = (above for above in self.above(node) if isinstance(above, (*LOOPS, *SCOPES)))
+        found = next(around, None)
+        return found if isinstance(found, LOOPS) else None
+
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class that a node stands in."""
         return next((above for above in self.above(node) if isinstance(above, ast.ClassDef)), None)

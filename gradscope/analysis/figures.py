@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_that_ran, own_nodes, ran_in
-from gradscope.source import LOOPS, SCOPES, SourceFile, called_name, method_name
+from gradscope.source import SourceFile, called_name, method_name
 from gradscope.store import Trace
 
 _MEANS = ("mean", "average", "fmean")
@@ -102,17 +102,9 @@ def sums(trace: Trace) -> list[Sum]:
         if ran_in(trace, path, loop.lineno, file.siblings(loop)[-1].end_lineno):  # it, or what follows it
             for statement in (node for node in own_nodes(loop) if isinstance(node, ast.stmt)):
                 added = _added(statement)
-                if added is not None and loop_around(file, statement) is loop:
+                if added is not None and file.loop_of(statement) is loop:
                     found.append(Sum(path, function, added[0], loop, statement, added[1], added[2], file))
     return sorted(found, key=lambda one: (one.path, one.add.lineno))
-
-
-def loop_around(file: SourceFile, node: ast.AST) -> ast.stmt | None:
-    """The innermost loop that a node stands in, within its function."""
-    for above in file.above(node):
-        if isinstance(above, (*LOOPS, *SCOPES)):
-            return above if isinstance(above, LOOPS) else None
-    return None
 
 
 def first_value(statement: ast.stmt, name: str) -> str:
@@ -131,9 +123,13 @@ def first_value(statement: ast.stmt, name: str) -> str:
     return ast.unparse(value) if plain or empty else ""
 
 
-def names_of(node: ast.expr) -> set[str]:
-    """The names and attributes in an expression, as text."""
-    return {ast.unparse(part) for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))}
+def is_length(divisor: ast.expr | None, loop: ast.stmt) -> bool:
+    """Whether it is `len(…)` of what a loop goes through, or of its data."""
+    if not isinstance(loop, ast.For) or not isinstance(divisor, ast.Call) or len(divisor.args) != 1:
+        return False
+    through = [node for node in ast.walk(loop.iter) if isinstance(node, (ast.Name, ast.Attribute))]
+    counted = ast.unparse(divisor.args[0]).removesuffix(".dataset")
+    return called_name(divisor) == "len" and counted in map(ast.unparse, through)
 
 
 def _added(statement: ast.stmt) -> tuple[str, ast.expr, bool] | None:

@@ -24,7 +24,7 @@ def forward_again(trace: Trace, calls: Iterable[Site], update: Site, effect: Sit
         return "", ()
     if not (chain[-1].end_lineno or 0) < between.lineno <= (between.end_lineno or 0) < last.lineno:
         return "", ()  # a loop runs them in another order than they stand in
-    if here.loop(chain[0]) is not here.loop(last):
+    if here.file.loop_of(chain[0]) is not here.file.loop_of(last):
         return "", ()
     made = {name for one in chain for name in names_in(one, ast.Store)}
     reads: list[ast.Name] = []
@@ -49,7 +49,8 @@ def forward_again(trace: Trace, calls: Iterable[Site], update: Site, effect: Sit
             new = here.text_with(reader, first, value)
             return new, here.replace(first, value) if new else ()
     texts = [here.file.text(one) for one in chain]
-    if reader is None or here.loop(reader) is not here.loop(last) or any("\n" in text for text in texts):
+    apart = reader is None or here.file.loop_of(reader) is not here.file.loop_of(last)
+    if reader is None or apart or any("\n" in text for text in texts):
         return "", ()
     indent = here.file.lines[reader.lineno - 1][: reader.col_offset]
     return "; ".join(texts), here.before(reader, f"\n{indent}".join(texts))

@@ -34,7 +34,7 @@ def own_copy(trace: Trace, write: Site, name: str, saved: Iterable[Site]) -> Own
         return None
     if function.name.endswith("_") or _result_is_dropped(trace, write):
         return None  # the caller wants its own tensor written
-    loop, end = here.loop(statement), statement.end_lineno or statement.lineno
+    loop, end = here.file.loop_of(statement), statement.end_lineno or statement.lineno
     last = max(end, (loop.end_lineno or 0) if loop is not None else 0)
     bound: dict[str, list[ast.Name]] = {name: []}
     for node in own_nodes(function):
@@ -65,7 +65,7 @@ def own_copy(trace: Trace, write: Site, name: str, saved: Iterable[Site]) -> Own
         argument, begin = alias.value.id, alias
         if argument not in given or bound.get(argument) or not _is_read(here, function, name, end):
             return None
-        if loop is not None and here.loop(alias) is loop:
+        if loop is not None and here.file.loop_of(alias) is loop:
             return None
         site = _site(here, alias, function.name)
         found = OwnCopy(

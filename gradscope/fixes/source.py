@@ -305,13 +305,6 @@ class Source:
         around = self.file.siblings(statement) if isinstance(statement, ast.stmt) else []
         return ast.Module([s for s in around if (s.end_lineno or 0) < node.lineno], [])
 
-    def loop(self, statement: ast.stmt) -> ast.stmt | None:
-        """The innermost loop around a statement, within its function."""
-        above = self.file.parent.get(id(statement))
-        while above is not None and not isinstance(above, (*LOOPS, *SCOPES)):
-            above = self.file.parent.get(id(above))
-        return above if isinstance(above, LOOPS) else None
-
     def earlier(self, statement: ast.stmt | None, fits: Callable[[ast.AST], bool]) -> ast.stmt | None:
         """The nearest statement before `statement`, in the same block, that holds a fitting node."""
         if statement is None:
@@ -408,7 +401,9 @@ def eval_around(
         before = () if mistaken else here.block_before(block, *eval_of_layers(name, kinds, layer))
     elif mistaken:
         before = tuple(edit for call in mistaken for edit in here.replace(call, f"{name}.eval()"))
-    if len(put_in_training(trace, site, here.loop(block))) > len(mistaken):  # each round begins with it
+    if len(put_in_training(trace, site, here.file.loop_of(block))) > len(
+        mistaken
+    ):  # each round begins with it
         return before
     if any(isinstance(node, ast.Return) for node in ast.walk(block)):
         again, there = receiver(trace, training), Source(trace, (training or site).path)

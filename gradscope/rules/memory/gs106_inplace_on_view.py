@@ -252,7 +252,9 @@ def _is_read_there_alone(here: Source, base: ast.expr) -> bool:
     if len(nodes) != 2 or len(bound) != 1 or not isinstance(bound[0], ast.Assign):
         return False
     read = here.file.statement(site)
-    return makes(bound[0].value) and read is not None and here.loop(bound[0]) is here.loop(read)
+    return (
+        makes(bound[0].value) and read is not None and here.file.loop_of(bound[0]) is here.file.loop_of(read)
+    )
 
 
 def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> str:

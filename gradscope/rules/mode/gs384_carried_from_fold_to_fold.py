@@ -141,7 +141,7 @@ def _into_the_loop(trace: Trace, made: Site | None, optimizer: Site, loader: Sit
     statement, other, loading = (here.file.statement(site) for site in (made, optimizer, loader))
     if statement is None or other is None or loading is None:
         return ()
-    loop = here.loop(loading)
-    if not isinstance(loop, ast.For) or here.loop(other) is not loop or here.loop(statement) is not None:
+    loop, beside, around = (here.file.loop_of(one) for one in (loading, other, statement))
+    if not isinstance(loop, ast.For) or beside is not loop or around is not None:
         return ()
     return here.move(statement, loop.body[0])

@@ -151,7 +151,7 @@ def _when(known: Calls, call: Call, mode: Mode | None) -> str:
     for frame in call.entry.stack:
         here = Source(known.trace, frame.path)
         block = here.block(frame, keep_out=keep_out) if frame.kind == "user" else None
-        if isinstance(block, LOOPS) and here.loop(block) is not None:
+        if isinstance(block, LOOPS) and here.file.loop_of(block) is not None:
             return ", at the start of every epoch"
     return ", each time after it was evaluated" if mode is not None and mode.count > 1 else ""
 

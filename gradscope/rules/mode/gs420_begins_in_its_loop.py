@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.figures import Sum, first_value, loop_around, sums
+from gradscope.analysis.figures import Sum, first_value, sums
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Source
@@ -87,7 +87,7 @@ def _read_at_the_end(one: Sum) -> ast.expr | None:
         if not (_now_and_then(one, node) and id(node) in divided):
             return None
         behind.insert(0, node)
-    outer = loop_around(one.file, one.loop)
+    outer = one.file.loop_of(one.loop)
     later = [
         statement
         for statement in one.begins(outer or one.scope)
@@ -112,8 +112,8 @@ def _finding(trace: Trace, one: Sum, begun: ast.stmt, read: ast.expr) -> Finding
     here = Source(trace, one.path)
     site, effect = site_of(one.path, one.function, begun), site_of(one.path, one.function, read)
     before = [s for s in one.begins(one.scope) if s.lineno < one.loop.lineno and first_value(s, one.name)]
-    outer = loop_around(one.file, one.loop)
-    stands = any(loop_around(one.file, statement) is outer for statement in before)
+    outer = one.file.loop_of(one.loop)
+    stands = any(one.file.loop_of(statement) is outer for statement in before)
     remedy = (
         f"take {located(trace, site)} out: `{one.name}` begins before the loop already"
         if stands

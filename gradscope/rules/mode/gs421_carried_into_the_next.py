@@ -16,13 +16,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.figures import Quotient, Sum, first_value, loop_around, names_of, sums
+from gradscope.analysis.figures import Quotient, Sum, first_value, is_length, sums
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -99,10 +98,10 @@ def carried_into_the_next(trace: Trace) -> Iterator[Finding]:
 
 def _carried(known: list[Sum], one: Sum, quotient: Quotient) -> _Carried | None:
     loop: ast.stmt | None = one.loop
-    divided_in = loop_around(one.file, quotient.node)
+    divided_in = one.file.loop_of(quotient.node)
     if divided_in is one.loop:
         return _shown(one, quotient)
-    while loop is not None and (outer := loop_around(one.file, loop)) is not divided_in:
+    while loop is not None and (outer := one.file.loop_of(loop)) is not divided_in:
         loop = outer  # that of `add` goes through parts of a batch
     if not isinstance(divided_in, (ast.For, ast.While)) or isinstance(
         divided_in.body[-1], (ast.Break, ast.Return)
@@ -122,14 +121,14 @@ def _one_of_two(
     count = next((other for other in known if other.loop is loop and other.name == divisor), None)
     of_sum, before = one.begins(outer), _first(one, outer)
     if count is None:
-        counted = isinstance(loop, ast.For) and _is_length(quotient.divisor, loop)
+        counted = is_length(quotient.divisor, loop)
         return (
             _Carried("sum", one.name, before, quotient, loop) if counted and before and not of_sum else None
         )
     of_count, earlier = count.begins(outer), _first(count, outer)
     if of_count and not of_sum and before is not None:
         return _Carried("sum", one.name, before, quotient, loop)
-    together = bool(of_sum) and of_sum[0].lineno < loop.lineno and loop_around(one.file, of_sum[0]) is outer
+    together = bool(of_sum) and of_sum[0].lineno < loop.lineno and one.file.loop_of(of_sum[0]) is outer
     if together and not of_count and earlier is not None:
         return _Carried("count", count.name, earlier, quotient, of_sum[0], behind=True)
     return None
@@ -150,13 +149,6 @@ def _shown(one: Sum, quotient: Quotient) -> _Carried | None:
     if ast.unparse(quotient.divisor) not in every:
         return None
     return _Carried("shown", one.name, before, quotient, condition.body[-1], behind=True)
-
-
-def _is_length(divisor: ast.expr | None, loop: ast.For) -> bool:
-    """Whether it is `len(…)` of what the loop goes through, or of its data."""
-    if called_name(divisor) != "len" or not isinstance(divisor, ast.Call) or len(divisor.args) != 1:
-        return False
-    return ast.unparse(divisor.args[0]).removesuffix(".dataset") in names_of(loop.iter)
 
 
 def _first(one: Sum, loop: ast.stmt) -> ast.stmt | None:
@@ -192,7 +184,7 @@ def _finding(trace: Trace, one: Sum, found: _Carried) -> Finding:
 
 def _words(one: Sum, found: _Carried) -> tuple[str, str, str]:
     """Message, what is said beside the quotient, and what was seen."""
-    name, outer = found.name, loop_around(one.file, found.quotient.node)
+    name, outer = found.name, one.file.loop_of(found.quotient.node)
     line = outer.lineno if outer is not None else one.loop.lineno
     if found.kind == "shown":
         return (

@@ -133,7 +133,7 @@ def _finding(trace: Trace, graph: Graph, chain: Chain) -> Finding | None:
     site, turns = first.site.user, len(chain.sums)
     here = Source(trace, site.path)
     statement = here.file.statement(site)
-    loop = here.loop(statement) if statement is not None else None
+    loop = here.file.loop_of(statement) if statement is not None else None
     if statement is None or not isinstance(loop, ast.For):
         return None
     ids = sorted(paths(trace).reach([(graph.id, chain.added)]).parameters)

@@ -178,8 +178,8 @@ def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
     span = f"{most}" if least == most else f"{least} to {most}"
     left = plural(rest, "pass") if least == most else f"up to {plural(rest, 'pass')}"
     yield Finding(
-        message=f"{left} at the end of the loop {'gets' if rest == 1 else 'get'} no step: the first one of its next"
-        f" time uses {span} passes, the others {usual}",
+        message=f"{left} at the end of the loop {'gets' if rest == 1 else 'get'} no step: the first step of the next"
+        f" round through it uses {span} passes, the others {usual}",
         cause=cause,
         cause_label="does not hold for the last batch",
         effect=step,

@@ -199,7 +199,7 @@ def _computed_from(trace: Trace, cause: Site) -> tuple[int, set[Key]]:
         following = carried.get(key, [])
         for op in trace.graph(key[0]).consumers.get(key[1], ()):
             ops[op.graph, op.index] = op
-            following = [*following, *((op.graph, output) for output in op.outputs)]
+            following = [*following, *((op.graph, made) for made in (*op.outputs, *op.written))]
         todo += [other for other in following if other not in seen]
         seen.update(following)
     return sum(len(op.nodes) for op in ops.values()), seen

@@ -54,3 +54,21 @@ def good_a_constant_of_what_is_trained() -> None:
         opt.zero_grad()
         (net(x) - x * scale).pow(2).mean().backward()
         opt.step()
+
+
+def good_constant_written_into_a_target() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    torch.manual_seed(0)
+    priors = Variable(torch.rand(4), volatile=True)
+    net = nn.Linear(4, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        target = torch.empty(16, 4)
+        target[:] = (x > priors).float()
+        opt.zero_grad()
+        (net(x) - target).pow(2).mean().backward()
+        opt.step()

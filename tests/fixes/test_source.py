@@ -444,8 +444,8 @@ def test_a_loop_outside_of_the_function_is_not_its_block(tmp_path: Path) -> None
     program = read(tmp_path, "for i in range(0):\n    def f(model, x):\n        return model(x)\n")
     source, statement = program.source, program.statement("return model(x)")
     assert source.block(program.site("model(x)")) is statement
-    assert source.loop(statement) is None
-    assert source.loop(program.statement("def f")) is program.statement("for i")
+    assert program.file.loop_of(statement) is None
+    assert program.file.loop_of(program.statement("def f")) is program.statement("for i")
 
 
 def test_only_what_stands_before_in_the_same_block_is_known_before(tmp_path: Path) -> None:

@@ -36,6 +36,12 @@ def variables(frame: FrameType) -> dict[str, Any]:
     return found
 
 
+def first_argument(frame: FrameType) -> Any:
+    """What a frame's function has as its first argument now; None where it has none, or that can't be read unseen."""
+    code = frame.f_code
+    return variables(frame).get(code.co_varnames[0]) if code.co_argcount else None
+
+
 def _given_out(frame: FrameType) -> dict[str, Any] | None:
     """The dict that a function's frame has already, as it stands; None where nobody has asked for one."""
     inner = ctypes.c_void_p.from_address(id(frame) + _FRAME).value

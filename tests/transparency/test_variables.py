@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 import gradscope
 
@@ -48,7 +49,18 @@ def put_into_an_object() -> list[str]:
     return sorted(Run(0.1, 3).settings)
 
 
-@pytest.mark.parametrize("program", [kept, evaluated, of_a_frame, put_into_an_object])
+def of_a_loader() -> list[str]:
+    class Batches(DataLoader[Any]):
+        def __init__(self, data: Any, size: int) -> None:
+            settings = locals()
+            shuffled = True
+            super().__init__(data, batch_size=size, shuffle=shuffled)
+            self.settings = sorted(settings)
+
+    return Batches([torch.ones(3)] * 4, 2).settings
+
+
+@pytest.mark.parametrize("program", [kept, evaluated, of_a_frame, put_into_an_object, of_a_loader])
 def test_what_a_function_has_got_of_its_variables_stays(program: Callable[[], Any]) -> None:
     plain = program()
     with gradscope.watch(sample=False):

@@ -11,7 +11,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.parts import in_training
 from gradscope.hooks.recorder.sites import kind_of
-from gradscope.hooks.variables import variables
+from gradscope.hooks.variables import first_argument
 
 DRAWING = ("rand", "rand_like", "bernoulli", "bernoulli_", "uniform_")
 FRAMES = 4  # of the program's, from the draw outwards
@@ -52,7 +52,7 @@ class DrawnMasks(Hook):
                 break
             code = frame.f_code
             if code.co_argcount and kind_of(code.co_filename, self.recorder.sites.main) != "torch":
-                first = variables(frame).get(code.co_varnames[0])
+                first = first_argument(frame)
                 if issubclass(type(first), nn.Module):
                     return first
             frame = frame.f_back

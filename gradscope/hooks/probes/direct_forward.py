@@ -13,7 +13,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
-from gradscope.hooks.variables import variables
+from gradscope.hooks.variables import first_argument
 
 _CALLS = ("_call_impl", "_wrapped_call_impl")  # torch's own frames of a module's call
 _TABLES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -36,7 +36,7 @@ class DirectForward(Hook):
             caller = frame.f_back if frame is not None else None
             if frame is None or caller is None:
                 return
-            module = _receiver(frame)
+            module = first_argument(frame)
             if not isinstance(module, nn.Module) or _passed_on(caller, module):
                 return
             hooks = [_named(hook) for table in _TABLES for hook in vars(module).get(table, {}).values()]
@@ -52,18 +52,12 @@ class DirectForward(Hook):
         self.recorder.emit("direct_forward", site, {"module": record.id, "hooks": hooks})
 
 
-def _receiver(frame: FrameType) -> Any:
-    """The first argument of a frame's function."""
-    names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-    return variables(frame).get(names[0]) if names else None
-
-
 def _passed_on(caller: FrameType, module: nn.Module) -> bool:
     """`super().forward(x)`, or what a decorator of `forward` calls: the module was called, and its hooks ran."""
     frame: FrameType | None = caller
     while frame is not None:
         name = frame.f_code.co_name
-        if name in ("forward", *_CALLS) and _receiver(frame) is module:
+        if name in ("forward", *_CALLS) and first_argument(frame) is module:
             return True
         if name in _CALLS:
             return False  # within another module's call

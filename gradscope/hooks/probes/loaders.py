@@ -24,6 +24,7 @@ from torch.utils.data import (
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.datasets import print_of_dataset
+from gradscope.hooks.variables import first_argument
 
 DRAWING = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
@@ -181,10 +182,7 @@ class Loaders(Hook):
 
 def _makes(frame: FrameType, loader: Any) -> bool:
     """Whether it is the `__init__` of this loader."""
-    code = frame.f_code
-    if code.co_name != "__init__" or not code.co_argcount:
-        return False
-    return frame.f_locals.get(code.co_varnames[0]) is loader
+    return frame.f_code.co_name == "__init__" and first_argument(frame) is loader
 
 
 def among_ranks() -> bool:

@@ -1690,14 +1690,7 @@ class LoaderLeft(Kind):
 
     __slots__ = ()
     of = "loader_left"
-
-
-class LoaderCounted(Kind):
-    """The batches of a `DataLoader` were counted, and nobody went through it; the event's site made it."""
-
-    __slots__ = ()
-    of = "loader_counted"
-    asked = Field(_id)  # site: `len(loader)`, the first
+    asked = Field(_id)  # site: `len(loader)`, the first; None where its batches were not counted
 
 
 class SamplesDropped(Kind):

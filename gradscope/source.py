@@ -73,6 +73,20 @@ def method_name(node: ast.AST | None) -> str:
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
+def sides_of(node: ast.AST | None) -> tuple[ast.expr, ast.expr] | None:
+    """Both sides of `a + b` and of `a += b`, whatever the operator."""
+    if isinstance(node, ast.BinOp):
+        return node.left, node.right
+    return (node.target, node.value) if isinstance(node, ast.AugAssign) else None
+
+
+def terms_of(node: ast.expr, *operators: type[ast.operator]) -> list[ast.expr]:
+    """The parts of `a + b + c`, for operators such as `ast.Add`; of another expression itself."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, operators):
+        return [*terms_of(node.left, *operators), *terms_of(node.right, *operators)]
+    return [node]
+
+
 def arguments(function: Function | ast.Lambda) -> list[ast.arg]:
     """What a function is given by name or place."""
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]

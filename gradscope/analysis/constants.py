@@ -42,9 +42,7 @@ class Constant:
     lines: frozenset[tuple[str, int]]  # where its graph was built, which no pass goes through
     back: tuple[Site, ...] = ()  # where its numbers came back as new tensors
     also: tuple[Site, ...] = ()  # further `detach()` that it was cut by
-    elsewhere: Site | None = (
-        None  # what cuts the other terms from these parameters, where they do not train them
-    )
+    elsewhere: Site | None = None  # what cuts the other terms from these parameters, if anything does
 
 
 def constants(known: Paths) -> Iterator[Constant]:

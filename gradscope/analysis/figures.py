@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_that_ran, own_nodes, ran_in
-from gradscope.source import SourceFile, called_name, method_name
+from gradscope.source import SourceFile, called_name, method_name, own_name
 from gradscope.store import Trace
 
 _MEANS = ("mean", "average", "fmean")
@@ -163,10 +163,13 @@ def _name(node: ast.expr) -> str:
 
 
 def _mentions(name: str, within: ast.AST) -> list[ast.expr]:
+    last = name.rpartition(".")[2]  # compared first: to write each node out takes the time
     return [
         node
         for node in (within, *own_nodes(within))
-        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+        if isinstance(node, (ast.Name, ast.Attribute))
+        and own_name(node) == last
+        and ast.unparse(node) == name
     ]
 
 

@@ -69,14 +69,8 @@ SUMS_OF_GROUPS = {
     "index_add", "index_add_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "index_reduce",
     "index_reduce_",
 }  # fmt: skip
-NORMING = {
-    "layer_norm",
-    "rms_norm",
-    "group_norm",
-    "instance_norm",
-    "batch_norm",
-    "normalize",
-}  # take out a size
+# They take out a size.
+NORMING = {"layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm", "normalize"}
 REDUCTIONS = MEANS | {"sum", "norm"}
 
 # -- the same numbers, in another form or place

@@ -114,7 +114,7 @@ def rewards(known: Calls, told: Collection[tuple[str, int]]) -> Iterator[tuple[G
         graph = known.paths.graph(event.graph)
         any_score = any(is_part_of(site, "log_prob") for site in graph.sites)
         scores = _made_of_scores(graph) if any_score else set()
-        for op in graph.called(MULTIPLICATIONS) if any_score else ():
+        for op in graph.called(MULTIPLICATIONS) if scores else ():
             place = op.site.user.location()
             if len(set(op.inputs)) == 2 and op.nodes and place not in seen and scores.intersection(op.inputs):
                 found = _reward(known, event, graph, op)

@@ -19,6 +19,7 @@ TORCHS = {
     "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR",
     "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR",
 }  # fmt: skip
+PLATEAU = "ReduceLROnPlateau"
 ENOUGH = 20  # turns of the other one
 RAISED = 1.2  # times the rate that it was made with
 

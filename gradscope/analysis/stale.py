@@ -35,7 +35,7 @@ def lender(trace: Trace, event: StaleUsed) -> str:
         return ""
     roots = {root_of(trace, trace.parameter(id)) for id in event.parameters}
     root = roots.pop() if len(roots) == 1 else None
-    return module_name(trace, root) if root is not None else "the model"
+    return module_name(trace, root).strip("`") if root is not None else "the model"
 
 
 def _adds_nothing(event: StaleUsed) -> bool:

@@ -17,6 +17,7 @@ from gradscope.source import (
     called_name,
     names_in,
     own_name,
+    sides_of,
 )
 from gradscope.store import Trace
 
@@ -33,6 +34,22 @@ def classes_of_program(trace: Trace) -> set[str]:
     return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
 
 
+def classes_named(trace: Trace, *names: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """(file, class) of the program's classes of these names."""
+    for path in trace.sources:
+        for node in trace.source_file(path).nodes:
+            if isinstance(node, ast.ClassDef) and node.name in names:
+                yield path, node
+
+
+def methods_named(trace: Trace, cls: str, name: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """(file, method) of that name in the program's classes of that one."""
+    for path, node in classes_named(trace, cls):
+        yield from (
+            (path, part) for part in node.body if isinstance(part, ast.FunctionDef) and part.name == name
+        )
+
+
 def has_length(trace: Trace, name: str) -> bool:
     """Whether `len(name)` may be asked: not where the program gives the name an object of a class of its own that can
     be gone through and has no `__len__`."""
@@ -41,11 +58,10 @@ def has_length(trace: Trace, name: str) -> bool:
         for path in trace.sources
         for value in trace.source_file(path).assigned.get(name, [])
     }
-    for node in nodes_of_program(trace):
-        if isinstance(node, ast.ClassDef) and node.name in made:
-            methods = {part.name for part in node.body if isinstance(part, FUNCTIONS)}
-            if methods & {"__iter__", "__next__"} and "__len__" not in methods:
-                return False
+    for _, node in classes_named(trace, *made):
+        methods = {part.name for part in node.body if isinstance(part, FUNCTIONS)}
+        if methods & {"__iter__", "__next__"} and "__len__" not in methods:
+            return False
     return True
 
 
@@ -200,10 +216,8 @@ def written_input(trace: Trace, op: Op, place: int) -> ast.expr | None:
     site = op.site.user
     file = trace.source_file(site.path)
     node = file.at(site)
-    if isinstance(node, ast.BinOp):
-        return (node.left, node.right)[place]
-    if isinstance(node, ast.AugAssign):
-        return node.value if place else node.target
+    if (sides := sides_of(node)) is not None:
+        return sides[place]
     if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
         return None
     # A method runs its op on the line itself, a function or a module of torch's within it.

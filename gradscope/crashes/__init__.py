@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from gradscope.analysis.names import kind_words, names_of
-from gradscope.analysis.text import head_of
+from gradscope.analysis.text import head_of, methods_named
 from gradscope.analysis.words import code, quoted
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.model import Finding, Op, Parameter, Site
@@ -102,13 +102,7 @@ class Crash:
 
     def definition(self, cls: str, method: str) -> Site | None:
         """Where the user's class defines a method."""
-        for path in self.trace.sources:
-            for node in self.trace.source_file(path).nodes:
-                if isinstance(node, ast.ClassDef) and node.name == cls:
-                    for part in node.body:
-                        if isinstance(part, ast.FunctionDef) and part.name == method:
-                            return head_of(path, part)
-        return None
+        return next((head_of(*found) for found in methods_named(self.trace, cls, method)), None)
 
 
 Place = tuple[Site, str]  # with its label

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.text import classes_named, own_nodes, site_of
 from gradscope.analysis.words import listed, quoted
 from gradscope.crashes import Crash, Place, explain
 from gradscope.source import SourceFile, called_name, names_in
@@ -17,9 +17,9 @@ def _made(crash: Crash) -> Place | None:
     return (found[0].site.user, "made here") if len(found) == 1 and found[0].site is not None else None
 
 
-def _lost_layers(crash: Crash) -> list[ast.Assign]:
-    """The lines of the model's `__init__` that give a layer to a name of that function alone, which nothing reads
-    there: where it returns the layer is gone."""
+def _lost_layers(crash: Crash) -> list[tuple[str, ast.Assign]]:
+    """The lines of the model's `__init__`, each with its file, that give a layer to a name of that function alone,
+    which nothing reads there: where it returns the layer is gone."""
     call = crash.trace.source_file(crash.site.path).at(crash.site)
     models = [
         node.func.value
@@ -28,24 +28,24 @@ def _lost_layers(crash: Crash) -> list[ast.Assign]:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "parameters"
     ]
-    files = [crash.trace.source_file(path) for path in crash.trace.sources]
     made = [
-        value for model in models for file in files for value in file.assigned.get(ast.unparse(model), ())
+        value
+        for model in models
+        for path in crash.trace.sources
+        for value in crash.trace.source_file(path).assigned.get(ast.unparse(model), ())
     ]
-    classes = {called_name(one) for one in (*models, *made)}
-    found = [
-        (file, node)
-        for file in files
-        for node in file.nodes
-        if isinstance(node, ast.ClassDef) and node.name in classes
-    ]
-    return [
+    found = list(classes_named(crash.trace, *{called_name(one) for one in (*models, *made)}))
+    if len(found) != 1:
+        return []
+    path, cls = found[0]
+    file = crash.trace.source_file(path)
+    lines = [
         line
-        for file, node in found
-        for method in node.body
-        if len(found) == 1 and isinstance(method, ast.FunctionDef) and method.name == "__init__"
+        for method in cls.body
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__"
         for line in _unread(file, method)
     ]
+    return [(path, line) for line in sorted(lines, key=lambda line: line.lineno)]
 
 
 def _unread(file: SourceFile, method: ast.FunctionDef) -> Iterator[ast.Assign]:
@@ -61,23 +61,17 @@ def _unread(file: SourceFile, method: ast.FunctionDef) -> Iterator[ast.Assign]:
                 yield node
 
 
-def _path_of(crash: Crash, line: ast.Assign) -> str:
-    return next(path for path in crash.trace.sources if line in crash.trace.source_file(path).nodes)
-
-
 def _places(crash: Crash) -> list[Place]:
     return [
-        (site_of(_path_of(crash, line), "__init__", line), "a name of `__init__` alone")
-        for line in sorted(_lost_layers(crash), key=lambda line: line.lineno)
+        (site_of(path, "__init__", line), "a name of `__init__` alone") for path, line in _lost_layers(crash)
     ]
 
 
 def _lost_words(crash: Crash) -> dict[str, str]:
-    lines = sorted(_lost_layers(crash), key=lambda line: line.lineno)
-    names = [ast.unparse(line.targets[0]) for line in lines]
-    path = _path_of(crash, lines[0])
-    file = crash.trace.source_file(path)
-    holder = file.class_of(lines[0])
+    lost = _lost_layers(crash)
+    names = [ast.unparse(line.targets[0]) for _, line in lost]
+    path, first = lost[0]
+    holder = crash.trace.source_file(path).class_of(first)
     used = sorted({
         node.lineno for node in (ast.walk(holder) if holder is not None else ())
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)

@@ -27,14 +27,14 @@ def _squeezed(crash: Crash) -> _Squeezed | None:
     if not graphs or not made:
         return None
     last = graphs[-1]
-    for op in reversed([op for op in last.ops if op.name == "squeeze" and op.inputs and op.outputs]):
+    for op in reversed([op for op in last.called(["squeeze"]) if op.inputs and op.outputs]):
         if _argument(crash, op) is None or made.isdisjoint(_lines_behind(last, op)):
             continue
         now = tuple(last.values[op.inputs[0]].shape)
         for graph in reversed(graphs):
-            for other in graph.ops:
+            for other in graph.called(["squeeze"]):
                 before = tuple(graph.values[other.inputs[0]].shape) if other.inputs else ()
-                if other.name != "squeeze" or other.site.user != op.site.user or len(before) != len(now):
+                if other.site.user != op.site.user or len(before) != len(now):
                     continue
                 lost = [i for i, (a, b) in enumerate(zip(before, now, strict=True)) if a > 1 == b]
                 meant = tuple(i for i, size in enumerate(before) if size == 1 == now[i])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope.analysis.schedules import PLATEAU
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, is_known_at, named_at, variable, where
 from gradscope.events import SchedulerMade, Step
@@ -16,7 +16,6 @@ from gradscope.source import FUNCTIONS, LOOPS, REPEATS
 from gradscope.store import Trace
 
 OF_BATCHES = ("OneCycleLR", "CyclicLR")
-PLATEAU = "ReduceLROnPlateau"
 NOTHING = 1e-3  # of a rate
 
 
@@ -58,8 +57,10 @@ def _loops(trace: Trace, site: Site) -> Iterator[_Loop]:
         for node in here.file.around(frame) if frame.kind == "user" else ():
             if isinstance(node, FUNCTIONS):
                 break
+            if not isinstance(node, REPEATS):
+                continue
             statement = node if isinstance(node, LOOPS) else here.file.statement_of(node)
-            if isinstance(node, REPEATS) and isinstance(statement, ast.stmt):
+            if statement is not None:
                 yield _Loop(site_of(frame.path, frame.function, statement), isinstance(node, LOOPS))
 
 

@@ -7,7 +7,7 @@ several statements, a block that returns in the middle, a call that is no plain 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
 
 from gradscope.fixes.patch import changed
@@ -395,21 +395,23 @@ def eval_around(
     mistaken = put_in_training(trace, site, block)
     if kinds:
         taken = {node.id for node in here.file.nodes if isinstance(node, ast.Name)}
-        layer = next(
-            one for one in ("layer", "part", "each_layer") if one not in taken or one == "each_layer"
-        )
+        layer = free_name(("layer", "part", "each_layer"), taken)
         before = () if mistaken else here.block_before(block, *eval_of_layers(name, kinds, layer))
     elif mistaken:
         before = tuple(edit for call in mistaken for edit in here.replace(call, f"{name}.eval()"))
-    if len(put_in_training(trace, site, here.file.loop_of(block))) > len(
-        mistaken
-    ):  # each round begins with it
+    each_round = put_in_training(trace, site, here.file.loop_of(block))
+    if len(each_round) > len(mistaken):  # which begins with it
         return before
     if any(isinstance(node, ast.Return) for node in ast.walk(block)):
         again, there = receiver(trace, training), Source(trace, (training or site).path)
         loop = there.block(training, keep_out=site.stack) if training is not None and again else None
         after = there.before(loop, f"{again}.train()")
     return before + after if before and after else ()
+
+
+def free_name(names: Sequence[str], taken: Collection[str]) -> str:
+    """The first of some names that is not taken; the last one where all are."""
+    return next((name for name in names if name not in taken), names[-1])
 
 
 def eval_of_layers(model: str, kinds: Sequence[str], layer: str) -> tuple[str, str, str]:

@@ -1,9 +1,10 @@
-"""A print of what a dataset holds, by which ranks can tell whether theirs are the same. Nothing of the program's runs:
-only attributes are read."""
+"""A print of what a dataset holds, by which ranks can tell whether theirs are the same, and which rows a subset has.
+Nothing of the program's runs: only attributes are read."""
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Any
 
 import torch
@@ -22,6 +23,18 @@ def print_of_dataset(dataset: Any) -> str:
     told = _tell(dataset, found, _DEEP)
     digest = hashlib.sha1("\n".join(found).encode("utf-8", "replace")).hexdigest()[:16]
     return f"{type(dataset).__name__} {digest}" if told else ""
+
+
+def row_numbers(chosen: Any, most: int = sys.maxsize) -> list[Any] | tuple[Any, ...] | range | None:
+    """The rows of a subset, as its indices have them, where they are plain numbers and no more than `most`."""
+    if type(chosen).__module__ == "numpy":
+        chosen = chosen.tolist()
+    if (
+        type(chosen) not in (list, tuple, range) or len(chosen) > most
+    ):  # another's may run code of the program
+        return None
+    plain = all(type(number) is int or type(number).__module__ == "numpy" for number in chosen)
+    return chosen if plain else None
 
 
 def _tell(thing: Any, found: list[str], deep: int) -> bool:

@@ -12,6 +12,7 @@ from torch.utils.data import BatchSampler, Subset, SubsetRandomSampler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.measures.datasets import row_numbers
 
 MOST = 24  # loaders
 MOST_ROWS = 50_000  # of each
@@ -53,7 +54,8 @@ class EvaluatedRows(Hook):
         if whole is None or self._is_met(chosen):
             return
         with private.aside():
-            found = _rows(rows)
+            plain = row_numbers(rows.tolist() if isinstance(rows, torch.Tensor) else rows, MOST_ROWS)
+            found = frozenset(map(int, plain)) if plain is not None else None
         number = self._number(whole)
         if found is None or number is None:
             return
@@ -101,14 +103,3 @@ def _subset(iterator: Any) -> tuple[Any, Any, Any]:
     batches = vars(iterator).get("_index_sampler")
     sampler = vars(batches).get("sampler") if type(batches) is BatchSampler else None
     return (sampler, dataset, sampler.indices) if type(sampler) is SubsetRandomSampler else (None, None, None)
-
-
-def _rows(chosen: Any) -> frozenset[int] | None:
-    """The numbers of a subset's rows, as far as they are plain."""
-    if isinstance(chosen, torch.Tensor) or type(chosen).__module__ == "numpy":
-        chosen = chosen.tolist()
-    if type(chosen) not in (list, tuple, range) or len(chosen) > MOST_ROWS:
-        return None
-    if not all(type(one) is int or type(one).__module__ == "numpy" for one in chosen):
-        return None
-    return frozenset(map(int, chosen))

@@ -23,7 +23,7 @@ from torch.utils.data import (
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.measures.datasets import print_of_dataset
+from gradscope.hooks.measures.datasets import print_of_dataset, row_numbers
 from gradscope.hooks.variables import first_argument
 
 DRAWING = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
@@ -156,12 +156,9 @@ class Loaders(Hook):
                 data = {"loop": loop, "samples": found.samples, "batch": size, "passes": found.passes}
                 self.recorder.emit("samples_dropped", made, data)
 
-        for made, asked in self.counted.items():
-            if made not in self.gone_through:
-                self.recorder.emit("loader_counted", made, {"asked": asked})
         for made in self.sites:
             if made not in self.gone_through:
-                self.recorder.emit("loader_left", made, {})
+                self.recorder.emit("loader_left", made, {"asked": self.counted.get(made)})
 
     def _note(self, loader: Any, made: int, loop: int) -> None:
         self.gone_through.add(made)
@@ -193,11 +190,5 @@ def among_ranks() -> bool:
 def _subset(sampler: Any) -> tuple[int, int]:
     """How many samples a chosen subset has, and how many its dataset has at least: by the largest number among them
     (a program's `__len__` is not called once more)."""
-    chosen: Any = sampler.indices if type(sampler) is SubsetRandomSampler else ()
-    if type(chosen).__module__ == "numpy":
-        chosen = chosen.tolist()
-    if not isinstance(chosen, (list, tuple, range)):
-        return 0, 0
-    if not all(type(number) is int or type(number).__module__ == "numpy" for number in chosen):
-        return 0, 0
-    return len(chosen), int(max(chosen, default=-1)) + 1
+    rows = row_numbers(sampler.indices if type(sampler) is SubsetRandomSampler else ())
+    return (len(rows), int(max(rows, default=-1)) + 1) if rows is not None else (0, 0)

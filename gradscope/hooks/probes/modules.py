@@ -324,9 +324,11 @@ class Modules(Hook):
 
 def losses_of_its_mode(module: Any, result: Any) -> list[str]:
     """The keys of a dict of single numbers, where the `forward` that gave it asks which mode it is in."""
+    if not isinstance(result, dict):
+        return []  # most results: asked before anything is looked up
     forward = getattr(module.forward, "__func__", module.forward)
     code = getattr(inspect.unwrap(forward), "__code__", None)
-    if not isinstance(result, dict) or "training" not in getattr(code, "co_names", ()):
+    if "training" not in getattr(code, "co_names", ()):
         return []
     single = all(
         type(key) is str and is_tensor_type(type(one)) and one.numel() == 1 for key, one in result.items()

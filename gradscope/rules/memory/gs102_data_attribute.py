@@ -63,9 +63,7 @@ def good_update() -> None:
         w.grad = None
 
 
-OF_NO_VALUES = (
-    FILLS | FILLED | LIKE | {"new", "new_tensor"}
-)  # they take the form of a tensor, and none of its numbers
+OF_NO_VALUES = FILLS | FILLED | LIKE | {"new", "new_tensor"}  # that take a tensor's form, not its numbers
 
 
 @dataclass

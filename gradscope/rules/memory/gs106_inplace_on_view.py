@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.failures import Failure, failure_subject, failures, layer_of
 from gradscope.analysis.names import place
-from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.text import methods_named, own_nodes, site_of
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import line_before
 from gradscope.fixes.in_place import (
@@ -175,13 +175,9 @@ def _given_out(trace: Trace, failure: Failure, view: Op | None) -> Site | None:
         return None
     name = own_name(called.value)
     found: list[Site] = []
-    for path in trace.sources:
-        for node in trace.source_file(path).nodes:
-            if isinstance(node, ast.ClassDef) and node.name == name:
-                for method in node.body:
-                    if isinstance(method, ast.FunctionDef) and method.name == "forward":
-                        returned = (n.value for n in own_nodes(method) if isinstance(n, ast.Return))
-                        found += [site_of(path, "forward", value) for value in returned if value is not None]
+    for path, method in methods_named(trace, name, "forward"):
+        returned = (n.value for n in own_nodes(method) if isinstance(n, ast.Return))
+        found += [site_of(path, "forward", value) for value in returned if value is not None]
     return found[0] if len(found) == 1 else None
 
 

@@ -308,7 +308,7 @@ def _summed(known: Calls, group: list[Call]) -> list[Site]:
         reached: Counter[tuple[int, int]] = Counter()
         for call in calls_of_line[:SUMMED]:
             graph = known.paths.graph(call.event.graph)
-            added = {op.index: op for _, op in graph.readers_behind(call.event.outputs, _any)}
+            added = {op.index: op for _, op in graph.readers_behind(call.event.outputs, lambda _: True)}
             for op in added.values():
                 if op.name in ADDITIONS and any(_is_number_with_graph(graph.values[i]) for i in op.outputs):
                     reached[graph.id, op.index] += 1
@@ -316,10 +316,6 @@ def _summed(known: Calls, group: list[Call]) -> list[Site]:
                         found.setdefault(op.site.user.location(), op.site.user)
     sites = (site for _, site in sorted(found.items()))
     return [site for site in sites if isinstance(known.trace.source_file(site.path).at(site), ast.AugAssign)]
-
-
-def _any(op: Op) -> bool:
-    return True
 
 
 def _is_number_with_graph(value: Value) -> bool:

@@ -250,9 +250,8 @@ def _switched(trace: Trace, event: Drift) -> list[Site]:
 
 def _kept_in_eval(trace: Trace, call: Site, switched: list[Site], name: str, only: str) -> tuple[Edit, ...]:
     """`backbone.eval()` after `model.train()`; else before the loop that calls it. `only`: where that holds."""
-    if not beside(trace, call, (switched or [call])[0]) or name.partition("[")[0].partition(".")[
-        0
-    ] not in source(trace, call):
+    held = name.partition("[")[0].partition(".")[0]
+    if not beside(trace, call, (switched or [call])[0]) or held not in source(trace, call):
         return ()
     here = Source(trace, call.path)
     lines = (f"if {only}:", f"{name}.eval()") if only else (f"{name}.eval()",)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, user
-from gradscope.events import Loader, LoaderCounted, LoaderLeft
+from gradscope.events import Loader, LoaderLeft
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -81,18 +81,18 @@ def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
         if (loop := user(trace.site(event.loop))) is not None:
             loops.setdefault(event.site.user, []).append(loop)
     told: set[tuple[str, int]] = set()
-    for counted in trace.of(LoaderCounted):
-        asked = user(trace.site(counted.asked))
+    for left in trace.of(LoaderLeft):
+        asked = user(trace.site(left.asked))
         if asked is None:
             continue
         for made, through in loops.items():
             function = asked.path, asked.function
             here = {loop.location(): loop for loop in through if (loop.path, loop.function) == function}
             elsewhere = [loop for loop in through if (loop.path, loop.function) != function]
-            if len(here) == 1 and elsewhere and made != counted.site.user:
+            if len(here) == 1 and elsewhere and made != left.site.user:
                 loop, name = next(iter(here.values())), _counted(trace, asked)
                 told.add(loop.location())
-                yield _finding(trace, counted.site.user, name, asked, loop, elsewhere[0])
+                yield _finding(trace, left.site.user, name, asked, loop, elsewhere[0])
     for left in trace.of(LoaderLeft):
         made = left.site.user
         for block, loop, training in _about(trace, made, loops):

@@ -21,7 +21,7 @@ from gradscope.analysis.made import softmax_site
 from gradscope.analysis.ops import DIVISIONS, LAYERS, MULTIPLICATIONS, NORMING, NORMS, PASSING, SUMS_OF_GROUPS
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, listed, located
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Edits, Source, free_name
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.source import arguments, names_in
@@ -151,7 +151,7 @@ def _in_each_group(trace: Trace, softmax: Op, found: Pooled) -> Edits:
     for one in ast.walk(scope):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and one.lineno < statement.lineno:
             bound.add(one.id)
-    own = next(name for name in ("grown", "grown_scores", "exponentials") if name not in names_in(scope))
+    own = free_name(("grown", "grown_scores", "exponentials"), names_in(scope))
     if index not in bound:
         return ()
     scores = here.file.text(given)

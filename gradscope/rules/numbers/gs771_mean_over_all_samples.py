@@ -22,7 +22,7 @@ from gradscope.events import Loader
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import LOOPS, SourceFile
+from gradscope.source import LOOPS, SourceFile, sides_of
 from gradscope.store import Trace
 
 
@@ -107,9 +107,10 @@ class _Mean:
 
 
 def _mean(node: ast.AST) -> _Mean | None:
-    if not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, ast.Div):
+    sides = sides_of(node)
+    if sides is None or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, ast.Div):
         return None
-    total, divisor = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+    total, divisor = sides
     held = divisor.args[0] if isinstance(divisor, ast.Call) and len(divisor.args) == 1 else None
     if held is None or not isinstance(held, ast.Attribute) or held.attr != "dataset":
         return None

@@ -35,7 +35,7 @@ from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import names_in, sides_of
 from gradscope.store import Trace
 
 PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__", "baddbmm"}
@@ -209,12 +209,11 @@ def _inside(trace: Trace, softmax: Op, scale: Op) -> tuple[str, Edits]:
     place, before = scale.site.user, softmax.site.user
     here = Source(trace, place.path)
     call, node = here.file.at(before), here.file.at(place)
-    if not isinstance(call, ast.Call) or not isinstance(node, (ast.BinOp, ast.AugAssign)):
+    sides = sides_of(node)
+    if not isinstance(call, ast.Call) or sides is None or not isinstance(node, (ast.BinOp, ast.AugAssign)):
         return "", ()
     sign = "/" if isinstance(node.op, ast.Div) else "*"
-    weights, number = (
-        (node.target, node.value) if isinstance(node, ast.AugAssign) else (node.left, node.right)
-    )
+    weights, number = sides
     if sign == "*" and isinstance(node, ast.BinOp) and (number is call or isinstance(weights, ast.Constant)):
         weights, number = number, weights
     given = _given(trace, here, softmax, call)

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
+from gradscope.analysis.text import classes_named, methods_named, nodes_of_program
 from gradscope.analysis.words import counted, listed, located, parameter_subjects, variable, where
 from gradscope.analysis.wrappers import Round, rounds, within, wrapped
 from gradscope.events import Backward, Loader, ModuleCall, Sampler, Split, Wrapped
@@ -142,7 +143,7 @@ def _by_its_forward(trace: Trace, of: Wrapped, parts: list[tuple[Site, str]]) ->
     cls = trace.modules[of.inner].cls
     name = variable(trace, of.site.user) or "the wrapper"
     calls = listed([located(trace, site) for site, _ in parts], len(parts))
-    forward = next((path_and_node for path_and_node in _forwards(trace, cls)), None)
+    forward = next(methods_named(trace, cls, "forward"), None)
     given = _given_by(trace, *forward, parts) if forward is not None else None
     if forward is None or given is None:
         do = "does" if len(parts) == 1 else "do"
@@ -157,15 +158,6 @@ def _by_its_forward(trace: Trace, of: Wrapped, parts: list[tuple[Site, str]]) ->
     )
     at = where(Site(-1, path, function.lineno, 1, function.lineno, 1, "forward", "user"))
     return f"write `{name}({', '.join(given)})` in place of {calls}: `{cls}.forward` ({at}) makes the same calls{out}"
-
-
-def _forwards(trace: Trace, cls: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path in trace.sources:
-        for node in trace.source_file(path).nodes:
-            if isinstance(node, ast.ClassDef) and node.name == cls:
-                for method in node.body:
-                    if isinstance(method, ast.FunctionDef) and method.name == "forward":
-                        yield path, method
 
 
 def _given_by(
@@ -475,13 +467,9 @@ def _trains(trace: Trace, loader: Loader) -> bool:
 
 def _asks_for_rank(trace: Trace, dataset: str) -> bool:
     """Whether a class asks torch, or the launcher, for the rank; by itself or in a function that it calls."""
-    nodes = [node for path in trace.sources for node in trace.source_file(path).nodes]
+    nodes = nodes_of_program(trace)
     asking = {node.name for node in nodes if isinstance(node, FUNCTIONS) and _reads_rank(node)}
-    return any(
-        _reads_rank(node) or asking & names_in(node)
-        for node in nodes
-        if isinstance(node, ast.ClassDef) and node.name == dataset
-    )
+    return any(_reads_rank(node) or asking & names_in(node) for _, node in classes_named(trace, dataset))
 
 
 def _reads_rank(node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import WITH_TWIN
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.text import named_subject, parentheses, site_of, uncalled
+from gradscope.analysis.text import classes_named, named_subject, parentheses, site_of, uncalled
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
@@ -399,12 +399,10 @@ def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:
 
 def _own(trace: Trace, cls: str, name: str) -> bool:
     """Whether the class gives itself an attribute of this name."""
-    for path in trace.sources:
-        for node in trace.source_file(path).nodes:
-            if isinstance(node, ast.ClassDef) and node.name == cls.rpartition(".")[2]:
-                sets = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == name)
-                if any(isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self" for n in sets):
-                    return True
+    for _, node in classes_named(trace, cls.rpartition(".")[2]):
+        sets = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == name)
+        if any(isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self" for n in sets):
+            return True
     return False
 
 

@@ -26,6 +26,7 @@ from gradscope.events import DroppedGradient
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import terms_of
 from gradscope.store import Trace
 
 
@@ -229,20 +230,12 @@ def _assigned(trace: Trace, event: DroppedGradient, position: int) -> Site | Non
 def _in_its_place(trace: Trace, event: DroppedGradient, position: int, made: Site) -> str:
     """The saved argument that is a factor of every term where the gradient has to be one, by its name."""
     node = trace.source_file(made.path).at(made)
-    terms = list(_terms(node)) if isinstance(node, ast.BinOp) else []
+    terms = terms_of(node, ast.Add, ast.Sub) if isinstance(node, ast.BinOp) else []
     common = set.intersection(*({*_factors(term)} for term in terms)) if len(terms) > 1 else set()
     forward = next((part for _, part in methods(trace, event.function, event.line, ("forward",))), None)
     names = arguments(forward) if forward is not None else []
     own = names[position] if position < len(names) else ""
     return own if common == {own} else ""
-
-
-def _terms(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
-    else:
-        yield node
 
 
 def _factors(node: ast.expr) -> Iterator[str]:

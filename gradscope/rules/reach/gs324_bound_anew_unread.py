@@ -29,7 +29,7 @@ from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import names_in, terms_of
 from gradscope.store import Trace
 
 
@@ -232,19 +232,12 @@ def _terms_beside(here: Source, anew: ast.Assign, name: str) -> list[ast.expr]:
     for later in siblings[next(i for i, one in enumerate(siblings) if one is anew) + 1 :]:
         for node in ast.walk(later):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-                terms = [node.target, *_terms(node.value)]
+                terms = [node.target, *terms_of(node.value, ast.Add)]
             else:
-                terms = _terms(node) if isinstance(node, ast.expr) else []
+                terms = terms_of(node, ast.Add) if isinstance(node, ast.expr) else []
             others = [term for term in terms if ast.unparse(term) != name]
             found += others if len(others) < len(terms) else []
     return found
-
-
-def _terms(node: ast.expr) -> list[ast.expr]:
-    """The terms of a sum; what is none is one term."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_terms(node.left), *_terms(node.right)]
-    return [node]
 
 
 def _returned_or_run(here: Source, anew: ast.Assign, name: str) -> bool:

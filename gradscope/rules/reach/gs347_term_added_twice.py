@@ -22,6 +22,7 @@ from gradscope.analysis.words import code, located, parameter_names, parameter_s
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.source import sides_of
 from gradscope.store import Trace
 
 
@@ -76,10 +77,9 @@ def term_added_twice(trace: Trace) -> Iterator[Finding]:
             if place.location() in told or graph.values[op.inputs[0]].shape:
                 continue
             left = _left_out(trace, graph, op)
-            sides = [
-                ast.unparse(side) for side in _sides(Source(trace, place.path), place) if side is not None
-            ]
-            if len(left) == 1 and left[0][0] not in sides:  # else its name was given to the other term: GS324
+            sides = sides_of(trace.source_file(place.path).at(place)) or ()
+            # Where it is one of the sides, its name was given to the other term: GS324's.
+            if len(left) == 1 and left[0][0] not in map(ast.unparse, sides):
                 told.add(place.location())
                 yield _finding(trace, graph, op, left[0], events[0].site.user, len(events))
 
@@ -104,21 +104,14 @@ def _left_out(trace: Trace, graph: Graph, doubled: Op) -> list[tuple[str, Op]]:
     return list(found.items())
 
 
-def _sides(here: Source, place: Site) -> tuple[ast.expr | None, ast.expr | None]:
-    """The terms of `a + b` or `a += b`, as the text has them."""
-    node = here.file.at(place)
-    if isinstance(node, ast.BinOp):
-        return node.left, node.right
-    return (node.target, node.value) if isinstance(node, ast.AugAssign) else (None, None)
-
-
 def _finding(
     trace: Trace, graph: Graph, doubled: Op, left: tuple[str, Op], effect: Site, count: int
 ) -> Finding:
     name, made = left
     place = doubled.site.user
     here = Source(trace, place.path)
-    _, twice = _sides(here, place)
+    sides = sides_of(here.file.at(place))
+    twice = sides[1] if sides is not None else None
     term = f"`{here.file.text(twice)}`" if twice is not None else "one value"
     ids = sorted(paths(trace).reach([(graph.id, made.outputs[0])]).parameters)
     behind = f", computed from {parameter_names(trace, ids)}" if ids else ""

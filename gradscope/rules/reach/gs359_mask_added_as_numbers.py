@@ -26,6 +26,7 @@ from gradscope.fixes.masks import ATTENTION_MASKS, PADDING_MASKS, argument
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.source import sides_of
 from gradscope.store import Trace
 
 _TO_THE_SOFTMAX = PASSING | SCALES | {"masked_fill", "masked_fill_"}
@@ -159,7 +160,8 @@ def _filled(trace: Trace, event: AddedMask, found: _Added, boolean: bool) -> tup
     site = found.op.site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
-    addends = _addends(node) if isinstance(node, (ast.BinOp, ast.AugAssign)) else None
+    adds = isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Add)
+    addends = sides_of(node) if adds else None
     scores, mask = addends[:: 1 if event.place else -1] if addends is not None else (None, None)
     named = here.part(mask) if mask is not None else "mask"
     if boolean:
@@ -175,9 +177,3 @@ def _filled(trace: Trace, event: AddedMask, found: _Added, boolean: bool) -> tup
     if isinstance(node, ast.AugAssign):
         return text, here.replace(node, f"{here.file.text(node.target)} = {new}")
     return text, here.replace(node, new) if isinstance(node, ast.BinOp) else ()
-
-
-def _addends(node: ast.BinOp | ast.AugAssign) -> tuple[ast.expr, ast.expr] | None:
-    if not isinstance(node.op, ast.Add):
-        return None
-    return (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)

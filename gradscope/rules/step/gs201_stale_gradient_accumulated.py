@@ -110,7 +110,7 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
     several, of = _adds_up(trace, events[0]), lender(trace, events[0])
     when = "before the first run of" if several else "before"
     clearing = (
-        f"`{of.strip('`')}.zero_grad()`"
+        f"`{of}.zero_grad()`"
         if of
         else method(trace, optimizer, "zero_grad", argument(trace, clear), at=clear)
     )

@@ -112,9 +112,7 @@ def _fix(trace: Trace, miss: _Miss, cause: Site, effect: Site, clear: str) -> st
         names = parameter_names(trace, sorted(miss.parameters))
         return f"make {names} part of the model whose gradients {clear} clears ({where(cause)})"
     if of := lender(trace, miss.events[0]):
-        return (
-            f"call `{named_at(trace, of.strip('`'), cause)}.zero_grad()` too, beside {clear} ({where(cause)})"
-        )
+        return f"call `{named_at(trace, of, cause)}.zero_grad()` too, beside {clear} ({where(cause)})"
     return f"call {method(trace, miss.events[0].optimizer, 'zero_grad', at=cause)} too, beside {clear} ({where(cause)})"
 
 
@@ -123,6 +121,6 @@ def _cleared_too(trace: Trace, event: StaleUsed, clear: Site, step: Site) -> tup
     one."""
     name = receiver(trace, step, "step")
     if of := lender(trace, event):
-        bare = named_at(trace, of.strip("`"), clear)
+        bare = named_at(trace, of, clear)
         name = bare if is_known_at(trace, bare, clear) else ""
     return line_after(trace, clear, f"{name}.zero_grad()") if name and beside(trace, clear, step) else ()

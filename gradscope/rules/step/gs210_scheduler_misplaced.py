@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.schedules import NeverReached, never_reached, schedule_name, stepped_early
+from gradscope.analysis.schedules import PLATEAU, NeverReached, never_reached, schedule_name, stepped_early
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program, nodes_that_ran
 from gradscope.analysis.trainers import is_configured
@@ -205,7 +205,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
 
 def _step_of(trace: Trace, made: SchedulerMade, step: Step | None) -> str:
     """The call that is missing, as the function that steps the optimizer can write it."""
-    given = "val_loss" if made.cls == "ReduceLROnPlateau" else ""
+    given = "val_loss" if made.cls == PLATEAU else ""
     name, at = variable(trace, made.site), step.site.user if step is not None else made.site.user
     name = named_at(trace, name, at)
     if not name or is_known_at(trace, name, at):

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.schedules import is_rate, schedule_name
+from gradscope.analysis.schedules import PLATEAU, is_rate, schedule_name
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
@@ -121,7 +121,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
 
 def _nothing(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wrong | None:
     """The rate is below a thousandth of the highest for more than half of the turns."""
-    if made.cls == "ReduceLROnPlateau" and not event.passes and not _within_another_loop(trace, event):
+    if made.cls == PLATEAU and not event.passes and not _within_another_loop(trace, event):
         return None  # it cuts where its number stands still, as it is to do
     if "total_iters" in event.settings or "total_steps" in event.settings:
         return None  # it was told where to end

@@ -299,7 +299,9 @@ class Scope:
         for ref, number in session.leaves() if session is not None else ():
             if ref() is what:
                 return full_name(self.trace, self.trace.parameter(number))
-        for held in (frame.f_locals, frame.f_globals):
+        from gradscope.hooks.variables import variables
+
+        for held in (variables(frame), frame.f_globals):
             if (
                 name := next((name for name, thing in list(held.items()) if thing is what), None)
             ) is not None:

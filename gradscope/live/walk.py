@@ -19,6 +19,7 @@ from gradscope.hooks._torch import (
     sequence_of,
     sizes_made,
 )
+from gradscope.hooks.variables import variables
 from gradscope.model import GradscopeError
 
 # A node that Python has looked at keeps its object, and a chain of such nodes is let go of recursively, on the C
@@ -114,7 +115,7 @@ def _described(node: Any) -> GradNode:
 def variables_of(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
     """The variables that a frame sees, then what is in them: attributes (`self.loss`), and entries of small lists and
     dicts. No property is asked, nothing is called."""
-    near = (frame.f_locals, frame.f_globals) if frame is not None else ()
+    near = (variables(frame), frame.f_globals) if frame is not None else ()
     everything = [entry for held in near for entry in list(held.items())]  # also `.0`, pytest's `@py_assert1`
     known = [(name, thing) for name, thing in everything if name.isidentifier() and not name.startswith("_")]
     yield from known

@@ -68,6 +68,19 @@ def test_what_a_function_has_got_of_its_variables_stays(program: Callable[[], An
     assert watched == plain
 
 
+def settings_of(question: Callable[[Any], Any]) -> list[str]:
+    settings = locals()
+    loss = torch.ones(2, requires_grad=True).sum()
+    question(loss)
+    return sorted(settings)
+
+
+def test_a_question_at_the_prompt_leaves_them_too() -> None:
+    with gradscope.watch(sample=False) as scope:
+        plain = settings_of(lambda loss: None)
+    assert [settings_of(question) for question in (gradscope.why, gradscope.show, scope.why)] == [plain] * 3
+
+
 @pytest.mark.parametrize("asks", [False, True])
 def test_variables_have_names(asks: bool) -> None:
     def train() -> None:

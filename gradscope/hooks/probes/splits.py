@@ -17,6 +17,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.datasets import print_of_dataset
 from gradscope.hooks.probes.loaders import among_ranks
+from gradscope.hooks.variables import variables
 
 _SPLITS = random_split.__code__
 _ELEMENTS = 4096  # looked at of the numbers of each part
@@ -68,7 +69,9 @@ class Splits(Hook):
         if type(numbers) is not list:
             return
         if not self.missing:
-            self.missing = len(frame.f_locals["lengths"])
+            if (lengths := variables(frame).get("lengths")) is None:
+                return
+            self.missing = len(lengths)
             site = self.recorder.sites.current(frame.f_back)
             self.splits.append(_Split(site, print_of_dataset(dataset)))
         self.missing -= 1

@@ -1726,6 +1726,26 @@ class RowsEvaluated(Kind):
     latest = Field(_ids)  # in the latest loader with gradients
 
 
+class DatasetShared(Kind):
+    """A `DataLoader` of one part of a dataset is gone through without gradients, another one of the same dataset with
+    them; the event's site made the former."""
+
+    __slots__ = ()
+    of = "dataset_shared"
+    loop = Field(_id)  # the site that goes through it
+    subset = Field(_id)  # site: made its `Subset`
+    place = Field(_count)  # the how manieth there
+    trained = Field(_id)  # site: made the loader with gradients
+    training = Field(_id)  # site: made the `Subset` of that one
+    training_place = Field(_count)
+    dataset = Field(_text)  # class
+    kept = Field(_texts)  # attributes of the dataset that were the same objects in each pass through either
+    passes = Field(_count)  # without gradients, in the dataset's order
+    rows = Field(_count)  # of the first batch, compared between these
+    differing = Field(_ids)  # of these rows, that a pass had otherwise, for each tensor of the batch
+    sizes = Field(_rows)  # of these tensors
+
+
 class Split(Kind):
     __slots__ = ()
     of = "split"

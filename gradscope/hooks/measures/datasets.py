@@ -1,10 +1,11 @@
-"""A print of what a dataset holds, by which ranks can tell whether theirs are the same, and which rows a subset has.
-Nothing of the program's runs: only attributes are read."""
+"""A print of what a dataset holds, by which ranks can tell whether theirs are the same, its number, and which rows a
+subset takes. Nothing of the program's runs: only attributes are read."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
+import weakref
 from typing import Any
 
 import torch
@@ -15,6 +16,24 @@ _DEEP = 3
 _MOST = 64  # attributes
 _ELEMENTS = 4096  # looked at of each
 _PLAIN = (str, int, float, bool, bytes, type(None))
+
+
+class Numbered:
+    """Datasets by number: the same object has the same one."""
+
+    def __init__(self) -> None:
+        self._known: list[weakref.ref[Any]] = []
+
+    def number(self, dataset: Any) -> int | None:
+        """None for what can't be told again without being kept alive: a list."""
+        for number, known in enumerate(self._known):
+            if known() is dataset:
+                return number
+        try:
+            self._known.append(weakref.ref(dataset))
+        except TypeError:
+            return None
+        return len(self._known) - 1
 
 
 def print_of_dataset(dataset: Any) -> str:

@@ -12,7 +12,7 @@ from torch.utils.data import BatchSampler, Subset, SubsetRandomSampler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.measures.datasets import row_numbers
+from gradscope.hooks.measures.datasets import Numbered, row_numbers
 
 MOST = 24  # loaders
 MOST_ROWS = 50_000  # of each
@@ -41,8 +41,8 @@ class EvaluatedRows(Hook):
 
     def install(self) -> None:
         self.met: dict[int, weakref.ref[Any]] = {}  # loaders' subsets or samplers, by id
-        self.datasets: list[weakref.ref[Any]] = []
-        self.trained: dict[int, list[_Trained]] = {}  # by place in `datasets`
+        self.datasets = Numbered()
+        self.trained: dict[int, list[_Trained]] = {}  # by number of the dataset
         self.evaluated: dict[tuple[int, int, int], _Evaluated] = {}  # by that, the loader's site, the loop
         self.recorder.signals.loader_iterated.connect(self._iterated)
         self.recorder.signals.before_end.connect(self._tell)
@@ -56,7 +56,7 @@ class EvaluatedRows(Hook):
         with private.aside():
             plain = row_numbers(rows.tolist() if isinstance(rows, torch.Tensor) else rows, MOST_ROWS)
             found = frozenset(map(int, plain)) if plain is not None else None
-        number = self._number(whole)
+        number = self.datasets.number(whole)
         if found is None or number is None:
             return
         self.met[id(chosen)] = weakref.ref(chosen)
@@ -75,16 +75,6 @@ class EvaluatedRows(Hook):
     def _is_met(self, chosen: Any) -> bool:
         known = self.met.get(id(chosen))
         return known is not None and known() is chosen
-
-    def _number(self, dataset: Any) -> int | None:
-        for number, known in enumerate(self.datasets):
-            if known() is dataset:
-                return number
-        try:
-            self.datasets.append(weakref.ref(dataset))
-        except TypeError:  # a list is none that can be told again
-            return None
-        return len(self.datasets) - 1
 
     def _tell(self) -> None:
         for (_, made, _), found in self.evaluated.items():

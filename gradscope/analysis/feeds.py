@@ -75,10 +75,10 @@ def _drawn(trace: Trace) -> dict[int, bool]:
 def _sides(
     trace: Trace, own: list[Parameter], trained: dict[int, list[Parameter]]
 ) -> tuple[dict[int, list[Parameter]], list[Call]]:
-    """The stepped parameters of each other model; the calls of this one, all in training mode."""
+    """The stepped parameters of each other model; the calls of this one with gradients on, all in training mode."""
     root = trace.modules[own[0].module or 0].root
     stepped = {r: parameters for r, parameters in trained.items() if r != root}
-    mine = [c for c in calls(trace).all if c.event.module == root]
+    mine = [c for c in calls(trace).all if c.event.module == root and c.event.grad]
     if not stepped or not any(c.trains for c in mine) or not all(c.event.training for c in mine):
         return {}, []
     return stepped, mine

@@ -109,8 +109,9 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
         yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         told.update(p.id for p in left)
-        severity = "warning" if drawn_here(trace, left) else "note"  # none judges by what chance has drawn
-        yield replace(_finding(trace, parameters, stepped, left), severity=severity, edits=())
+        finding = _finding(trace, parameters, stepped, left)
+        # None judges by what chance has drawn.
+        yield finding if drawn_here(trace, left) else replace(finding, severity="note", edits=())
     for parameters, stepped, left in trained_by_nobody(trace):
         if not told.intersection(p.id for p in left):
             yield _finding(trace, parameters, stepped, left)

@@ -28,7 +28,7 @@ def bad_encoder_forgotten() -> None:
         opt.step()
 
 
-def bad_head_forgotten() -> None:  # fix: by hand
+def bad_head_forgotten() -> None:
     import torch
     from torch import nn
 
@@ -621,3 +621,24 @@ def good_one_that_judges_beside_a_term_of_its_own() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_head_is_evaluated_as_well() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(2):
+        encoder.train()
+        head.train()
+        x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        for _ in range(3):
+            opt.zero_grad()
+            nn.functional.cross_entropy(head(encoder(x)[torch.arange(16)]), y).backward()  # effect: GS206
+            opt.step()
+        encoder.eval()
+        head.eval()
+        with torch.no_grad():
+            print((head(encoder(x)).argmax(1) == y).float().mean().item())

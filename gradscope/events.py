@@ -1746,6 +1746,18 @@ class DatasetShared(Kind):
     sizes = Field(_rows)  # of these tensors
 
 
+class SameSamples(Kind):
+    """A dataset that is gone through without gradients holds the samples of another one, with gradients; the event's
+    site made the former's loader."""
+
+    __slots__ = ()
+    of = "same_samples"
+    loop = Field(_id)  # the site that goes through it
+    trained = Field(_id)  # site: made the loader with gradients
+    training = Field(_id)  # the site that goes through that
+    rows = Field(_count)  # of the first batch of that, each of which was found here
+
+
 class Split(Kind):
     __slots__ = ()
     of = "split"

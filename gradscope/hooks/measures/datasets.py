@@ -1,5 +1,5 @@
-"""A print of what a dataset holds, by which ranks can tell whether theirs are the same, its number, and which rows a
-subset takes. Nothing of the program's runs: only attributes are read."""
+"""What a dataset holds, as a print by which two can be told to be the same, its number, which rows a subset takes, and
+what a loader gives of it. Nothing of the program's runs: only attributes are read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gradscope.hooks.recorder.values import measurable
 
 _DEEP = 3
 _MOST = 64  # attributes
+_ENTRIES = 8  # of a batch
 _ELEMENTS = 4096  # looked at of each
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
@@ -56,6 +57,21 @@ def row_numbers(chosen: Any, most: int = sys.maxsize) -> list[Any] | tuple[Any, 
     return chosen if plain else None
 
 
+def tensors_of(batch: Any) -> list[torch.Tensor]:
+    """The tensors of a batch that a loader gave, by sample."""
+    things = batch.values() if type(batch) is dict else batch if type(batch) in (list, tuple) else [batch]
+    return [t for t in list(things)[:_ENTRIES] if _is_plain(t) and t.dim() and t.numel()]
+
+
+def _is_plain(thing: Any) -> bool:
+    return (
+        isinstance(thing, torch.Tensor)
+        and measurable(thing)
+        and thing.layout is torch.strided
+        and thing.device.type == "cpu"
+    )
+
+
 def _tell(thing: Any, found: list[str], deep: int) -> bool:
     """Adds what a value holds. Whether that was content, not settings alone."""
     kind = type(thing)
@@ -91,7 +107,7 @@ def _tell(thing: Any, found: list[str], deep: int) -> bool:
 
 
 def _numbers(t: torch.Tensor, found: list[str]) -> bool:
-    if not measurable(t) or t.layout is not torch.strided or t.device.type != "cpu" or t.is_complex():
+    if not _is_plain(t) or t.is_complex():
         return False
     flat = t.detach().reshape(-1)[:: 1 + t.numel() // _ELEMENTS]
     found.append(f"{tuple(t.shape)} {flat.double().sum().item():.9g} {flat[:64].tolist()!r}")

@@ -14,15 +14,13 @@ from torch.utils.data import SequentialSampler, Subset
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.measures.datasets import Numbered
+from gradscope.hooks.measures.datasets import Numbered, tensors_of
 from gradscope.hooks.recorder.parts import attributes
-from gradscope.hooks.recorder.values import measurable
 
 MOST = 16  # loaders
 ATTRIBUTES = 64  # of a dataset
 ROWS = 64  # of the first batch of a pass
 ELEMENTS = 256  # of each row
-ENTRIES = 8  # of a batch
 
 
 @dataclass
@@ -63,8 +61,8 @@ class SharedDatasets(Hook):
         self.parts: list[_Part] = []
         self.begun: dict[int, tuple[Any, _Part]] = {}  # iterators that have given nothing yet, by id
         self.patch(Subset, "__init__", self._make(Subset.__init__))
-        self.patch(private.LoaderIterator, "__next__", self._next(private.LoaderIterator.__next__))
         self.recorder.signals.loader_iterated.connect(self._iterated)
+        self.recorder.signals.batch_given.connect(self._given)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _make(self, real: Any) -> Any:
@@ -106,20 +104,14 @@ class SharedDatasets(Hook):
         if part.evaluated and type(order) is SequentialSampler:
             self.begun[id(iterator)] = weakref.ref(iterator), part
 
-    def _next(self, real: Any) -> Any:
-        begun, recorder = self.begun, self.recorder
-
-        def __next__(iterator: Any, /) -> Any:
-            batch = real(iterator)
-            if begun and (known := begun.pop(id(iterator), None)) is not None and known[0]() is iterator:
-                try:
-                    with private.aside():
-                        _compare(known[1], batch)
-                except BaseException as error:
-                    recorder.fault("looking at a batch", error)
-            return batch
-
-        return __next__
+    def _given(self, iterator: Any, batch: Any) -> None:
+        if (
+            self.begun
+            and (known := self.begun.pop(id(iterator), None)) is not None
+            and known[0]() is iterator
+        ):
+            with private.aside():
+                _compare(known[1], batch)
 
     def _tell(self) -> None:
         for part in self.parts:
@@ -156,10 +148,7 @@ def _nothing() -> None:
 
 def _compare(part: _Part, batch: Any) -> None:
     """Looks at the first batch of a pass."""
-    things = (
-        list(batch.values()) if type(batch) is dict else batch if type(batch) in (list, tuple) else [batch]
-    )
-    tensors = [t for t in things[:ENTRIES] if _is_plain(t)]
+    tensors = tensors_of(batch)
     rows = [t.detach()[:ROWS].reshape(min(len(t), ROWS), -1)[:, :ELEMENTS] for t in tensors]
     sizes = [list(t.shape) for t in tensors]
     part.passes += 1
@@ -169,14 +158,3 @@ def _compare(part: _Part, batch: Any) -> None:
         for entry, now in zip(part.entries, rows, strict=True):
             other = (now != entry.first) & ~((now != now) & (entry.first != entry.first))
             entry.differing = max(entry.differing, int(other.any(dim=1).sum()))
-
-
-def _is_plain(thing: Any) -> bool:
-    return (
-        isinstance(thing, torch.Tensor)
-        and measurable(thing)
-        and thing.layout is torch.strided
-        and thing.device.type == "cpu"
-        and thing.dim() > 0
-        and thing.numel() > 0
-    )

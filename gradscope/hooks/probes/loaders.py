@@ -62,6 +62,7 @@ class Loaders(Hook):
         self.sites: dict[int, None] = {}  # where loaders were made
         self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))
         self.patch(private.LoaderIterator, "__init__", self._iterate(private.LoaderIterator.__init__))
+        self.patch(private.LoaderIterator, "__next__", self._next(private.LoaderIterator.__next__))
         self.patch(SequentialSampler, "__iter__", self._number(SequentialSampler.__iter__))
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -127,6 +128,22 @@ class Loaders(Hook):
                     recorder.fault("recording a DataLoader", error)
 
         return __init__
+
+    def _next(self, real: Any) -> Any:
+        recorder = self.recorder
+        followers = recorder.signals.batch_given
+
+        @functools.wraps(real)
+        def __next__(iterator: Any, /) -> Any:
+            batch = real(iterator)
+            for follow in followers:
+                try:
+                    follow(iterator, batch)
+                except BaseException as error:
+                    recorder.fault("looking at a batch", error)
+            return batch
+
+        return __next__
 
     def _begin(self, loader: Any, made: int, loop: int) -> None:
         """A pass that drops what does not fill a batch: remembered until it asks its sampler."""

@@ -52,9 +52,9 @@ class Signals:
         # the same of a step that is only counted: optimizer, its number
         self.before_expected_step: Signal[Any, int] = Signal()
         self.after_step: Signal[Any, int, int] = Signal()
-        self.loader_iterated: Signal[Any, int, int] = (
-            Signal()
-        )  # iterator, sites of its loader and of the loop
+        # iterator, sites of its loader and of the loop
+        self.loader_iterated: Signal[Any, int, int] = Signal()
+        self.batch_given: Signal[Any, Any] = Signal()  # iterator, batch
         self.optimizer_made: Signal[Any, int] = Signal()  # optimizer, its number
         self.optimizer_loaded: Signal[Any, int] = Signal()  # optimizer that a state was given to, site
         self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many

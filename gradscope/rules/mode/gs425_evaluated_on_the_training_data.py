@@ -1,0 +1,124 @@
+"""What is evaluated is the training's data once more: a second dataset that holds the very same samples.
+
+Why: a validation says how the network does on samples that it was not trained on. On the training's own samples its
+score rises as the network learns them by heart, and the best epoch is the one that fits them best.
+
+Fix: make the second dataset of held-out samples (`train=False`, another file, the other part of a split).
+
+Measured: the two datasets are different objects of one class with the same content, and the samples of the training's
+first batch were found in the evaluation bit for bit. Silent where anything else is evaluated as well, and on the
+training's own dataset: then it is the training's score that is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.words import located, plural, user
+from gradscope.events import SameSamples
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def rows(train: bool) -> TensorDataset:
+        x = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
+        x = x[:32] if train else x[32:]
+        return TensorDataset(x, x.sum(1, keepdim=True))
+
+    torch.manual_seed(0)
+    train_loader = DataLoader(rows(train=True), batch_size=8, shuffle=True)
+    held = rows(train=True)  # cause: GS425
+    val_loader = DataLoader(held, batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in train_loader:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+        with torch.no_grad():
+            for x, y in val_loader:  # effect: GS425
+                print(nn.functional.mse_loss(model(x), y).item())
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def rows(train: bool) -> TensorDataset:
+        x = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
+        x = x[:32] if train else x[32:]
+        return TensorDataset(x, x.sum(1, keepdim=True))
+
+    torch.manual_seed(0)
+    train_loader = DataLoader(rows(train=True), batch_size=8, shuffle=True)
+    held = rows(train=False)
+    val_loader = DataLoader(held, batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in train_loader:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+        with torch.no_grad():
+            for x, y in val_loader:
+                print(nn.functional.mse_loss(model(x), y).item())
+
+
+@rule("GS425", name="evaluated-on-the-training-data", severity="warning")
+def evaluated_on_the_training_data(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(SameSamples):
+        loop = user(trace.site(event.loop))
+        if loop is not None:
+            yield _finding(trace, event, loop)
+
+
+def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
+    made, training = event.site.user, user(trace.site(event.training))
+    file = trace.source_file(made.path)
+    given = _dataset(file, made)
+    site = made
+    if given is not None:
+        line, column, end_line, end_column = file.span(given)
+        site = Site(-1, made.path, line, column, end_line, end_column, made.function, "user")
+    related = [(made, "makes its loader")] if site.line != made.line else []
+    if training is not None:
+        related.append((training, "the training goes through the same samples"))
+    dataset = f"`{file.text(given)}`" if given is not None else "the dataset"
+    return Finding(
+        message=f"what is evaluated is the training's data: {dataset} holds the very samples that are trained on",
+        cause=site,
+        cause_label="the same samples as the training's",
+        effect=loop,
+        effect_label="the score of samples that were trained on",
+        related=tuple(related),
+        seen=(
+            f"two datasets of one class with the same content; all {plural(event.rows, 'sample')} looked for of the"
+            " training's first batch were found in the evaluation, bit for bit",
+            "nothing else was gone through without gradients in the whole run",
+        ),
+        fix=f"give the evaluation a dataset of samples that are held out, in place of {located(trace, site)}",
+        subjects=frozenset({("loader", *made.location())}),
+    )
+
+
+def _dataset(file: SourceFile, made: Site) -> ast.expr | None:
+    """The expression that makes the dataset of a loader: what is given to it, or what the name given is bound to."""
+    call = file.at(made)
+    if not isinstance(call, ast.Call):
+        return None
+    named = (keyword.value for keyword in call.keywords if keyword.arg == "dataset")
+    given = call.args[0] if call.args else next(named, None)
+    known = file.assigned.get(ast.unparse(given), []) if isinstance(given, (ast.Name, ast.Attribute)) else []
+    here = [node for node in known if file.scope_of(node) is file.scope(made)]
+    return here[0] if len(here) == 1 else known[0] if len(known) == 1 else given

@@ -9,27 +9,36 @@ traceback of ours.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import signal
 import sys
 from contextlib import suppress
 from time import monotonic
 from types import FrameType
+from typing import Any
 
 _SAME = 1.0  # seconds
 _over = 0.0  # when the program was interrupted
 
 
+def handler_of(number: int) -> Any:
+    """What answers a signal, as `signal.getsignal`, which asks a handler of the program's for its repr: that is code of
+    the program's, and may raise."""
+    found = _signal.getsignal(number)
+    return signal.Handlers(found) if type(found) is int else found
+
+
 def end_at_once() -> None:
     """From now on, where Ctrl-C is left to Python: it ends the process as it ends any that is not Python's."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if handler_of(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def leave_to_program() -> None:
     """The program finds Ctrl-C as Python has it."""
     with suppress(ValueError):  # not the main thread
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        if handler_of(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -38,14 +47,14 @@ def hold(interrupted: bool) -> None:
     global _over
     _over = monotonic() if interrupted else 0.0
     with suppress(ValueError):  # not the main thread
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        if handler_of(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _again)
 
 
 def release() -> None:
     """As before."""
     with suppress(ValueError):
-        if signal.getsignal(signal.SIGINT) is _again:
+        if handler_of(signal.SIGINT) is _again:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gradscope.interrupts import handler_of
+
 # (descriptor, device, inode) of the files that belong to a trace.
 Descriptors = tuple[tuple[int, int, int], ...]
 FILES = ("", "-wal", "-shm")
@@ -78,7 +80,7 @@ def quiet() -> Iterator[None]:
     """Where the program has a file too large end it or be told to it (SIGXFSZ, which Python
     ignores otherwise), this is so for its own files: a write of ours in the block only fails."""
     number = getattr(signal, "SIGXFSZ", None)
-    if number is None or signal.getsignal(number) is signal.SIG_IGN:
+    if number is None or handler_of(number) is signal.SIG_IGN:
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})

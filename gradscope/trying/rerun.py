@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from gradscope.interrupts import handler_of
 from gradscope.model import GradscopeError
 from gradscope.places import SUFFIX
 from gradscope.store import Run, Trace
@@ -122,7 +123,7 @@ def _ended_in_order() -> Iterator[None]:
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     mine = threading.current_thread() is threading.main_thread()
-    old = {n: signal.signal(n, leave) for n in numbers if mine and signal.getsignal(n) == signal.SIG_DFL}
+    old = {n: signal.signal(n, leave) for n in numbers if mine and handler_of(n) is signal.SIG_DFL}
     try:
         yield
     finally:

@@ -44,6 +44,25 @@ train(30)
 print([os.fstat(k).st_size for k in kept])
 atexit.register(lambda: print([os.path.getsize(f"mine{i}") for i in range(12)]))
 """,
+    # `signal.getsignal` and `signal.signal` ask the handler that they give back for its repr, and compare it.
+    "handlers that are felt when they are looked at": """
+class Run:
+    def __repr__(self): print("asked"); return "a run"
+    def __eq__(self, other): print("compared"); return False
+    def answer(self, number, frame): print("answered", number)
+    def __call__(self, number, frame): print("called", number)
+    __hash__ = None
+run = Run()
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGXFSZ):
+    signal.signal(number, run.answer)
+train()
+os.kill(os.getpid(), signal.SIGTERM)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: None)
+    signal.signal(number, run)
+train(30)
+os.kill(os.getpid(), signal.SIGTERM)
+""",
     # As a daemon does: the child must not write to what the numbers stand for now.
     "a child closes descriptors and ends by itself": """
 child = os.fork()

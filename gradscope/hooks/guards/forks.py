@@ -17,6 +17,7 @@ from multiprocessing import util
 from typing import Any
 
 from gradscope.hooks import Hook
+from gradscope.hooks.recorder.handlers import handler_set
 
 # What a fault of the process itself sends can't wait.
 _FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
@@ -103,7 +104,7 @@ def _put_off(blocked: Collection[int]) -> None:
     its parent, whose `finally` and `with` are none of the child's."""
     raise_again: Any = signal.raise_signal
     for number in signal.sigpending() - set(blocked):
-        if callable(signal.getsignal(number)):
+        if callable(handler_set(number)):
             signal.sigwait({number})
             _late.append(late := _Late(number))
             util.register_after_fork(late, raise_again)

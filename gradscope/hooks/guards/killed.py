@@ -26,8 +26,9 @@ from types import FrameType
 from typing import Any
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.handlers import is_between
+from gradscope.hooks.recorder.handlers import handler_set, is_between
 from gradscope.hooks.recorder.sites import kind_of
+from gradscope.interrupts import handler_of
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 1.0  # seconds: for the main thread to come out of C; and what follows so soon is the same wish
@@ -51,11 +52,11 @@ class Killed(Hook):
         self.interrupted = False  # Ctrl-C has come
         self.told = False  # the report was made
         self.pipe: tuple[int, int] | None = None
-        self.real_signal, self.real_get = signal.signal, signal.getsignal
+        self.real_signal = signal.signal
         if not self.recorder.signals.killed or threading.current_thread() is not threading.main_thread():
             return
         for number in SIGNALS:
-            if signal.getsignal(number) is signal.SIG_DFL:
+            if handler_set(number) is signal.SIG_DFL:
                 signal.signal(number, self.handler)
         self._stand_by()
         self._look_plain()
@@ -65,7 +66,7 @@ class Killed(Hook):
         if self.ends and os.getpid() == self.process:
             return  # about to die: what comes meanwhile is ours to answer
         for number in SIGNALS:
-            if self.real_get(number) is self.handler:
+            if handler_of(number) is self.handler:
                 with suppress(ValueError):  # in another thread, which ends the process (`os._exit`)
                     self.real_signal(number, signal.SIG_DFL)
         if self.pipe is not None:
@@ -89,7 +90,7 @@ class Killed(Hook):
             return signal.SIG_DFL if handler is self.handler else handler
 
         def signal_(signalnum: Any, handler: Any) -> Any:
-            if handler == signal.SIG_DFL and signalnum in SIGNALS:
+            if signalnum in SIGNALS and type(handler) in (int, signal.Handlers) and handler == signal.SIG_DFL:
                 handler = self.handler
             return plain(real_signal(signalnum, handler))
 
@@ -195,7 +196,7 @@ class Killed(Hook):
         while numbers and not self.ends and monotonic() < until:
             threading.Event().wait(0.05)
         for number in numbers:
-            if self.real_get(number) is self.handler:
+            if handler_of(number) is self.handler:
                 self._end(number, hung=True)
 
     def _look_whether_it_hangs(self, number: int) -> None:
@@ -222,7 +223,7 @@ def waiting() -> Iterator[None]:
     held = []
     with suppress(ValueError):  # not the main thread
         for number in SIGNALS:
-            if signal.getsignal(number) is signal.SIG_DFL:  # also what `Killed` has put there
+            if handler_set(number) is signal.SIG_DFL:  # also what `Killed` has put there
                 signal.signal(number, later)
                 held.append(number)
     try:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
 
 from gradscope.hooks.recorder.sites import kind_of
+from gradscope.interrupts import handler_of
 from gradscope.tracebacks import traceback_of
 
 _OURS = frozenset(sys.stdlib_module_names) | {"gradscope", "torch"}  # whose exceptions a probe may raise
@@ -51,11 +53,18 @@ def is_between(frame: FrameType) -> bool:
     )
 
 
+def handler_set(number: int) -> Any:
+    """What answers a signal, as the program has it: the system where ours does."""
+    found = handler_of(number)
+    code = _code(found)
+    return signal.SIG_DFL if code is not None and kind_of(code.co_filename) == "own" else found
+
+
 def _handlers() -> set[CodeType]:
-    found = set()
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)
-        code = getattr(getattr(handler, "__func__", handler), "__code__", None)
-        if code is not None:
-            found.add(code)
-    return found
+    codes = (_code(handler_set(number)) for number in signal.valid_signals())
+    return {code for code in codes if code is not None}
+
+
+def _code(handler: Any) -> CodeType | None:
+    function = handler.__func__ if type(handler) is MethodType else handler
+    return function.__code__ if type(function) is FunctionType else None

@@ -92,7 +92,7 @@ def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
         line, column, end_line, end_column = file.span(given)
         site = Site(-1, made.path, line, column, end_line, end_column, made.function, "user")
     related = [(made, "makes its loader")] if site.line != made.line else []
-    if training is not None:
+    if training is not None and training.location() != loop.location():
         related.append((training, "the training goes through the same samples"))
     dataset = f"`{file.text(given)}`" if given is not None else "the dataset"
     return Finding(

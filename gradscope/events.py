@@ -1693,6 +1693,24 @@ class LoaderLeft(Kind):
     asked = Field(_id)  # site: `len(loader)`, the first; None where its batches were not counted
 
 
+class LoaderCounted(Kind):
+    """The batches of a `DataLoader` were counted; the event's site made it."""
+
+    __slots__ = ()
+    of = "loader_counted"
+    asked = Field(_ids)  # sites: `len(loader)`
+    length = Field(_count)  # what the latest one gave
+
+
+class LoaderPassed(Kind):
+    """A `DataLoader` was gone through to its end; the event's site made it."""
+
+    __slots__ = ()
+    of = "loader_passed"
+    loop = Field(_id)  # the site that goes through it
+    batches = Field(_count)  # that the latest whole pass gave
+
+
 class SamplesDropped(Kind):
     """A `DataLoader` that takes its samples in order drops those that do not fill its last batch; the event's site
     made it."""

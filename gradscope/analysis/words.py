@@ -183,7 +183,7 @@ def ranks_named(members: list[Member]) -> str:
 
 def plural(count: int, noun: str) -> str:
     """The number with its noun: 1 step, 3 steps, 2 passes."""
-    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
 def counted(count: int, noun: str) -> str:

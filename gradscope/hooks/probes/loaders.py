@@ -7,7 +7,7 @@ import functools
 import operator
 import sys
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -26,6 +26,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.datasets import print_of_dataset, row_numbers
 from gradscope.hooks.variables import first_argument
 
+PLACES = 16  # that ask for the length of loaders of one line
 DRAWING = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
 
@@ -48,6 +49,22 @@ class _Ordered:
         self.numbers = None
 
 
+@dataclass
+class _Counted:
+    """`asked`: the sites of `len(loader)`; `length`: what the latest one gave."""
+
+    asked: dict[int, None] = field(default_factory=dict)
+    length: int = 0
+
+
+@dataclass
+class _Pass:
+    iterator: Any
+    made: int
+    loop: int
+    batches: int = 0
+
+
 class Loaders(Hook):
     order = 29
 
@@ -57,7 +74,11 @@ class Loaders(Hook):
         self.ordered: dict[tuple[int, int, int], _Ordered] = {}  # by loader's site, loop, batch size
         self.begun: dict[int, tuple[Any, _Ordered]] = {}  # by id of a sampler that is not asked yet
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
-        self.counted: dict[int, int] = {}  # site of a loader → where its batches were counted first
+        self.counted: dict[int, _Counted] = {}  # by site of a loader
+        self.running: dict[int, _Pass] = {}  # by id of an iterator
+        self.rounds: dict[
+            tuple[int, int], int
+        ] = {}  # site of a loader, loop → batches of its latest whole pass
         self.gone_through: set[int] = set()  # sites of loaders
         self.sites: dict[int, None] = {}  # where loaders were made
         self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))
@@ -90,18 +111,17 @@ class Loaders(Hook):
 
         @functools.wraps(real)
         def __len__(loader: Any, /) -> Any:
+            length = real(loader)
             known = self.made.get(id(loader))
-            if (
-                known is not None
-                and known[1] not in self.counted
-                and recorder.mine()
-                and known[0]() is loader
-            ):
+            if known is not None and known[0]() is loader and recorder.mine():
                 try:
-                    self.counted[known[1]] = recorder.sites.current(sys._getframe(1))
+                    counted = self.counted.setdefault(known[1], _Counted())
+                    counted.length = int(length)
+                    if len(counted.asked) < PLACES:
+                        counted.asked[recorder.sites.current(sys._getframe(1))] = None
                 except BaseException as error:
                     recorder.fault("recording a DataLoader", error)
-            return real(loader)
+            return length
 
         return __len__
 
@@ -122,6 +142,11 @@ class Loaders(Hook):
                 try:
                     loop = recorder.sites.current(sys._getframe(1))
                     self._note(loader, known[1], loop)
+                    if len(self.running) > PLACES:  # passes that nobody ended
+                        self.running = {
+                            n: run for n, run in self.running.items() if run.iterator() is not None
+                        }
+                    self.running[id(iterator)] = _Pass(weakref.ref(iterator), known[1], loop)
                     for follow in recorder.signals.loader_iterated:
                         follow(iterator, known[1], loop)
                 except BaseException as error:
@@ -135,7 +160,13 @@ class Loaders(Hook):
 
         @functools.wraps(real)
         def __next__(iterator: Any, /) -> Any:
-            batch = real(iterator)
+            try:
+                batch = real(iterator)
+            except StopIteration:
+                self._end(iterator)
+                raise
+            if (run := self.running.get(id(iterator))) is not None:
+                run.batches += 1
             for follow in followers:
                 try:
                     follow(iterator, batch)
@@ -144,6 +175,12 @@ class Loaders(Hook):
             return batch
 
         return __next__
+
+    def _end(self, iterator: Any) -> None:
+        """A pass has come to its end."""
+        run = self.running.pop(id(iterator), None)
+        if run is not None and run.iterator() is iterator:
+            self.rounds[run.made, run.loop] = run.batches
 
     def _begin(self, loader: Any, made: int, loop: int) -> None:
         """A pass that drops what does not fill a batch: remembered until it asks its sampler."""
@@ -175,7 +212,14 @@ class Loaders(Hook):
 
         for made in self.sites:
             if made not in self.gone_through:
-                self.recorder.emit("loader_left", made, {"asked": self.counted.get(made)})
+                asked = next(iter(self.counted[made].asked), None) if made in self.counted else None
+                self.recorder.emit("loader_left", made, {"asked": asked})
+        for made, counted in self.counted.items():
+            self.recorder.emit(
+                "loader_counted", made, {"asked": list(counted.asked), "length": counted.length}
+            )
+        for (made, loop), batches in self.rounds.items():
+            self.recorder.emit("loader_passed", made, {"loop": loop, "batches": batches})
 
     def _note(self, loader: Any, made: int, loop: int) -> None:
         self.gone_through.add(made)

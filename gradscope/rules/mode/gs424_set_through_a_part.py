@@ -69,7 +69,7 @@ def good() -> None:
 
     import torch
     from torch import nn
-    from torch.utils.data import DataLoader, Dataset, random_split
+    from torch.utils.data import DataLoader, Dataset, Subset, random_split
 
     class Rows(Dataset[Any]):
         def __init__(self, x: torch.Tensor) -> None:
@@ -87,8 +87,9 @@ def good() -> None:
         return x + 0.1 * torch.randn(4)
 
     torch.manual_seed(0)
-    train_set, val_set = random_split(Rows(torch.randn(40, 4)), [32, 8])
-    val_set.dataset = copy.copy(val_set.dataset)
+    data = Rows(torch.randn(40, 4))
+    train_set, held = random_split(data, [32, 8])
+    val_set = Subset(copy.copy(data), held.indices)
     train_set.dataset.transform = noise  # type: ignore[attr-defined]
     val_set.dataset.transform = None  # type: ignore[attr-defined]
     model = nn.Linear(4, 1)

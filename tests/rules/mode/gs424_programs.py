@@ -1,44 +1,3 @@
-from typing import Any
-
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, Dataset, random_split
-
-
-class Rows(Dataset[Any]):
-    def __init__(self, x: torch.Tensor, transform: Any = None) -> None:
-        self.x: torch.Tensor = x
-        self.transform: Any = transform
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def __getitem__(self, i: int) -> Any:
-        x = self.x[i]
-        return (self.transform(x) if self.transform else x), x.sum(0, keepdim=True)
-
-
-def noise(x: torch.Tensor) -> torch.Tensor:
-    return x + 0.1 * torch.randn(4)
-
-
-def plain(x: torch.Tensor) -> torch.Tensor:
-    return x - 0.0
-
-
-def train(model: nn.Module, rows: Any) -> None:
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    for x, y in DataLoader(rows, batch_size=8):
-        opt.zero_grad()
-        nn.functional.mse_loss(model(x), y).backward()
-        opt.step()
-
-
-def evaluate(model: nn.Module, rows: Any) -> None:
-    with torch.no_grad():
-        print([nn.functional.mse_loss(model(x), y).item() for x, y in DataLoader(rows, batch_size=8)])
-
-
 def bad_made_with_the_trainings() -> None:
     from typing import Any
 
@@ -118,6 +77,38 @@ def bad_trainings_last() -> None:
 
 
 def good_set_before_each() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, random_split
+
+    class Rows(Dataset[Any]):
+        def __init__(self, x: torch.Tensor, transform: Any = None) -> None:
+            self.x: torch.Tensor = x
+            self.transform: Any = transform
+
+        def __len__(self) -> int:
+            return len(self.x)
+
+        def __getitem__(self, i: int) -> Any:
+            x = self.x[i]
+            return (self.transform(x) if self.transform else x), x.sum(0, keepdim=True)
+
+    def noise(x: torch.Tensor) -> torch.Tensor:
+        return x + 0.1 * torch.randn(4)
+
+    def train(model: nn.Module, rows: Any) -> None:
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in DataLoader(rows, batch_size=8):
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+
+    def evaluate(model: nn.Module, rows: Any) -> None:
+        with torch.no_grad():
+            print([nn.functional.mse_loss(model(x), y).item() for x, y in DataLoader(rows, batch_size=8)])
+
     torch.manual_seed(0)
     train_set, val_set = random_split(Rows(torch.randn(40, 4)), [32, 8])
     model = nn.Linear(4, 1)
@@ -129,6 +120,38 @@ def good_set_before_each() -> None:
 
 
 def good_the_same_for_both() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, random_split
+
+    class Rows(Dataset[Any]):
+        def __init__(self, x: torch.Tensor, transform: Any = None) -> None:
+            self.x: torch.Tensor = x
+            self.transform: Any = transform
+
+        def __len__(self) -> int:
+            return len(self.x)
+
+        def __getitem__(self, i: int) -> Any:
+            x = self.x[i]
+            return (self.transform(x) if self.transform else x), x.sum(0, keepdim=True)
+
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        return x - 0.0
+
+    def train(model: nn.Module, rows: Any) -> None:
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in DataLoader(rows, batch_size=8):
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+
+    def evaluate(model: nn.Module, rows: Any) -> None:
+        with torch.no_grad():
+            print([nn.functional.mse_loss(model(x), y).item() for x, y in DataLoader(rows, batch_size=8)])
+
     torch.manual_seed(0)
     train_set, val_set = random_split(Rows(torch.randn(40, 4)), [32, 8])
     train_set.dataset.transform = plain  # type: ignore[attr-defined]

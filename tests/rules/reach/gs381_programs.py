@@ -1,9 +1,8 @@
-import torch
-from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-
 def good_written_back() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence
+
     torch.manual_seed(0)
     rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
     opt = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
@@ -19,6 +18,10 @@ def good_written_back() -> None:
 
 
 def good_targets_sorted_as_well() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence
+
     torch.manual_seed(0)
     rnn, head = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)
     opt = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
@@ -33,6 +36,10 @@ def good_targets_sorted_as_well() -> None:
 
 
 def good_put_back_by_a_gather() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
     torch.manual_seed(0)
     rnn, head = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)
     opt = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
@@ -49,6 +56,10 @@ def good_put_back_by_a_gather() -> None:
 
 
 def good_torch_sorts() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence
+
     torch.manual_seed(0)
     rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
     opt = torch.optim.Adam([*rnn.parameters(), *head.parameters()])

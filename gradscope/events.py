@@ -744,6 +744,7 @@ class StateLoaded(Kind):
         _id
     )  # site of the `state_dict()` that made the state, or the tensors that another dict holds
     moved = Field(_flag)  # its tensors were written to since
+    passed = Field(_flag)  # a backward pass has run since it was made
 
 
 class StateSaved(Kind):

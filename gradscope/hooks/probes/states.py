@@ -23,10 +23,12 @@ MAX_STATES = 100  # whose tensors are remembered
 
 
 class Kept(NamedTuple):
-    """Where and after how many steps a state was made, and the versions and addresses of its first tensors then."""
+    """Where and after how many steps and passes a state was made, and the versions and addresses of its first tensors
+    then."""
 
     site: int
     steps: int
+    passes: int
     versions: dict[str, int]
     addresses: dict[str, int]
 
@@ -72,7 +74,10 @@ class States(Hook):
             plain = [(name, t) for name, t in tensors if measurable(t)]
             versions = {name: version_of(t) for name, t in plain}
             addresses = {name: t.data_ptr() for name, t in plain}
-        kept[number] = Kept(self.recorder.sites.current(frame), self.recorder.steps, versions, addresses)
+        recorder = self.recorder
+        kept[number] = Kept(
+            recorder.sites.current(frame), recorder.steps, recorder.passes, versions, addresses
+        )
         if plain:  # another dict may take the tensors over
             alive = [item for item in self.made.items() if item[1][0]() is not None]
             self.made = dict(alive[-MAX_STATES:])
@@ -179,13 +184,19 @@ class States(Hook):
             )
         self.told += 1
         site = self.recorder.sites.current(frame)
-        data = {"parameters": parameters, "made": kept.site if kept else None, "moved": bool(moved)}
+        data = {
+            "parameters": parameters, "made": kept.site if kept else None, "moved": bool(moved),
+            "passed": kept is not None and kept.passes < self.recorder.passes,
+        }  # fmt: skip
         self.recorder.emit("state_loaded", site, data)
 
     def _taken_from(self, first: torch.Tensor) -> Kept | None:
-        """The state whose first tensor this is."""
+        """The state whose first tensor this is, or the newest one whose first tensor it is a view of."""
         ref, kept = self.made.get(id(first), (None, None))
-        return kept if ref is not None and ref() is first else None
+        if ref is not None and ref() is first:
+            return kept
+        alive = [(t, kept) for ref, kept in self.made.values() if (t := ref()) is not None]
+        return next((kept for t, kept in reversed(alive) if t.data_ptr() == first.data_ptr()), None)
 
 
 def _states(obj: Any, depth: int = 2) -> list[Any]:

@@ -8,7 +8,8 @@ network itself.
 Fix: keep a copy, `{name: value.clone() for name, value in model.state_dict().items()}`.
 
 Silent on: states that are cloned, deep-copied, written to a file before the training goes on, loaded into another
-model, or saved again and again where they were made before the first step.
+model, or saved again and again where they were made before the first step; networks that the program itself writes to
+through their state, as an average of weights is kept, where the load that follows copies what is there already.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, user, where
-from gradscope.events import Backward, StateLoaded, StateSaved, Step
+from gradscope.events import Backward, StateLoaded, StateSaved, Step, Update
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -70,15 +71,31 @@ def state_is_no_copy(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(StateLoaded):
         places.setdefault((event.site.user.location(), event.moved), []).append(event)
     for (_, moved), events in places.items():
-        if moved:
-            yield _kept(trace, events)
-        elif trace.of(Backward) and sum(event.count for event in events) > 1:
-            yield _onto_itself(trace, events)
+        trained = [e for e in events if e.passed and _trained(trace, e)]
+        if moved and trained:
+            yield _kept(trace, trained)
+        elif not moved and trace.of(Backward) and sum(event.count for event in events) > 1:
+            if not _written_by_hand(trace, events[0]):
+                yield _onto_itself(trace, events)
     saved: dict[tuple[int | None, tuple[str, int]], list[StateSaved]] = {}
     for one in trace.of(StateSaved):
         saved.setdefault((one.made, one.site.user.location()), []).append(one)
     for told in saved.values():
         yield _saved(trace, told)
+
+
+def _trained(trace: Trace, event: StateLoaded) -> bool:
+    return any(p.passes or p.steps for p in map(trace.parameter, event.parameters))
+
+
+def _written_by_hand(trace: Trace, event: StateLoaded) -> bool:
+    """Whether the program writes to these parameters elsewhere, of no gradient of theirs."""
+    return any(
+        e.parameter in event.parameters
+        and not e.used
+        and e.site.user.location() != event.site.user.location()
+        for e in trace.of(Update)
+    )
 
 
 def _kept(trace: Trace, events: list[StateLoaded]) -> Finding:

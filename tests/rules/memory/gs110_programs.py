@@ -237,3 +237,90 @@ def good_state_that_is_loaded_as_it_was_taken() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def good_average_kept_in_place_through_its_state() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 4)
+    average = copy.deepcopy(model).requires_grad_(False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = average(x) + x
+        opt.zero_grad()
+        (model(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        own, state = average.state_dict(), {}
+        for key, value in model.state_dict().items():
+            state[key] = own[key].float().mul_(0.9).add_(value, alpha=0.1)
+        average.load_state_dict(state, strict=False)
+
+
+def good_average_written_through_views_of_its_state() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 4)
+    average = copy.deepcopy(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = average(x) + x
+        opt.zero_grad()
+        (model(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        state = {key: value.data for key, value in average.state_dict().items()}
+        for key, value in model.state_dict().items():
+            state[key].copy_(0.9 * state[key] + 0.1 * value)
+        average.load_state_dict(state)
+
+
+def good_average_whose_state_is_kept_all_the_while() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 4)
+    average = copy.deepcopy(model)
+    state = average.state_dict()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        with torch.no_grad():
+            wanted = average(x) + x
+        opt.zero_grad()
+        (model(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        for key, value in model.state_dict().items():
+            state[key].mul_(0.9).add_(value, alpha=0.1)
+        average.load_state_dict(state)
+
+
+def good_trained_weights_averaged_in_their_own_state() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        before = copy.deepcopy(model.state_dict())
+        for _ in range(3):
+            x = torch.randn(16, 4)
+            opt.zero_grad()
+            (model(x) - x).pow(2).mean().backward()
+            opt.step()
+        state = model.state_dict()
+        for key, value in before.items():
+            state[key].lerp_(value, 0.5)
+        model.load_state_dict(state)

@@ -10,7 +10,7 @@ from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.reach import paths
 from gradscope.analysis.stops import Stop, frozen, frozen_behind, set_at, stops
 from gradscope.analysis.thaws import Late, too_late
-from gradscope.analysis.words import parameter_name
+from gradscope.analysis.words import located, parameter_name
 from gradscope.answers._answer import MAX_STEPS, Answer, Step, cut_words, shortened, spoken
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
@@ -147,13 +147,16 @@ def _walk_down(flow: Flow, way: list[int], value: int, answer: Answer) -> None:
 
 def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None:
     answer.headline = f"`{name}` has no gradient: it does not require one"
-    changes = [e for e in flow.trace.of(RequiresGrad) if e.parameter == parameter.id]
-    off = [e for e in changes if not e.to]
+    off = [e for e in flow.trace.of(RequiresGrad) if not e.to and parameter.id in e.leaves]
     if off:
         answer.step(off[-1].site, "requires_grad is switched off here", main=True)
+        line = located(flow.trace, off[-1].site.user, "the line that switches it off")
+        answer.fix = (
+            f"if it should be trained, leave {line} out, or set `requires_grad_(True)` before the forward"
+        )
     else:
         answer.step(parameter.site, "first seen here, without requires_grad")
-    answer.fix = "if it should be trained, set `requires_grad_(True)` before the forward"
+        answer.fix = "if it should be trained, set `requires_grad_(True)` before the forward"
 
 
 def _too_late(name: str, late: Late, answer: Answer) -> None:

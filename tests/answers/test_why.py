@@ -268,6 +268,20 @@ def test_a_parameter_frozen_behind_its_first_pass():
     assert "requires_grad is switched off here" in answer.steps[0].label
 
 
+def test_a_parameter_frozen_before_any_module_had_it():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    with gradscope.watch() as scope:
+        model[0].requires_grad_(False)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(4, 4)).mean().backward()
+            opt.step()
+    answer = why(scope.trace, "0.weight")
+    assert answer.steps[0].label == "requires_grad is switched off here"
+    assert "leave `model[0].requires_grad_(False)` (test_why.py:" in answer.fix
+
+
 def test_a_parameter_frozen_while_sampling_slept():
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

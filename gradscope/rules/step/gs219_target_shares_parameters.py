@@ -6,7 +6,9 @@ moved by each step of the optimizer in both of them, and the line that mixes the
 Fix: give the second network a part of its own, `copy.deepcopy(part)`.
 
 Measured: in one line of the program's own that writes to parameters while the run trains, some are written with what
-another parameter holds, and others, which an optimizer steps, with nothing but what they hold themselves.
+another parameter holds, and others, which an optimizer steps, with nothing but what they hold themselves. Or all are
+written with what they hold themselves, taken from them in two places: an optimizer steps them, or it holds them and
+`requires_grad_(False)`, meant for the copy, has frozen them.
 Silent on: shared parts that nothing trains, and lines that do the same to every parameter (weight decay by hand).
 """
 
@@ -14,10 +16,19 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gradscope.analysis.ops import ALIASES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import nodes_of_functions, site_of
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
-from gradscope.events import Update
+from gradscope.analysis.words import (
+    code,
+    located,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    where,
+)
+from gradscope.events import RequiresGrad, Update
 from gradscope.fixes.copies import deepcopied
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -75,7 +86,11 @@ class _Mix:
 
     site: Site
     shared: dict[int, None] = field(default_factory=dict)  # written with nothing but themselves
+    frozen: dict[int, None] = field(
+        default_factory=dict
+    )  # the same, which an optimizer holds and cannot step
     apart: dict[int, None] = field(default_factory=dict)  # written with another one
+    taken: tuple[Site, ...] = ()  # where the two sides of one were taken from their parameter
 
 
 @rule("GS219", name="target-shares-parameters", severity="warning")
@@ -92,8 +107,10 @@ def target_shares_parameters(trace: Trace) -> Iterator[Finding]:
     for mix in mixes.values():
         if mix.apart and mix.shared.keys() - mix.apart.keys() == mix.shared.keys() and mix.shared:
             yield _finding(trace, mix)
-        elif mix.shared and not mix.apart and _of_two_names(trace, mix.site):
-            yield _one_network(trace, mix)
+        elif (mix.shared or mix.frozen) and not mix.apart:
+            sides = _sides(trace, mix)
+            if len(sides) == 2:
+                yield _one_network(trace, mix, sides)
 
 
 def _count(
@@ -111,10 +128,26 @@ def _count(
     sources = _parameters(known, graph, given)
     parameter = known.parameters[next(iter(target))]
     mix = mixes.setdefault(site.location(), _Mix(site))
-    if sources == target and parameter.steps and parameter.passes:
+    if sources == target and parameter.optimizers and not parameter.requires_grad and not parameter.steps:
+        mix.frozen[parameter.id] = None
+    elif sources == target and parameter.steps and parameter.passes:
         mix.shared[parameter.id] = None
     elif sources - target and not parameter.steps:
         mix.apart[parameter.id] = None
+    into = _taken(graph, op.inputs[0])
+    if sources == target and into is not None and not mix.taken:
+        sides = into, *(site for value in given if (site := _taken(graph, value)) is not None)
+        mix.taken = tuple({site.location(): site for site in sides}.values())
+
+
+def _taken(graph: Graph, value: int) -> Site | None:
+    """Where a tensor was taken from what comes from outside, by `state_dict()` or `.data`; it may have been written to
+    since."""
+    maker = graph.maker(value)
+    while maker is not None and value in maker.written:
+        value = maker.writes[maker.written.index(value)]
+        maker = graph.maker(value)
+    return maker.site.user if maker is not None and maker.name in ALIASES else None
 
 
 def _parameters(known: Paths, graph: Graph, values: Iterator[int] | tuple[int, ...] | list[int]) -> set[int]:
@@ -178,23 +211,31 @@ def _named_twice(trace: Trace, apart: int) -> tuple[str, str, ast.expr] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _of_two_names(trace: Trace, site: Site) -> bool:
-    """Whether the loop around the line goes along the parameters of two things with different names."""
-    file = trace.source_file(site.path)
-    loop = next((above for above in file.around(site) if isinstance(above, ast.For)), None)
-    owners = {
-        ast.unparse(call.func.value)
-        for call in (ast.walk(loop.iter) if loop is not None else ())
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LISTING
-    }
-    return len(owners) == 2
+def _sides(trace: Trace, mix: _Mix) -> list[str]:
+    """What the two sides are the parameters or the state of, as the program writes it: in the loop around the line,
+    which goes along both, or where each was taken."""
+    file = trace.source_file(mix.site.path)
+    loop = next((above for above in file.around(mix.site) if isinstance(above, ast.For)), None)
+    found = {text for call in (ast.walk(loop.iter) if loop is not None else ()) if (text := _listed(call))}
+    if len(found) != 2 and len(mix.taken) == 2:
+        taken = [trace.source_file(site.path).at(site) for site in mix.taken]
+        found = {text for call in taken if call is not None and (text := _listed(call))}
+    return sorted(found)
 
 
-def _one_network(trace: Trace, mix: _Mix) -> Finding:
+def _listed(node: ast.AST) -> str:
+    """`x` of `x.parameters()`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LISTING:
+        return ast.unparse(node.func.value)
+    return ""
+
+
+def _one_network(trace: Trace, mix: _Mix, sides: list[str]) -> Finding:
     """Every parameter that the line writes to is mixed with itself."""
-    names = parameter_names(trace, list(mix.shared))
+    mixed = [*mix.shared, *mix.frozen]
+    names = parameter_names(trace, mixed)
     shallow = _shallow(trace)
-    named = None if shallow else _second_name(trace, next(iter(mix.shared)))
+    named = None if shallow else _second_name(trace, mixed[0]) or _bound(trace, mix.site, sides)
     place, value = (shallow[0] if shallow else named) or (None, None)
     given = ast.unparse(value) if value is not None else ""
     edits = deepcopied(trace, place, value) if place is not None and value is not None else ()
@@ -202,11 +243,29 @@ def _one_network(trace: Trace, mix: _Mix) -> Finding:
         here = Source(trace, shallow[0][0].path)
         edits = tuple(edit for _, call in shallow for edit in here.replace(call.func, "copy.deepcopy"))
         given = ast.unparse(shallow[0][1].args[0])
-    where = ""
-    if place is not None:
-        where = f", in place of {located(trace, place)}" if shallow else f", in {located(trace, place)}"
+    there = ""
+    if place is not None and value is not None:
+        name = trace.source_file(place.path).statement_of(value)
+        there = (
+            f"in place of {located(trace, place)}"
+            if shallow
+            else f"in `{ast.unparse(name or value)}` ({where(place)})"
+        )
+        there = f", {there}"
+    frozen = [] if mix.shared else list(mix.frozen)
+    froze = list(
+        {
+            e.site.user.location(): e.site.user
+            for e in trace.of(RequiresGrad)
+            if not e.to and e.leaf in frozen
+        }.values()
+    )
+    holder = optimizer_name(trace, trace.parameter(mixed[0]).optimizers[0])
+    line = located(trace, froze[0] if froze else None, "the line that freezes it")
+    held = f"which {holder} holds and no pass gave a gradient" if frozen else "which an optimizer steps"
     return Finding(
-        message=f"{code(trace, mix.site, 'this line')} mixes a network with itself: there are not two of them",
+        message=f"{code(trace, mix.site, 'this line')} mixes a network with itself: there are not two of them"
+        + (f", and {holder} holds what was frozen as the copy" if frozen else ""),
         cause=place or mix.site,
         cause_label="copies the module, and not its parameters"
         if shallow
@@ -215,17 +274,24 @@ def _one_network(trace: Trace, mix: _Mix) -> Finding:
         else "both sides are one tensor",
         effect=mix.site if place else None,
         effect_label="both sides are one tensor",
-        related=tuple((site, "and here") for site, _ in shallow[1:]),
-        seen=(
-            f"this line mixes {plural(len(mix.shared), 'parameter')}, which an optimizer steps, with its own values"
-            if len(mix.shared) == 1
-            else f"this line mixes {len(mix.shared)} parameters, which an optimizer steps, each with its own values",
+        related=(
+            *((site, "and here") for site, _ in shallow[1:]),
+            *((site, "freezes the one network that there is") for site in froze),
         ),
-        fix=f"make the second network one of its own: `copy.deepcopy({given or '…'})`{where}; as it is, each step of"
-        f" the optimizer changes {names} in both",
+        seen=(
+            f"this line mixes {plural(len(mixed), 'parameter')}, {held}, with its own values"
+            if len(mixed) == 1
+            else f"this line mixes {len(mixed)} parameters, {held}, each with its own values",
+        ),
+        fix=f"make the second network one of its own: `copy.deepcopy({given or '…'})`{there}; as it is, "
+        + (
+            f"{line} keeps {names} from being trained"
+            if frozen
+            else f"each step of the optimizer changes {names} in both"
+        ),
         edits=edits,
         count=1,
-        subjects=parameter_subjects(mix.shared),
+        subjects=parameter_subjects(mixed),
     )
 
 
@@ -253,6 +319,16 @@ def _second_name(trace: Trace, parameter: int) -> tuple[Site, ast.expr] | None:
         if own_name(node.targets[0]) != name
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _bound(trace: Trace, site: Site, sides: list[str]) -> tuple[Site, ast.expr] | None:
+    """The one assignment in the file that makes one of the two sides a name for something else that has a name."""
+    file = trace.source_file(site.path)
+    values = [value for side in sides for value in file.assigned.get(side, ())]
+    if len(values) != 1 or not isinstance(values[0], (ast.Name, ast.Attribute)):
+        return None
+    function = file.function_of(values[0])
+    return site_of(site.path, function.name if function is not None else "<module>", values[0]), values[0]
 
 
 def _given(trace: Trace, shared: int, apart: int) -> Site | None:

@@ -204,3 +204,121 @@ def bad_one_body_under_two_names() -> None:
         with torch.no_grad():
             for mine, its in zip(pair.teacher.parameters(), pair.student.parameters(), strict=True):
                 mine.mul_(0.9).add_(its, alpha=0.1)  # effect: GS219
+
+
+def bad_teacher_that_freezes_the_student() -> None:
+    import torch
+    from torch import nn
+
+    class Average:
+        def __init__(self, model: nn.Module) -> None:
+            self.model = model  # cause: GS219
+            self.model.requires_grad_(False)  # related: GS219
+
+        def step(self, new: nn.Module) -> None:
+            state = {}
+            own = self.model.state_dict()
+            for key, value in new.state_dict().items():
+                average = own[key].float()
+                average.mul_(0.9)
+                average.add_(value.to(average.dtype), alpha=0.1)  # effect: GS219
+                state[key] = average
+            self.model.load_state_dict(state, strict=False)
+
+    class Student(nn.Module):
+        def __init__(self, encoder: nn.Module) -> None:
+            super().__init__()
+            self.encoder, self.head = encoder, nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 8))
+            self.teacher = Average(self.encoder)
+
+        def forward(self, x: torch.Tensor, whole: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            with torch.no_grad():
+                wanted = self.teacher.model(whole)
+            return self.head(self.encoder(x)), wanted
+
+    torch.manual_seed(0)
+    student = Student(nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 8)))
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(8):
+        x = torch.randn(16, 6)
+        answer, wanted = student(x * 0.5, x)
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(answer, wanted).backward()
+        opt.step()
+        student.teacher.step(student.encoder)
+
+
+def bad_states_of_one_network() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    slow = net  # cause: GS219
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = x[:, :1] + 0.9 * slow(x)
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), wanted).backward()
+        opt.step()
+        kept = slow.state_dict()
+        for name, value in net.state_dict().items():
+            kept[name].lerp_(value, 0.1)  # effect: GS219
+
+
+def good_frozen_part_of_both_in_the_optimizer() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Linear(3, 4).requires_grad_(False)
+    net = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1))
+    target = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD([p for p in net.parameters() if p.requires_grad] + [*body.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * target(x)
+        opt.zero_grad()
+        (net(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(net.parameters(), target.parameters(), strict=True):
+                q.mul_(0.9).add_(p, alpha=0.1)
+
+
+def good_frozen_teacher_of_its_own() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 8)), nn.Linear(8, 8)
+    teacher = copy.deepcopy(encoder).requires_grad_(False)
+    opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(8):
+        x = torch.randn(16, 6)
+        with torch.no_grad():
+            wanted = teacher(x)
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(head(encoder(x * 0.5)), wanted).backward()
+        opt.step()
+        own = teacher.state_dict()
+        for key, value in encoder.state_dict().items():
+            own[key].mul_(0.9).add_(value, alpha=0.1)
+
+
+def good_states_decayed_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        for value in net.state_dict().values():
+            value.add_(value, alpha=-0.01)

@@ -57,6 +57,8 @@ def end_of(trace: Trace, parameter: Parameter) -> End | None:
     """The same of any leaf without a gradient."""
     if parameter.id in lost(trace):
         return lost(trace)[parameter.id]
+    if parameter.id in paths(trace).unfinished:
+        return None
     ends: dict[int, End] = {}
     for cut in cuts_of(trace, paths(trace), [parameter]):
         _add(ends, cut)

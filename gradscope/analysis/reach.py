@@ -20,7 +20,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.words import plural
 from gradscope.analysis.writes import memory_root
-from gradscope.events import Backward, RequiresGrad, Rooted, Step, Update
+from gradscope.events import Backward, ErrorRaised, RequiresGrad, Rooted, Step, Update
 from gradscope.model import Graph, Op, Parameter, Site, Value
 from gradscope.store import Trace
 
@@ -551,12 +551,22 @@ class Paths:
         return [p for p in (self.silent() if self.stepping else ()) if p.optimizers and not self.stepped(p)]
 
     def silent(self) -> list[Parameter]:
-        """Those that require a gradient and never got one."""
+        """Those that require a gradient and never got one, nor were on the way of a pass that raised."""
         return [
             p
             for p in self.parameters.values()
-            if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
+            if p.requires_grad and p.id not in self.frozen | self.unfinished and not self.has_gradient(p)
         ]
+
+    @cached_property
+    def unfinished(self) -> frozenset[int]:
+        """Parameters that a pass was on its way to when it raised."""
+        return frozenset(id for event in self.trace.of(ErrorRaised) for id in self.on_the_way(event))
+
+    def on_the_way(self, event: ErrorRaised) -> frozenset[int]:
+        """Parameters that lie behind the roots of a pass that raised."""
+        roots = event.roots if event.where == "backward" else ()
+        return self.reach((event.graph, root) for root in roots).parameters
 
     @cached_property
     def mistaken(self) -> dict[int, tuple[int, Backward]]:

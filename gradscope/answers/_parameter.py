@@ -209,6 +209,11 @@ def _cut_off(flow: Flow, parameter: Parameter, name: str, end: End, answer: Answ
 
 
 def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: Answer) -> None:
+    known = paths(flow.trace)
+    if parameter.id in known.unfinished:
+        raised = [e for e in flow.trace.of(ErrorRaised) if parameter.id in known.on_the_way(e)]
+        _raised(name, raised[-1], answer)
+        return
     if (end := end_of(flow.trace, parameter)) is not None:
         _cut_off(flow, parameter, name, end, answer)
         return
@@ -243,8 +248,7 @@ def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> Non
     grads = [e for e in passes if e.call == "grad" or e.inputs]
     way = _way_to(flow, value)
     if errors:
-        answer.headline = f"`{name}` has no gradient: the backward pass failed before it was complete"
-        answer.step(errors[-1].site, str(errors[-1].text).split("\n")[0], main=True)
+        _raised(name, errors[-1], answer)
     elif grads:
         answer.headline = f"`{name}` has no `.grad`: the pass was asked for other gradients only"
         answer.step(
@@ -255,6 +259,11 @@ def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> Non
             f"`{name}` has no gradient, though a way leads to it: an operation on it gave None back"
         )
         _walk_down(flow, way, value, answer)
+
+
+def _raised(name: str, event: ErrorRaised, answer: Answer) -> None:
+    answer.headline = f"`{name}` has no gradient: the backward pass failed before it was complete"
+    answer.step(event.site, event.text.split("\n")[0], main=True)
 
 
 def _cut_words(flow: Flow, end: End) -> str:

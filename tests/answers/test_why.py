@@ -282,6 +282,22 @@ def test_a_parameter_frozen_before_any_module_had_it():
     assert "leave `model[0].requires_grad_(False)` (test_why.py:" in answer.fix
 
 
+def test_a_pass_that_raised_on_its_way():
+    model, scale, head = nn.Linear(4, 1), nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*model.parameters(), *scale.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        x = torch.randn(4, 4)
+        out, width = model(x), head(scale(x))
+        (out * width.detach()).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            head.weight.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace"):
+            width.mean().backward()
+    answer = why(scope.trace, "scale.weight")
+    assert answer.headline == "`scale.weight` has no gradient: the backward pass failed before it was complete"
+
+
 def test_a_parameter_frozen_while_sampling_slept():
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -20,6 +20,8 @@ from gradscope.analysis.carried import Carried, all_carried
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.stacks import beside_each_other
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, named, optimizer_name, user
 from gradscope.events import ErrorRaised, Step, ZeroGrad
 from gradscope.fixes.blocks import detached_before
@@ -27,12 +29,13 @@ from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
+from gradscope.source import method_name, names_in
 from gradscope.store import Trace
 
 _TEXT = "modified by an inplace operation"
 
 
-def bad_two_losses() -> None:  # fix: by hand
+def bad_two_losses() -> None:
     import torch
     from torch import nn
 
@@ -66,7 +69,11 @@ def step_between_forward_and_backward(trace: Trace) -> Iterator[Finding]:
         if event.where == "backward" and _TEXT in event.text:
             step = stepped(event)
             if step is not None:
-                yield _carried_over(trace, event, step) or _explained(trace, event, step)
+                yield (
+                    _carried_over(trace, event, step)
+                    or _computed_before(trace, event, step)
+                    or _explained(trace, event, step)
+                )
 
 
 def stepped(event: ErrorRaised) -> dict[str, Any] | None:
@@ -83,10 +90,14 @@ def _explained(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Findin
     by = f" that {code(trace, saved)} had saved" if saved is not None and code(trace, saved) else ""
     handed = _handed_on(trace, event, step)
     related = [(saved, "the old weights are saved here")] if saved is not None else []
-    fix = (
-        f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
-        f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too"
+    again = f"{located(trace, saved, 'its forward')}, and the loss that is made of it,"
+    fix, edits = (
+        f"compute {again} anew after {located(trace, cause, 'the step')}",
+        handed.edits if handed else (),
     )
+    if handed is None and cause is not None and _all_held(trace, event, step):
+        one, edits = _one_step(trace, cause, event.site.user)
+        fix = f"{one}; or {fix}" if one else fix
     if handed is not None:
         related.append((handed.site, "goes on from the old graph"))
         fix = (
@@ -102,10 +113,106 @@ def _explained(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Findin
         related=tuple(related),
         seen=(versions(event.text),),
         fix=fix,
-        edits=handed.edits if handed is not None else (),
+        edits=edits,
         count=event.count,
         subjects=frozenset({failure_subject(event)}),
     )
+
+
+def _all_held(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> bool:
+    """Whether the optimizer of the step alone holds what the pass was to fill: its step may use these gradients too."""
+    known, numbers = paths(trace), _optimizers(trace, step)
+    held = [set(trace.parameter(id).optimizers) for id in known.on_the_way(event)]
+    return len(numbers) == 1 and all(some <= numbers for some in held) and any(held)
+
+
+def _optimizers(trace: Trace, step: dict[str, Any]) -> set[int]:
+    return {e.optimizer for e in trace.of(Step) if e.site.id == step.get("site") and e.optimizer is not None}
+
+
+def _one_step(trace: Trace, step: Site, backward: Site) -> tuple[str, Edits]:
+    """How both passes come before one step, where the second one stands behind it in the same block; the edits where
+    nothing but clearing gradients and the same step again stands around them."""
+    here = Source(trace, step.path)
+    first, then = here.file.statement(step), here.file.statement(backward)
+    if first is None or then is None or step.path != backward.path:
+        return "", ()
+    block = here.file.siblings(first)
+    if then not in block or block.index(then) <= block.index(first):
+        return "", ()
+    between, behind = block[block.index(first) + 1 : block.index(then)], block[block.index(then) + 1 :]
+    second = next((one for one in behind if ast.unparse(one) == ast.unparse(first)), None)
+    call = f"call {located(trace, backward)} before {located(trace, step)}"
+    if second is None:
+        return f"{call}, which uses the gradients of both then", ()
+    edits = here.move(then, first), here.remove(second)
+    plain = all(isinstance(one, ast.Expr) and method_name(one.value) == "zero_grad" for one in between)
+    return (
+        f"{call}, which uses the gradients of both then, and leave the second"
+        f" {located(trace, site_of(step.path, step.function, second))} out",
+        (*edits[0], *edits[1]) if plain and all(edits) else (),
+    )
+
+
+def _computed_before(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Finding | None:
+    """A value that each turn of a loop computes before the step, and that the next turn computes with."""
+    known, stepped_at = paths(trace), trace.site(step.get("site"))
+    old = _bringing(known, event)
+    makers = [known.maker(known.made((event.graph, one.value.index))) for one in old]
+    made = [
+        beside_each_other(op.site, stepped_at) for op in makers if op is not None and stepped_at is not None
+    ]
+    if len({(site.location(), at.location()) for site, at in made}) != 1 or len(made) < len(old):
+        return None
+    (site, at), (taken, _) = made[0], beside_each_other(old[0].readers[0].site, made[0][1])
+    here = Source(trace, site.path)
+    kept, stepping, reads = (here.file.statement(one) for one in (site, at, taken))
+    loop = here.file.loop_of(kept) if kept is not None else None
+    if kept is None or stepping is None or reads is None or loop is None:
+        return None
+    if {at.path, taken.path} != {site.path} or not all(one in ast.walk(loop) for one in (stepping, reads)):
+        return None
+    if not reads.lineno < kept.lineno < stepping.lineno:
+        return None
+    shown, text = code(trace, at, "an optimizer's step"), code(trace, site)
+    fix, edits = _behind(trace, here, kept, stepping)
+    return Finding(
+        message=f"{text} is computed before {shown}, and the next turn goes on from it: the step has changed the"
+        " weights that its graph needs",
+        cause=site,
+        cause_label="computed with the weights before the step",
+        effect=event.site.user,
+        effect_label="torch stops: a part of this graph was computed with the old weights",
+        related=((taken, "goes on from it, in the next turn"), (at, "writes new values into the weights")),
+        seen=(versions(event.text),),
+        fix=f"compute it with the new weights: move {fix} behind {located(trace, at)}",
+        edits=edits,
+        count=event.count,
+        subjects=frozenset({failure_subject(event)}),
+    )
+
+
+def _behind(trace: Trace, here: Source, kept: ast.stmt, stepping: ast.stmt) -> tuple[str, Edits]:
+    """A statement and those that use what it makes, and the edits that put them behind the step, and the block around
+    that: where nothing that stays needs them, or changes what they need."""
+    block, own = here.file.siblings(kept), located(trace, site_of(here.path, "", kept))
+    last = next((one for one in here.file.above(stepping) if one in block), stepping)
+    if not isinstance(last, ast.stmt) or last not in block:
+        return own, ()
+    moved, made, stays = [kept], names_in(kept, ast.Store), [last]
+    for one in block[block.index(kept) + 1 : block.index(last)]:
+        (moved if made & names_in(one) else stays).append(one)
+        made |= names_in(one, ast.Store) if moved[-1] is one else set()
+    needed = {name for one in moved for name in names_in(one)}
+    if any(made & names_in(one) or needed & names_in(one, ast.Store) for one in stays):
+        return f"{own}, and what uses it,", ()
+    texts = [here.text_of(one) for one in moved]
+    edits = [here.remove(one) for one in moved] + [here.rows_after(last, [(0, text) for text in texts])]
+    lines = " and ".join(str(one.lineno) for one in moved[1:])
+    with_it = f", and line{'s' if len(moved) > 2 else ''} {lines} with it," if lines else ""
+    return f"{own}{with_it}", tuple(edit for one in edits for edit in one) if all(texts) and all(
+        edits
+    ) else ()
 
 
 @dataclass(frozen=True)
@@ -122,8 +229,7 @@ class _Handed:
 def _handed_on(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> _Handed | None:
     """The one value that was computed from nothing but what the step has changed, where the pass goes from it
     into parameters that only other optimizers hold."""
-    known = paths(trace)
-    numbers = {e.optimizer for e in trace.of(Step) if e.site.id == step.get("site")}
+    known, numbers = paths(trace), _optimizers(trace, step)
     held = {
         p for number in numbers if number in trace.optimizers for p in trace.optimizers[number].parameters
     }

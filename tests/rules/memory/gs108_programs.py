@@ -19,7 +19,7 @@ def bad_gan_in_the_wrong_order() -> None:  # fix: by hand
     opt_g.step()
 
 
-def bad_graph_kept_over_the_step() -> None:  # fix: by hand
+def bad_graph_kept_over_the_step() -> None:
     import torch
     from torch import nn
 
@@ -192,3 +192,86 @@ def bad_by_a_term_that_is_used_again() -> None:  # fix: by hand
         judged, _ = critic(fake)
         (near - judged.mean() + (fake - real).abs().mean()).backward(retain_graph=True)  # effect: GS108
         of_maker.step()
+
+
+def bad_two_losses_of_one_forward() -> None:
+    import torch
+    from torch import nn
+
+    class Series(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.width = nn.Linear(3, 4), nn.Linear(3, 4)
+            self.head = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 3))
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            hidden = self.body(x)
+            return self.head(hidden), hidden.softmax(1), self.width(x).softmax(1)
+
+    model = Series()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        opt.zero_grad()
+        out, series, prior = model(x)
+        near = (out - x).pow(2).mean()
+        first = near - (series - prior.detach()).abs().mean()
+        second = near + (prior - series.detach()).abs().mean()
+        first.backward(retain_graph=True)
+        opt.step()  # cause: GS108
+        second.backward()  # effect: GS108
+        opt.step()
+
+
+def bad_state_computed_before_the_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Agent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4))
+            self.actor, self.stop = nn.Linear(4, 2), nn.Linear(4, 1)
+
+        def state_of(self, seen: torch.Tensor) -> torch.Tensor:
+            return self.body(seen)  # type: ignore[no-any-return]
+
+        def act(self, state: torch.Tensor) -> torch.Tensor:
+            return self.actor(state).log_softmax(0)[0]
+
+        def stops(self, state: torch.Tensor) -> bool:
+            return bool(self.stop(state.detach()).item() > 100)
+
+    agent = Agent()
+    opt = torch.optim.SGD(agent.parameters(), lr=0.1)
+    state, over = agent.state_of(torch.zeros(3)), False
+    for turn in range(5):
+        chosen = agent.act(state)
+        seen = torch.randn(3)
+        state = agent.state_of(seen)  # cause: GS108
+        over = agent.stops(state)
+        if turn:
+            opt.zero_grad()
+            loss = (chosen - 0.1 * agent.stop(agent.state_of(seen))).mean()
+            loss.backward()  # effect: GS108
+            opt.step()  # related: GS108
+        if over:
+            break
+
+
+def good_state_computed_after_the_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, actor = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4)), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*body.parameters(), *actor.parameters()], lr=0.1)
+    state = body(torch.zeros(3))
+    for _ in range(5):
+        loss = actor(state).log_softmax(0)[0]
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        state = body(torch.randn(3))

@@ -1229,6 +1229,7 @@ class Targets(Kind):
     least = Field(_number)  # of these and of `binary_cross_entropy`: the lowest sum over the classes
     most = Field(_number)  # the highest
     columns = Field(_numbers)  # of `cross_entropy`: the least and the most of those down the first axis
+    last = Field(_numbers)  # of `cross_entropy`, of three axes or more: of those along the last one
 
 
 class Labels(Kind):

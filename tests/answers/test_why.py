@@ -295,7 +295,9 @@ def test_a_pass_that_raised_on_its_way():
         with pytest.raises(RuntimeError, match="modified by an inplace"):
             width.mean().backward()
     answer = why(scope.trace, "scale.weight")
-    assert answer.headline == "`scale.weight` has no gradient: the backward pass failed before it was complete"
+    assert (
+        answer.headline == "`scale.weight` has no gradient: the backward pass failed before it was complete"
+    )
 
 
 def test_a_parameter_frozen_while_sampling_slept():

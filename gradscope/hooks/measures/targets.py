@@ -101,6 +101,8 @@ def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) ->
         data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
     if name == CLASSES and numbers.dim() > 1:
         data["columns"] = [float(bound) for bound in torch.aminmax(numbers.sum(0))]
+    if name == CLASSES and numbers.dim() > 2:
+        data["last"] = [float(bound) for bound in torch.aminmax(numbers.sum(-1))]
     if name == DIVERGENCE:
         data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())
     return {"low": low, "high": high, **data}

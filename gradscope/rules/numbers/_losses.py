@@ -113,6 +113,11 @@ def of_zeros_and_ones(trace: Trace, known: Paths, names: set[str]) -> Iterator[t
             yield event, op
 
 
+def one_along_the_last(event: Targets) -> bool:
+    """Whether such targets of several axes have exactly one 1 along the last, and not along that of the classes."""
+    return event.last == (1, 1) and (event.least, event.most) != (1, 1)
+
+
 def shape_of(known: Paths, key: Key) -> tuple[int, ...]:
     return known.value(key).shape
 

@@ -4,9 +4,10 @@ Why: `nll_loss` takes the number at the label along axis 1. After `log_softmax(x
 to one over the samples: a sample's own scores do not say which class is likelier, and the loss cannot fall below the
 logarithm of how many samples share a class. The same goes for losses by hand: log-probabilities times one-hot labels,
 those taken by `gather`, `kl_div` of them to probabilities; and for any loss that compares sample by sample: a
-probability then depends on which other samples are in the batch.
+probability then depends on which other samples are in the batch. `cross_entropy` always takes axis 1 for the classes:
+of scores of shape (batch, sequence, classes) it makes the places of a sequence compete with each other.
 
-Fix: `dim=1`, or whichever axis the classes are on; `cross_entropy` on the scores.
+Fix: `dim=1`, or whichever axis the classes are on; `cross_entropy` on the scores, with the classes along axis 1.
 
 A note where the program compares by other arithmetic of its own.
 
@@ -32,10 +33,10 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import trail
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import along
+from gradscope.fixes.calls import along, argument_as
 from gradscope.model import Finding, Op, Parameter
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import losses, makers
+from gradscope.rules.numbers._losses import loss_event, losses, makers, of_zeros_and_ones, one_along_the_last
 from gradscope.store import Trace
 
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
@@ -82,6 +83,7 @@ def good() -> None:
 
 @rule("GS716", name="normalised-over-another-axis", severity="warning")
 def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
+    yield from _of_cross_entropy(trace)
     if trace.op_names.isdisjoint(SOFTMAXES):
         return
     known, found = paths(trace), axes(trace)
@@ -122,6 +124,40 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         finding = _of_samples(trace, known, found, key, op)
         if finding is not None:
             yield finding
+
+
+def _of_cross_entropy(trace: Trace) -> Iterator[Finding]:
+    """One-hot targets whose classes are along the last axis."""
+    known = paths(trace)
+    for event, op in of_zeros_and_ones(trace, known, {"cross_entropy"}):
+        if not one_along_the_last(event):
+            continue
+        site, shape = op.site.user, known.value((op.graph, op.inputs[0])).shape
+        passed = loss_event(known, op)
+        moved = "{}.transpose(1, 2)" if len(shape) == 3 else "{}.movedim(-1, 1)"
+        sides = [
+            argument_as(trace, site, name, place, moved) for place, name in enumerate(("input", "target"))
+        ]
+        given = [f"`{edit.text}`" for side in sides for edit in side] or [f"`{moved.format('scores')}`"]
+        yield Finding(
+            message=f"`cross_entropy` takes the {shape[1]} places of axis 1 for the classes, and its targets have"
+            f" {shape[-1]} along the last axis",
+            cause=site,
+            cause_label=f"a softmax over axis 1 of {shape}",
+            effect=passed.site.user if passed is not None and passed.site.user != site else None,
+            effect_label="goes back from it",
+            seen=(
+                f"at the first call its targets, of shape {shape}, were zeros and ones: exactly one 1 along the last"
+                f" axis, {event.least:.0f} to {event.most:.0f} along axis 1",
+            ),
+            why="of more than two axes the second is that of the classes. A softmax over another one asks which place"
+            " of it a class belongs to: the scores of one place are never compared with each other, and what the loss"
+            " learns says little about which of them is the largest.",
+            fix=f"bring the classes to axis 1 of both, {' and '.join(given)}, in {located(trace, site)}; or flatten all"
+            " other axes, and give it the numbers of the classes",
+            edits=(*sides[0], *sides[1]) if all(sides) else (),
+            subjects=frozenset({("targets", site.location())}),
+        )
 
 
 def _by_hand(known: Paths) -> Iterator[tuple[Key, Key, Op]]:

@@ -7,7 +7,8 @@ so that the loss stays above zero, and a threshold at one half finds one class a
 
 Fix: `binary_cross_entropy_with_logits`, one yes or no for each class; a sigmoid in place of the softmax.
 
-Where each column has exactly one 1, rows and columns are exchanged: that is told in its place.
+Where each column has exactly one 1, rows and columns are exchanged: that is told in its place. Where there is exactly
+one along the last of several axes, that is the axis of the classes (GS716).
 
 Measured: the targets at the first call: zeros and ones only, and more than one of them in a row, or none in one.
 """
@@ -24,7 +25,7 @@ from gradscope.fixes.calls import argument_as
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_event, of_zeros_and_ones
+from gradscope.rules.numbers._losses import loss_event, of_zeros_and_ones, one_along_the_last
 from gradscope.store import Trace
 
 
@@ -67,7 +68,7 @@ def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event, op in of_zeros_and_ones(trace, known, {"cross_entropy"}):
         site = op.site.user
-        if event.most is None or event.most < 2:
+        if event.most is None or event.most < 2 or one_along_the_last(event):
             continue
         if event.columns == (1, 1):
             yield _transposed(trace, known, event, op)

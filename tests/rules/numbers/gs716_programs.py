@@ -402,3 +402,73 @@ def bad_branches_weighed_over_the_batch() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def bad_sequence_before_its_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, body, head = nn.Embedding(6, 8), nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 6)
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.Adam([*embed.parameters(), *body.parameters(), *head.parameters()])
+    for _ in range(4):
+        notes = torch.randint(0, 6, (4, 10))
+        scores = head(body(embed(notes[:, :-1]))[0])
+        wanted = nn.functional.one_hot(notes[:, 1:], 6).float()
+        loss = criterion(scores, wanted)  # cause: GS716
+        opt.zero_grad()
+        loss.backward()  # effect: GS716
+        opt.step()
+
+
+def bad_map_whose_classes_are_last() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.Linear(4, 3)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(4):
+        image = torch.randn(2, 5, 5, 4)
+        wanted = torch.eye(3)[image[..., :3].argmax(-1)]
+        loss = nn.functional.cross_entropy(layer(image), target=wanted)  # cause: GS716
+        opt.zero_grad()
+        loss.backward()  # effect: GS716
+        opt.step()
+
+
+def good_sequence_behind_its_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, head = nn.Embedding(6, 8), nn.Linear(8, 6)
+    opt = torch.optim.Adam([*embed.parameters(), *head.parameters()])
+    for _ in range(4):
+        notes = torch.randint(0, 6, (4, 10))
+        scores = head(embed(notes))
+        wanted = nn.functional.one_hot(notes, 6).float()
+        first = nn.functional.cross_entropy(scores.transpose(1, 2), wanted.transpose(1, 2))
+        second = nn.functional.cross_entropy(scores.flatten(0, 1), wanted.flatten(0, 1))
+        opt.zero_grad()
+        (first + second).backward()
+        opt.step()
+
+
+def good_classes_of_which_each_stands_once_in_a_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.Linear(6, 6)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(4):
+        order = torch.stack([torch.randperm(6) for _ in range(4)])
+        wanted = nn.functional.one_hot(order, 6).float()
+        loss = nn.functional.cross_entropy(
+            layer(wanted + 0.1 * torch.randn(4, 6, 6)).transpose(1, 2), wanted.mT
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -2,12 +2,14 @@
 
 While sampling sleeps torch's own module call stands, so an evaluation that neither calls
 `eval()` nor switches gradients off would go unseen. Only the classes of the modules that the
-program itself calls get a door then; the layers inside them are called as ever.
+program itself calls get a door then; the layers inside them are called as ever. Where it calls `forward`, those are
+the layers, whose line is torch's: that of the program around it counts.
 """
 
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any
 
 from torch import nn
@@ -38,9 +40,15 @@ class StrangeCalls(Hook):
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
         if site not in self.sites:
             self.sites.add(site)
-            self.known.add(place_of(sys._getframe(2)))
+            self.known.add(self._place(sys._getframe(2)))
         if len(self.classes) < MOST and "__call__" not in vars(type(module)):
             self.classes.add(type(module))
+
+    def _place(self, frame: FrameType) -> int:
+        kind, at = self.recorder.sites.kind, frame
+        while kind(at.f_code) in ("torch", "own") and at.f_back is not None:
+            at = at.f_back
+        return place_of(at)
 
     def _open(self) -> None:
         if not self.off:
@@ -66,8 +74,8 @@ class StrangeCalls(Hook):
             standing = nn.Module.__call__
             if self.inside or recorder.paused or recorder.segment.looked or not recorder.mine():
                 return standing(module, *args, **kwargs)
-            if place_of(sys._getframe(1)) not in known:
-                known.add(place_of(sys._getframe(1)))
+            if (place := self._place(sys._getframe(1))) not in known:
+                known.add(place)
                 recorder.services.wake()  # which closes this door: the watched call stands behind it
                 return type(module).__call__(module, *args, **kwargs)
             self.inside = True

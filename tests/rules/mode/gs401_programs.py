@@ -475,3 +475,37 @@ def bad_losses_in_either_mode() -> None:
         with torch.no_grad():  # effect: GS401
             total = model(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))["loss"].item()  # cause: GS401
         print(total)
+
+
+def bad_evaluated_by_forward_while_nobody_looks() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout())
+            self.head = nn.Sequential(nn.Linear(16, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head.forward(self.body.forward(x))  # type: ignore[no-any-return]
+
+    def learn(net: Net, opt: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor) -> float:
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net.forward(x), y)
+        loss.backward()
+        opt.step()
+        return loss.item()
+
+    def predict(net: Net, x: torch.Tensor) -> torch.Tensor:
+        return net.forward(x).detach().argmax(1)  # cause: GS401
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.randn(1200, 8), torch.randint(0, 3, (1200,))
+    for _ in range(3):
+        for first in range(0, 960, 16):
+            learn(net, opt, x[first : first + 16], y[first : first + 16])
+        (predict(net, x[960:]) == y[960:]).float().mean().item()

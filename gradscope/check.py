@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -259,13 +260,23 @@ def _location(role: str, site: Site, label: str, trace: Trace, cwd: str) -> Loca
 
 # -- folding -------------------------------------------------------------------
 
+# What a sentence has measured: it may differ between models, or ranks, of which the same is said.
+NUMBER = re.compile(r"(?<![\w.`'\"-])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w`'\"])")
+
+
+def _without_numbers(message: str) -> str:
+    """A sentence without what it has measured: what it quotes is kept."""
+    parts = message.split("`")
+    return "`".join(part if n % 2 else NUMBER.sub("#", part) for n, part in enumerate(parts))
+
 
 def _fold_equal(found: list[Finding]) -> list[Finding]:
-    """One finding for all that say the same of the same places, with the sum of their counts."""
+    """One finding for all that say the same of the same places, perhaps of other models that the program has made
+    there, with the sum of their counts."""
     folded: dict[object, Finding] = {}
     for finding in found:
         spans = tuple((p.role, p.path, p.line, p.column, p.end_line, p.end_column) for p in finding.locations)
-        key = (finding.code, finding.message, spans)
+        key = (finding.code, _without_numbers(finding.message), spans)
         first = folded.get(key)
         if first is None:
             folded[key] = finding
@@ -273,6 +284,7 @@ def _fold_equal(found: list[Finding]) -> list[Finding]:
             folded[key] = replace(
                 first,
                 count=first.count + finding.count,
+                at_least=first.at_least or finding.at_least,
                 subjects=first.subjects | finding.subjects,
                 severity=min(first.severity, finding.severity, key=SEVERITIES.index),
                 since=_earlier(first.since, finding.since),

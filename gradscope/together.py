@@ -8,14 +8,12 @@ from dataclasses import replace
 from time import perf_counter
 
 from gradscope.analysis.standing import how_it_ended
-from gradscope.check import Report, complete, examine, fault_of, in_order, selected_rules
+from gradscope.check import NUMBER, Report, complete, examine, fault_of, in_order, selected_rules
 from gradscope.config import Config
 from gradscope.crashes.distributed import explain_across
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Ranks
 from gradscope.store import Member, Run, Trace
 
-# What a sentence has measured: it may differ between ranks that say the same.
-_NUMBER = re.compile(r"(?<![\w.`'\"-])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w`'\"])")
 # The names that follow a first one: "`a`, `b` and 2 more".
 _LISTED = re.compile(r"(`[^`]+`)(?:(?:, | and )(?:`[^`]+`|\d[\d,]* more))+")
 
@@ -120,7 +118,7 @@ def _key(finding: Finding, whole: bool = True) -> object:
     rank only the first name: one has trained a model more often than another."""
     message = finding.message if whole else _LISTED.sub(r"\1", finding.message)
     spans = tuple((p.role, p.path, p.line, p.column) for p in finding.locations if p.role != "related")
-    return finding.code or finding.name, _NUMBER.sub("#", message), spans
+    return finding.code or finding.name, NUMBER.sub("#", message), spans
 
 
 def _together(run: Run, alike: list[tuple[Member, Finding]]) -> Finding:

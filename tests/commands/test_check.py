@@ -88,6 +88,17 @@ def test_notes_that_say_the_same_of_a_file_are_one(tmp_path: Path, monkeypatch: 
     assert len(examine(trace, each=True).findings) == 4
 
 
+def test_findings_of_one_place_that_differ_in_numbers_are_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ("`model`: 3 layers", "`model`: 2 layers", "`model[3]`: 2 layers")
+    found = [one(2, text, count=2, at_least=text == said[1]) for text in said]
+    use_rules(monkeypatch, made_up("GS201", lambda t: [f for rule in found for f in rule(t)]))
+    first, other = check(write_trace(tmp_path))
+    assert (first.message, first.count, first.at_least) == (said[0], 4, True)
+    assert other.message == said[2]
+
+
 def test_a_consequence_is_folded_into_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = frozenset({("optimizer", 0)})
     root = made_up("GS203", one(1, subjects=about), over=("GS201", "GS202"))

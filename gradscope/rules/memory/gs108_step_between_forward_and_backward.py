@@ -6,7 +6,8 @@ two. torch sees the version move and stops.
 
 Fix: run all backward passes of a graph before the step, or compute the loss after it. In a GAN
 compute the generator's loss anew after the discriminator's step. Detach a state that is carried over
-steps: `retain_graph=True` keeps its old graph, and the step makes it useless.
+steps: `retain_graph=True` keeps its old graph, and the step makes it useless. What one turn of a loop computes for the
+next one belongs behind the step.
 
 Silent on: graphs that are computed after the step; steps of other parameters.
 """

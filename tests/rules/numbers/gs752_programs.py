@@ -10,8 +10,9 @@ def bad_features_normalised_along_an_axis_of_one() -> None:
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         raw = torch.randn(16)
-        x = raw.unsqueeze(1)  # cause: GS752
-        normed = (x - 0.5) / (x.std(dim=1, keepdim=True, unbiased=False) + 1)  # effect: GS752
+        x = raw.unsqueeze(1)
+        spread = x.std(dim=1, keepdim=True, unbiased=False)  # cause: GS752
+        normed = (x - 0.5) / (spread + 1)  # effect: GS752
         loss = (model(normed) - raw.unsqueeze(1)).pow(2).mean()
         opt.zero_grad()
         loss.backward()
@@ -60,6 +61,76 @@ def good_each_sample_over_its_features() -> None:
         x = torch.randn(1, 4)
         x = (x - x.mean(dim=1, keepdim=True)) / (x.std(dim=1, keepdim=True) + 1e-4)
         loss = (model(x) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_advantages_of_one_episode_along_its_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        x, returns = torch.randn(1, 20, 4), torch.rand(1, 20)
+        mean = returns.mean(dim=0, keepdim=True)
+        var = returns.var(dim=0, keepdim=True, unbiased=False)  # cause: GS752
+        advantages = (returns - mean) / torch.sqrt(var + 1e-8)  # effect: GS752
+        loss = -(advantages * torch.log_softmax(policy(x), dim=2)[..., 0]).mean() + policy(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_mean_alone_along_an_axis_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        x, returns = torch.randn(1, 20, 4), torch.rand(1, 20)
+        mean = returns.mean(dim=0, keepdim=True)  # cause: GS752
+        var = returns.var(dim=1, keepdim=True, unbiased=False)
+        advantages = (returns - mean) / torch.sqrt(var + 1e-8)  # effect: GS752
+        loss = -(advantages * torch.log_softmax(policy(x), dim=2)[..., 0]).mean() + policy(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mean_of_one_sample_in_some_steps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for size in (8, 1, 1, 1, 8):
+        x = torch.randn(size, 4)
+        x = x - x.mean(dim=0, keepdim=True)
+        loss = (model(x) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_over_batch_and_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(4):
+        x, returns = torch.randn(1, 20, 4), torch.rand(1, 20)
+        mean = returns.mean(dim=(0, 1), keepdim=True)
+        var = returns.var(dim=(0, 1), keepdim=True, unbiased=False)
+        advantages = (returns - mean) / torch.sqrt(var + 1e-8)
+        loss = -(advantages * torch.log_softmax(policy(x), dim=2)[..., 0]).mean() + policy(x).pow(2).mean()
         opt.zero_grad()
         loss.backward()
         opt.step()

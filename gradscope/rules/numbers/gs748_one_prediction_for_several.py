@@ -16,16 +16,14 @@ which are to be added up), that is told instead.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.made import layer_made
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ALIASES, PASSING, POINTWISE_LOSSES
+from gradscope.analysis.ops import POINTWISE_LOSSES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._features import layer_before, with_features
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
@@ -71,7 +69,8 @@ def one_prediction_for_several(trace: Trace) -> Iterator[Finding]:
         if (widened := _widened(known, ops[-1])) is not None:
             yield _of_target(trace, known, ops, *widened)
             continue
-        layers = [layer for op in ops if place not in otherwise and (layer := _layer(known, op)) is not None]
+        given = [(op.graph, op.inputs[0]) for op in ops if place not in otherwise]
+        layers = [layer for key in given if (layer := layer_before(known, key)) is not None]
         if len(layers) == len(ops):  # else the program gave a prediction its size itself
             yield _finding(trace, known, ops, layers[-1])
 
@@ -119,23 +118,6 @@ def _one_wide(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...
     return (*wanted[:-1], 1) if wanted[-1] != 1 else ()
 
 
-def _layer(known: Paths, op: Op) -> Op | None:
-    """The layer with weights whose result the loss is given, as it is or through a function of each number."""
-    maker = known.maker((op.graph, op.inputs[0]))
-    while maker is not None and maker.inputs and not _weighs(known, maker):
-        graph = known.graph(maker.graph)
-        if maker.name not in PASSING | ALIASES and not maker.nodes:
-            return None
-        if graph.values[maker.inputs[0]].shape != graph.values[maker.outputs[0]].shape:
-            return None
-        maker = known.maker((maker.graph, maker.inputs[0]))
-    return maker if maker is not None and maker.inputs else None
-
-
-def _weighs(known: Paths, op: Op) -> bool:
-    return len(op.inputs) > 1 and any(known.parameter_of((op.graph, i)) is not None for i in op.inputs[1:])
-
-
 def _finding(trace: Trace, known: Paths, ops: list[Op], layer: Op) -> Finding:
     op = ops[-1]
     graph = known.graph(op.graph)
@@ -143,7 +125,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op], layer: Op) -> Finding:
     assert axis is not None
     prediction, target = (graph.values[i] for i in op.inputs[:2])
     several = target.shape[axis]
-    made, edits, text = _wider(trace, layer, several)
+    made, edits, text = with_features(trace, layer, several)
     loss = op.site.user
     shapes = ["×".join(map(str, value.shape)) for value in (prediction, target)]
     name = names_of(trace).name(graph, op.inputs[0])
@@ -156,8 +138,8 @@ def _finding(trace: Trace, known: Paths, ops: list[Op], layer: Op) -> Finding:
         effect_label=f"repeats it for the {several:,} targets",
         seen=(f"{one} is {shapes[0]}, the target {shapes[1]}, in every pass of this line",),
         why="the loss repeats the prediction for each target: where they differ, it can only learn their mean",
-        fix=f"let the layer give {several:,} numbers: {text} in {located(trace, made)}, if all are to be"
-        " predicted; else give the loss the one that is",
+        fix=f"let the layer give {several:,} numbers: {text or 'as many as there are targets'} in"
+        f" {located(trace, made)}, if all are to be predicted; else give the loss the one that is",
         edits=edits,
         count=len(ops),
     )
@@ -252,13 +234,3 @@ def _summed(trace: Trace, site: Site) -> Edits:
     ):
         return ()
     return here.behind(statement.value, ".sum(-1, keepdim=True)")
-
-
-def _wider(trace: Trace, layer: Op, several: int) -> tuple[Site, Edits, str]:
-    """Where the layer is made, its wider form as an edit, and in words."""
-    module = trace.modules.get(layer.module) if layer.module is not None else None
-    made = layer_made(trace, module) if module is not None else None
-    if made is None or layer.name != "linear":
-        return layer.site.user, (), "as many as there are targets"
-    place = site_of(made[0], "", made[1])
-    return place, with_argument(trace, place, "out_features", str(several), 1), f"`out_features` {several}"

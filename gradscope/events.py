@@ -1361,6 +1361,14 @@ class Flags(Kind):
     share = Field(_known)  # of ones
 
 
+class Ends(Kind):
+    """What holds zeros and ones one after the other where a function makes or joins tensors."""
+
+    __slots__ = ()
+    of = "ends"
+    names = Field(_table)  # name → [places, elements, ones and zeros in all but the first and the last place]
+
+
 class OwnAnswers(Kind):
     """An embedding looked up the very targets of a classification loss, place by place."""
 

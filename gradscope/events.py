@@ -1361,6 +1361,16 @@ class Flags(Kind):
     share = Field(_known)  # of ones
 
 
+class AddedTerms(Kind):
+    """The two single numbers with a graph that a line adds up."""
+
+    __slots__ = ()
+    of = "added_terms"
+    steps = Field(_count)  # that were made before the last call that was looked at
+    first = Field(_numbers)  # both, at the first call
+    last = Field(_numbers)
+
+
 class Ends(Kind):
     """What holds zeros and ones one after the other where a function makes or joins tensors."""
 

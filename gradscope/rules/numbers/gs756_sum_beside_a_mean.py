@@ -4,10 +4,16 @@ Why: a mean divides by the samples and by the numbers of each sample, a sum by n
 many times more: the divergence of a variational autoencoder outweighs the reconstruction a thousandfold, the code is
 pushed to what it is without any input, and nothing is reconstructed.
 
+The same goes for a divergence that is summed over the code of each sample alone and averaged over the samples, where
+the other term is the mean over a sample's numbers too: then the divergence counts as many times more as each sample has
+numbers.
+
 Fix: reduce both alike, as a sum over what belongs to a sample and a mean over the samples.
 
-A note where the summed term is no divergence. Silent on: sums with a small factor or with one that is not in the
-text, sums that are divided by a size, penalties on weights, sums over few numbers.
+A note where the summed term is no divergence. A divergence of each sample is told of only where it has come down to
+next to nothing: it is the most that the code can hold of its sample, in nats.
+Silent on: sums with a small factor or with one that is not in the text, sums that are divided by a size, penalties on
+weights, sums over few numbers.
 """
 
 from __future__ import annotations
@@ -18,18 +24,22 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import BINARY_LOSSES, POINTWISE_LOSSES, SCALES
+from gradscope.analysis.ops import ADDITIONS, BINARY_LOSSES, POINTWISE_LOSSES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import plain_factor
+from gradscope.analysis.senses import NEGATIONS, plain_factor
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import code, located
-from gradscope.events import Backward
+from gradscope.events import AddedTerms, Backward
 from gradscope.fixes.calls import with_argument
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+STEPS = 100  # until a divergence that is next to nothing is told of
+NOTHING = 0.01  # nats
+EACH = 16  # numbers of a sample
+HALF = 0.4  # a divergence of two normal distributions has one half before it
 MANY = 64  # numbers that are added up
 SAMPLES = 8
 SMALL = 0.1  # a factor from here down is a weight that somebody has chosen
@@ -101,6 +111,11 @@ def sum_beside_a_mean(trace: Trace) -> Iterator[Finding]:
                 continue
             told.add(place)
             yield _finding(trace, known, event, one, other)
+        for collapsed in _collapsed(trace, known, parts, means):
+            place = collapsed.mean.op.site.user.location()
+            if place not in told:
+                told.add(place)
+                yield _of_collapse(trace, event, collapsed)
 
 
 def _sum(known: Paths, key: Key) -> _Term | None:
@@ -163,6 +178,79 @@ def _weighs_as_it_is(trace: Trace, known: Paths, term: _Term, root: Key) -> bool
     return abs(factor) > SMALL
 
 
+# -- a divergence of each sample ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Collapsed:
+    """A divergence that has come down to nothing beside a mean over all numbers of a batch."""
+
+    divergence: _Term
+    mean: _Term
+    added: Op
+    begun: float  # the divergence at the first call
+    left: float  # after so many steps
+    steps: int
+
+
+def _collapsed(trace: Trace, known: Paths, parts: list[Key], means: list[_Term]) -> Iterator[_Collapsed]:
+    events = {event.site.user.span(): event for event in trace.of(AddedTerms)} if len(parts) > 1 else {}
+    for key in parts if events else ():
+        one = _sum_of_each(known, key)
+        if one is None or not _is_divergence(known, one):
+            continue
+        added, value, factor = _added(trace, known, (one.op.graph, one.op.outputs[0]))
+        event = events.get(added.site.user.span()) if added is not None else None
+        if added is None or event is None or event.steps < STEPS or not HALF <= abs(factor) <= 1:
+            continue
+        place = added.inputs.index(value[1])
+        begun, left = event.first[place], event.last[place]
+        for mean in means:
+            plain = _added(trace, known, mean.key)
+            alike = mean.key != key and mean.shape[0] == one.shape[0]
+            if alike and plain[0] is not None and plain[2] == 1 and prod(mean.shape) // mean.shape[0] >= EACH:
+                if abs(left) <= NOTHING and abs(left) < abs(begun):
+                    yield _Collapsed(one, mean, added, begun, left, event.steps)
+                break
+
+
+def _sum_of_each(known: Paths, key: Key) -> _Term | None:
+    """A mean over samples of what was summed over each sample's own numbers."""
+    sources, op = known.sources(key)
+    if op is None or op.name != "mean" or len(sources) != 1:
+        return None
+    samples = known.value(sources[0]).shape
+    key = sources[0]
+    while op is not None and op.name != "sum":
+        sources, op = known.sources(key)
+        if op is not None and op.name not in SCALES | NEGATIONS | {"sum"}:
+            return None
+        key = sources[0] if len(sources) == 1 else key
+        if len(sources) != 1:
+            return None
+    shape = known.value(key).shape
+    each = op is not None and len(shape) == 2 and samples[:1] == shape[:1] and prod(samples) == shape[0]
+    return _Term(op, shape, key) if each and op is not None and shape[0] >= SAMPLES else None
+
+
+def _added(trace: Trace, known: Paths, key: Key) -> tuple[Op | None, Key, float]:
+    """The call that adds a term to another one, what it is given for it, and the plain number that stands before it;
+    0 where that is not in the text."""
+    factor = 1.0
+    while True:
+        readers = [pair for pair in known.used.feeds.get(key, []) if pair[1] is None or pair[0][0] == key[0]]
+        if len(readers) != 1:
+            return None, key, 0.0
+        following, op = readers[0]
+        if op is not None and op.name in ADDITIONS and len(op.inputs) == 2:
+            return op, key, factor
+        if op is None or op.name not in SCALES | NEGATIONS | {"mean"}:
+            return None, key, 0.0
+        if op.name in SCALES:
+            factor *= (plain_factor(trace, op) if len(op.inputs) == 1 else None) or 0.0
+        key = following
+
+
 # -- what is told ------------------------------------------------------------------------------
 
 
@@ -218,3 +306,47 @@ def _summed(trace: Trace, op: Op) -> Edits:
         return with_argument(trace, site, "reduction", '"sum"')
     made: Site | None = layer_site(trace, op, alone=True)
     return with_argument(trace, made, "reduction", '"sum"') if made is not None else ()
+
+
+def _of_collapse(trace: Trace, event: Backward, found: _Collapsed) -> Finding:
+    one, mean = found.divergence, found.mean
+    samples, each = mean.shape[0], prod(mean.shape) // mean.shape[0]
+    summed, place = one.op.site.user, mean.op.site.user
+    return Finding(
+        message=f"{code(trace, place, 'a term')} is a mean over the {each} numbers of each sample, beside a divergence"
+        " that is summed for each sample: the divergence has come down to nothing",
+        cause=place,
+        cause_label=f"divides by {samples} samples and by {each} numbers of each",
+        effect=found.added.site.user,
+        effect_label="adds up both",
+        related=((summed, f"adds up {one.shape[1]} numbers of each sample, divided by the samples alone"),),
+        seen=(
+            f"of shape {mean.shape} a mean over all, of shape {one.shape} a sum over each row: reduced alike the first"
+            f" would count {each} times as much beside the second",
+            f"the divergence was {abs(found.begun):.3g} at first and {abs(found.left):.2g} after"
+            f" {found.steps} steps: the code of a sample holds no more of it than that, in nats",
+        ),
+        why="the bound that such a loss is made of has the error of a whole sample, summed over its numbers. Divided by"
+        " their number it is outweighed: the code is drawn to what it is without any input, and the decoder gives the"
+        " same for all",
+        fix=f"sum the error over each sample's numbers as well: `reduction='sum'` in {located(trace, place)}, divided"
+        f" by the {samples} samples, or that mean times {each}; a weight that was chosen for the divergence belongs"
+        " before it by name",
+        edits=_summed_by_sample(trace, mean.op),
+        count=event.count,
+    )
+
+
+def _summed_by_sample(trace: Trace, op: Op) -> Edits:
+    """The loss summed, divided by the length of its target, where its call stands by itself or in a sum."""
+    site = op.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    edits = _summed(trace, op)
+    if not isinstance(node, ast.Call) or not edits or len(node.args) < 2:
+        return ()
+    target, above = node.args[1], here.file.parent.get(id(node))
+    added = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add)
+    if not isinstance(target, ast.Name) or not (added or isinstance(above, ast.Assign)):
+        return ()
+    return (*edits, *here.append(node, f" / len({target.id})"))

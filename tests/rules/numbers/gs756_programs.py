@@ -126,3 +126,63 @@ def good_sum_by_its_old_name() -> None:
         opt.zero_grad()
         (error + divergence).backward()
         opt.step()
+
+
+def bad_divergence_of_each_sample_wins() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rows = torch.randn(64, 2) @ torch.randn(2, 40) * 0.2
+    encoder, decoder = nn.Linear(40, 4), nn.Linear(2, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(400):
+        x = rows[torch.randint(0, 64, (32,))]
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.mse_loss(decoder(code), x)  # cause: GS756
+        divergence = -0.5 * (1 + logvar - mean.pow(2) - logvar.exp()).sum(dim=1).mean()
+        loss = error + divergence  # effect: GS756
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_error_of_each_sample_is_summed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rows = torch.randn(64, 2) @ torch.randn(2, 40) * 0.2
+    encoder, decoder = nn.Linear(40, 4), nn.Linear(2, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(400):
+        x = rows[torch.randint(0, 64, (32,))]
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.mse_loss(decoder(code), x) * 40
+        divergence = -0.5 * (1 + logvar - mean.pow(2) - logvar.exp()).sum(dim=1).mean()
+        loss = error + divergence
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_divergence_weighed_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rows = torch.randn(64, 2) @ torch.randn(2, 40) * 0.2
+    encoder, decoder = nn.Linear(40, 4), nn.Linear(2, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(400):
+        x = rows[torch.randint(0, 64, (32,))]
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.mse_loss(decoder(code), x)
+        divergence = -0.5 * (1 + logvar - mean.pow(2) - logvar.exp()).sum(dim=1).mean()
+        loss = error + 0.025 * divergence
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1361,6 +1361,16 @@ class Flags(Kind):
     share = Field(_known)  # of ones
 
 
+class Subtracted(Kind):
+    """The two sides of a difference of as many numbers without a graph, at the first call of its line."""
+
+    __slots__ = ()
+    of = "subtracted"
+    numbers = Field(_count)
+    means = Field(_numbers)  # of both sides
+    spreads = Field(_numbers)  # standard deviations
+
+
 class AddedTerms(Kind):
     """The two single numbers with a graph that a line adds up."""
 

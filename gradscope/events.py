@@ -328,14 +328,15 @@ class ScheduleLeft(Kind):
 
 
 class RatesApart(Kind):
-    """A schedule was loaded, and its optimizer stepped at the rates that a schedule begins with."""
+    """A schedule goes on, loaded or put there by the program, and its optimizer stepped at the rates that it begins
+    with."""
 
     __slots__ = ()
     of = "rates_apart"
     scheduler = Field(_count)
     optimizer = Field(_key)
     turn = Field(_count)  # at which the schedule goes on
-    kept = Field(_numbers)  # per group: the rate that the schedule was saved with
+    kept = Field(_numbers)  # per group: the rate that was saved
     stepped = Field(_numbers)  # and that of the first step
 
 

@@ -62,6 +62,7 @@ class Schedulers(Hook):
     def _init(self, real: Any) -> Any:
         @functools.wraps(real)
         def __init__(scheduler: Any, /, *args: Any, **kwargs: Any) -> None:
+            before = None if self.depth else _rates_of(args[0] if args else kwargs.get("optimizer"))
             self.depth += 1
             try:
                 real(scheduler, *args, **kwargs)
@@ -70,6 +71,7 @@ class Schedulers(Hook):
             if not self.depth and self.recorder.mine():
                 self.made[scheduler] = _rates(scheduler)
                 self._number(scheduler, sys._getframe(1))
+                self._overwritten(scheduler, before, sys._getframe(1))
 
         return __init__
 
@@ -123,17 +125,34 @@ class Schedulers(Hook):
                 done = _steps_done(optimizer)
                 self.restored[optimizer] = Restored(site, [now for now, _ in rates], done)
 
-    def _begin(self, optimizer: Any) -> None:
+    def _overwritten(self, scheduler: Any, before: list[float] | None, frame: Any) -> None:
+        """Whether a schedule, when it was made, has written its first rates over those that were loaded."""
+        restored = self.restored.get(scheduler.optimizer) if self.restored else None
+        if restored is not None and before == restored.rates and _apart(before, self.made.get(scheduler)):
+            restored.overwritten = weakref.ref(scheduler), self.recorder.sites.current(frame)
+
+    def _begin(self, optimizer: Any, number: int) -> None:
         """At the first step of an optimizer that was given a state: the one schedule that it has now, if that is still
-        where it began."""
+        where it began. One that has made no turn and stands at a later one was put there by the program."""
         restored = self.restored[optimizer]
         if restored.schedule is not None:
             return
         own = [one for one, n in self.numbers.items() if one.optimizer is optimizer and n not in self.driven]
-        if len(own) == 1 and vars(own[0]).get("last_epoch") == 0:
+        turn = vars(own[0]).get("last_epoch") if len(own) == 1 else None
+        if turn == 0:
             restored.schedule = weakref.ref(own[0])
-        else:
-            del self.restored[optimizer]
+            return
+        del self.restored[optimizer]
+        by, site = restored.overwritten or (None, 0)
+        if by is None or type(turn) is not int or turn < 0 or by() is not own[0] or optimizer in self.resumed:
+            return
+        schedule, stepped = self.numbers[own[0]], _rates_of(optimizer)
+        if schedule not in self.turns and stepped == self.made.get(own[0]):
+            data = {
+                "scheduler": schedule, "optimizer": number, "turn": turn, "kept": restored.rates,
+                "stepped": stepped,
+            }  # fmt: skip
+            self.recorder.emit("rates_apart", site, data)
 
     def _turned(self, scheduler: Any, number: int, after: list[float] | None) -> None:
         """At the first turn of a schedule after that."""
@@ -155,7 +174,7 @@ class Schedulers(Hook):
         """At the first step after its schedule was loaded: whether it has a state yet, and its rates; at the second,
         whether it has one by then. Some keep none."""
         if self.restored and optimizer in self.restored:
-            self._begin(optimizer)
+            self._begin(optimizer, number)
         resumed = self.resumed.get(optimizer) if self.resumed else None
         if resumed is None:
             return
@@ -278,10 +297,7 @@ class Resumed:
     @property
     def began_anew(self) -> bool:
         """Whether its optimizer steps at the rates that a schedule begins with, not at those where it was."""
-        kept, stepped = self.kept or [], self.stepped or []
-        if stepped != self.made or len(kept) != len(stepped):
-            return False
-        return any(not math.isclose(a, b, rel_tol=APART) for a, b in zip(kept, stepped, strict=True))
+        return self.stepped == self.made and _apart(self.kept, self.stepped)
 
 
 @dataclass
@@ -292,6 +308,8 @@ class Restored:
     rates: list[float]
     done: int  # steps that the state had counted
     schedule: weakref.ref[Any] | None = None  # its own now, which had not turned at its first step
+    # the schedule that has set the rates back when it was made, and where that was
+    overwritten: tuple[weakref.ref[Any], int] | None = None
 
 
 class Loss(NamedTuple):
@@ -409,6 +427,12 @@ def _family(cls: type) -> Iterator[type]:
     subclasses: list[type] = cls.__subclasses__()
     for below in subclasses:
         yield from _family(below)
+
+
+def _apart(rates: list[float] | None, others: list[float] | None) -> bool:
+    if not rates or not others or len(rates) != len(others):
+        return False
+    return any(not math.isclose(a, b, rel_tol=APART) for a, b in zip(rates, others, strict=True))
 
 
 def _rates(scheduler: Any) -> list[float] | None:

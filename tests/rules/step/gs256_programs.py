@@ -67,6 +67,59 @@ def bad_never_loaded() -> None:  # fix: by hand
         kept = {"model": model.state_dict(), "schedule": schedule.state_dict()}
 
 
+def bad_put_where_it_was() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(20, 8, 3)
+    kept: dict[str, dict[str, object]] = {}
+    for run in range(2):
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        if run:
+            opt.load_state_dict(kept["opt"])
+        schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)  # cause: GS256
+        schedule.last_epoch = 3 * run - 1
+        for _ in range(3):
+            for x in data:
+                opt.zero_grad()
+                model(x).sub(1).pow(2).mean().backward()
+                opt.step()  # effect: GS256
+            schedule.step()
+        kept = {"opt": copy.deepcopy(opt.state_dict())}
+
+
+def good_rates_put_there_too() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(20, 8, 3)
+    kept: dict[str, dict[str, object]] = {}
+    for run in range(2):
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        if run:
+            opt.load_state_dict(kept["opt"])
+        rates = [group["lr"] for group in opt.param_groups]
+        schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
+        schedule.last_epoch = 3 * run
+        for group, rate in zip(opt.param_groups, rates, strict=True):
+            group["lr"] = rate
+        for _ in range(3):
+            for x in data:
+                opt.zero_grad()
+                model(x).sub(1).pow(2).mean().backward()
+                opt.step()
+            schedule.step()
+        kept = {"opt": copy.deepcopy(opt.state_dict())}
+
+
 def good_begins_anew() -> None:
     """Fine-tuning: the optimizer goes on, the schedule begins."""
     import copy

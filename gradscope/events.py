@@ -1807,6 +1807,24 @@ class SameSamples(Kind):
     rows = Field(_count)  # of the first batch of that, each of which was found here
 
 
+class DrawnAlike(Kind):
+    """A loader that is trained on, whose sampler asked for the same batches in each whole pass; the event's site made
+    the loader."""
+
+    __slots__ = ()
+    of = "drawn_alike"
+    loop = Field(_id)  # the site that goes through it
+    sampler = Field(_text)  # the class whose `__iter__` it has
+    own = Field(_flag)  # which is not one of torch's
+    line = Field(_count)  # where that `__iter__` begins
+    batched = Field(_flag)  # it draws whole batches
+    passes = Field(_count)  # that came to their end
+    batches = Field(_count)  # of each
+    drawn = Field(_count)  # samples of each
+    items = Field(_count)  # different ones among them
+    samples = Field(_count)  # that the dataset has at least: by the largest number
+
+
 class Split(Kind):
     __slots__ = ()
     of = "split"

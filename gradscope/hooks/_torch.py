@@ -54,7 +54,7 @@ try:
     worker_module: Any = torch.utils.data._utils.worker
     LoaderIterator: Any = dataloader_module._BaseDataLoaderIter
     after_every_step = optimizer_module.register_optimizer_step_post_hook
-    _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype
+    _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype, LoaderIterator._next_index
     _function_apply = vars(torch.autograd.Function)["apply"]
 except (AttributeError, KeyError) as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None

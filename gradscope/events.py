@@ -1353,6 +1353,20 @@ class PaddedTargets(Kind):
     alone = Field(_flag)  # the runs were looked for in the targets only, in three calls
 
 
+class HiddenTargets(Kind):
+    """Targets that a loss of classes counts where an attention was told to leave out padding."""
+
+    __slots__ = ()
+    of = "hidden_targets"
+    name = Field(_text)  # of the loss
+    calls = Field(_count)  # in all of which it was so
+    mask = Field(_id)  # the site that gave the attention its mask
+    index = Field(_count)  # the class of all those targets
+    ignored = Field(_id)  # what the loss leaves out
+    counted = Field(_count)  # targets that it counts
+    hidden = Field(_count)  # of these, how many are at such places
+
+
 class Flags(Kind):
     """A place that makes tensors of zeros and ones, one for each sample, out of data."""
 

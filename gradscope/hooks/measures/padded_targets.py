@@ -83,7 +83,7 @@ class PaddedTargets(Hook):
         if given.get("reduction", "mean") == "none" or given.get("weight") is not None:
             return  # the program may leave it out itself
         classes, left_out = scores.shape[1], given.get("ignore_index", -100)
-        index, form = self.padding.get(classes), _form(scores, target)
+        index, form = self.padding.get(classes), form_of(scores, target)
 
         def look(target: torch.Tensor) -> None:
             if index is None:
@@ -140,7 +140,7 @@ def _share(target: torch.Tensor, index: int) -> float:
     return int((target == index).sum()) / target.numel()
 
 
-def _form(scores: torch.Tensor, target: torch.Tensor) -> tuple[int, int] | None:
+def form_of(scores: torch.Tensor, target: torch.Tensor) -> tuple[int, int] | None:
     """How many rows and places the targets have, as the program had them before it made one row of them and of the
     scores; None where that is not known."""
     if target.dim() == 2 and scores.dim() == 3:

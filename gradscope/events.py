@@ -1108,6 +1108,16 @@ class Factor(Kind):
     number = Field(_known)
 
 
+class WeighedTwice(Kind):
+    """What was multiplied by a Python number, at the event's site, had been multiplied by that object before."""
+
+    __slots__ = ()
+    of = "weighed_twice"
+    first = Field(_id)  # the site where it was multiplied first
+    number = Field(_known)
+    calls = Field(_count)  # looked at, in which it was so
+
+
 class ScaledWeights(Kind):
     """The Python number that what a softmax gave was multiplied by, or by whose inverse."""
 

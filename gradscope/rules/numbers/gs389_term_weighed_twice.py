@@ -1,0 +1,122 @@
+"""A term of the loss is multiplied by its weight in two places.
+
+Why: where a loss weighs itself and what adds up the losses weighs it again, the term counts by the square of its
+weight: at 0.1 by a hundredth, and its share of the gradient is as small.
+
+Fix: multiply by the weight in one of both places.
+
+Measured: what one function had multiplied by a number another one multiplied by the very same object, a float, with at
+most a mean or a sum between, on the way to a backward pass.
+Silent on: numbers that are equal without being one object; two factors in one function, which may mean the square;
+what is added between the two, as the discounted sum of rewards.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import MULTIPLICATIONS
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import located, plural, user
+from gradscope.events import WeighedTwice
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.source import sides_of
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Smooth(nn.Module):
+        def __init__(self, weight: float):
+            super().__init__()
+            self.weight = weight
+
+        def forward(self, y: torch.Tensor) -> torch.Tensor:
+            return self.weight * (y[1:] - y[:-1]).abs().mean()  # cause: GS389
+
+    torch.manual_seed(0)
+    model, smooth = nn.Linear(4, 1), Smooth(0.1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        y = model(x)
+        loss = nn.functional.mse_loss(y, x.sum(1, keepdim=True)) + smooth.weight * smooth(y)  # effect: GS389
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Smooth(nn.Module):
+        def __init__(self, weight: float):
+            super().__init__()
+            self.weight = weight
+
+        def forward(self, y: torch.Tensor) -> torch.Tensor:
+            return (y[1:] - y[:-1]).abs().mean()
+
+    torch.manual_seed(0)
+    model, smooth = nn.Linear(4, 1), Smooth(0.1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        y = model(x)
+        loss = nn.functional.mse_loss(y, x.sum(1, keepdim=True)) + smooth.weight * smooth(y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS389", name="term-weighed-twice", severity="warning")
+def term_weighed_twice(trace: Trace) -> Iterator[Finding]:
+    events = trace.of(WeighedTwice)
+    if not events:
+        return
+    used = {op.site.user.span() for _, op in paths(trace).used_calls(MULTIPLICATIONS)}
+    for event in events:
+        first, second = user(trace.site(event.first)), event.site.user
+        if first is not None and second.span() in used and _apart(first, second):
+            yield _finding(trace, event, first)
+
+
+def _apart(one: Site, other: Site) -> bool:
+    return (one.path, one.function) != (other.path, other.function)
+
+
+def _finding(trace: Trace, event: WeighedTwice, first: Site) -> Finding:
+    second, number = event.site.user, event.number or 0.0
+    written = [_weight(trace, site) for site in (first, second)]
+    weight = written[0] or written[1] or "one number"
+    return Finding(
+        message=f"a term of the loss is multiplied by {weight} twice, in two functions: it counts by"
+        f" {number * number:.3g}, not {number:.3g}",
+        cause=first,
+        cause_label=f"multiplied by {number:.3g}",
+        effect=second,
+        effect_label=f"and by the same {number:.3g}{f', as {written[1]}' if written[1] else ''}",
+        seen=(
+            f"in {plural(event.calls, 'call')} looked at both factors were one object, {number:.6g}, and at most a mean"
+            " or a sum came between them",
+        ),
+        fix=f"weigh it once: leave the factor out of {located(trace, first)}, or out of {located(trace, second)}",
+        count=event.calls,
+        subjects=frozenset({("weight", *first.location())}),
+    )
+
+
+def _weight(trace: Trace, site: Site) -> str:
+    """The factor as the program writes it: of `self.weight * loss` the side that is an attribute, an entry, or the only
+    one that is no call."""
+    sides = sides_of(trace.source_file(site.path).at(site)) or ()
+    for kinds in ((ast.Attribute, ast.Subscript), (ast.Name,)):
+        found = [side for side in sides if isinstance(side, kinds)]
+        if len(found) == 1:
+            return f"`{ast.unparse(found[0])}`"
+    return ""

@@ -1,0 +1,86 @@
+"""More programs of GS389: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_mean_between() -> None:
+    import torch
+    from torch import nn
+
+    def divergence(mean: torch.Tensor, log_variance: torch.Tensor, beta: float) -> torch.Tensor:
+        each = 0.5 * (log_variance.exp() + mean.square() - 1 - log_variance).sum(1)
+        return each * beta  # cause: GS389
+
+    torch.manual_seed(0)
+    settings = {"beta": 0.25}
+    encoder, decoder = nn.Linear(4, 4), nn.Linear(2, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.05)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        mean, log_variance = encoder(x).chunk(2, dim=1)
+        z = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
+        apart = divergence(mean, log_variance, settings["beta"]).mean()
+        loss = nn.functional.mse_loss(decoder(z), x) + settings["beta"] * apart  # effect: GS389
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_squared_on_purpose() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    temperature = 2.5
+    teacher, student = nn.Linear(4, 3).requires_grad_(False), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.05)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        soft = torch.log_softmax(student(x) / temperature, dim=1)
+        wanted = torch.softmax(teacher(x) / temperature, dim=1)
+        loss = nn.functional.kl_div(soft, wanted, reduction="batchmean") * temperature * temperature
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_weights_alike() -> None:
+    import torch
+    from torch import nn
+
+    class Smooth(nn.Module):
+        def __init__(self, weight: float):
+            super().__init__()
+            self.weight = weight
+
+        def forward(self, y: torch.Tensor) -> torch.Tensor:
+            return self.weight * (y[1:] - y[:-1]).abs().mean()
+
+    torch.manual_seed(0)
+    model, smooth, share = nn.Linear(4, 1), Smooth(float("0.5")), float("0.5")
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        y = model(x)
+        loss = nn.functional.mse_loss(y, x.sum(1, keepdim=True)) + share * smooth(y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_discounted() -> None:
+    import torch
+    from torch import nn
+
+    gamma = 0.9
+
+    def later(values: list[torch.Tensor]) -> torch.Tensor:
+        return gamma * (values[1] + gamma * values[2])
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        values = list(model(torch.randn(3, 4)).flatten().unbind())
+        loss = (values[0] + later(values) - 1).square()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

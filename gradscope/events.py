@@ -1849,6 +1849,17 @@ class DrawnAlike(Kind):
     samples = Field(_count)  # that the dataset has at least: by the largest number
 
 
+class ReplacedByLoad(Kind):
+    """What is evaluated at the event's site is in part what a load had replaced before."""
+
+    __slots__ = ()
+    of = "replaced_by_load"
+    parameter = Field(_key)  # that was loaded
+    copied = Field(_id)  # site of a copy of what it was before, where that was seen
+    load = Field(_id)  # site
+    left = Field(_known)  # share of the values before the load
+
+
 class Split(Kind):
     __slots__ = ()
     of = "split"

@@ -342,8 +342,6 @@ class Functions(Hook):
                         recorder.ledger.by_hand.read(record, result)
                 if record.registered or record.optimizers:
                     return
-            elif result is not None:
-                return
             if recorder.sites.nodes[site].kind != "torch":
                 entry = entry or recorder.value(t, site)
                 if entry.serial != recorder.segment.serial:

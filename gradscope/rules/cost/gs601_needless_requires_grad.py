@@ -6,8 +6,9 @@ the first layer, and keep it. Only parameters need one; the model learns the sam
 Fix: leave `requires_grad` off for data.
 
 Silent on: adversarial examples, saliency, gradient penalties and anything else that reads the
-gradient or asks `autograd.grad` for it; tensors that an optimizer or the program updates;
-programs that train nothing.
+gradient or asks `autograd.grad` for it, or for that of something computed from it, which requires
+a gradient for no other reason; tensors that an optimizer or the program updates; programs that
+train nothing.
 """
 
 import ast
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.ops import LOSS_FUNCTIONS
-from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, source, user
 from gradscope.events import Backward, GradRead, ModuleCall, RequiresGrad, Step
@@ -177,16 +178,25 @@ def _wanted(trace: Trace, known: Paths) -> set[tuple[str, int]]:
     found: set[tuple[str, int] | None] = set()
     for read in trace.of(GradRead):
         if read.graph >= 0:
-            found.add(_key(known.graph(read.graph).values[read.value]))
+            found |= _asked_of(known, (read.graph, read.value))
     for event in known.backwards:
-        graph = known.graph(event.graph)
         for index in event.inputs:
-            found.add(_key(graph.values[index]))
+            found |= _asked_of(known, (event.graph, index))
     for parameter in known.parameters.values():
         if parameter.reads or parameter.optimizers or parameter.registered or parameter.updates:
             if parameter.site is not None and not parameter.registered:
                 found.add(parameter.site.user.location())
     return {key for key in found if key is not None}
+
+
+def _asked_of(known: Paths, asked: Key) -> set[tuple[str, int] | None]:
+    """Where the tensor was made whose gradient is asked for, and the leaves by which alone it has one."""
+    asked = known.made(asked)
+    reach = known.reach([asked])
+    behind = [known.parameters[id] for id in reach.parameters if id in known.parameters]
+    if any(p.registered or p.declared or p.optimizers or p.updates for p in behind):
+        return {_key(known.value(asked))}
+    return {_key(known.value(key)) for key in (asked, *reach.leaves)}
 
 
 def _is_data(known: Paths, graph: Graph, value: Value, event: Backward, trace: Trace) -> bool:

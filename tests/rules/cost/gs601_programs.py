@@ -63,6 +63,97 @@ def bad_noise_of_a_generator() -> None:
         opt_g.step()
 
 
+def good_points_drawn_around_a_grid() -> None:
+    """Without the grid's gradient the points have none, and `autograd.grad` fails."""
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    grid = torch.linspace(0.0, 2.0, 16, requires_grad=True)
+    for _ in range(4):
+        t = torch.normal(mean=grid, std=0.02).reshape(-1, 1)
+        u = 1 + t * net(t)
+        (du,) = torch.autograd.grad(u, t, torch.ones_like(u), create_graph=True)
+        loss = (du + u).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_noise_on_points_that_are_made_anew() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        points = torch.rand(16, 1, requires_grad=True)
+        t = points + 0.01 * torch.randn(16, 1)
+        u = net(t)
+        (du,) = torch.autograd.grad(u.sum(), t, create_graph=True)
+        loss = (du + u).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_columns_of_points() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    xt = torch.rand(16, 2, requires_grad=True)
+    for _ in range(4):
+        x, t = xt[:, :1], xt[:, 1:]
+        u = net(torch.cat([x, t], dim=1))
+        (ux,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+        (ut,) = torch.autograd.grad(u.sum(), t, create_graph=True)
+        start = net(torch.cat([x, 0 * t], dim=1))
+        loss = (ut + ux).pow(2).mean() + (start - x.sin()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_kept_gradient_of_a_view() -> None:
+    """What `retain_grad()` keeps is read; the view has a gradient only because the leaf asks for one."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        flat = torch.randn(32, requires_grad=True)
+        x = flat.reshape(8, 4)
+        x.retain_grad()
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()
+        assert x.grad is not None
+        print(f"{x.grad.norm().item():.3f}")
+
+
+def bad_beside_the_gradient_of_a_hidden_layer() -> None:
+    """`hidden` has its gradient by the layer's weights: `autograd.grad` needs none of `x` for it."""
+    import torch
+    from torch import nn
+
+    first, last = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4, requires_grad=True)  # cause: GS601
+        hidden = first(x).tanh()
+        out = last(hidden)
+        (slope,) = torch.autograd.grad(out.sum(), hidden, create_graph=True)
+        opt.zero_grad()
+        loss = out.pow(2).mean() + slope.pow(2).mean()
+        loss.backward()  # effect: GS601
+        opt.step()
+
+
 def good_adversarial_training() -> None:
     import torch
     from torch import nn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,8 +11,9 @@ from functools import cached_property
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.events import Called, InnerCall, ModuleCall
-from gradscope.model import Op, Parameter, Region, Site
+from gradscope.events import Called, InnerCall, Mode, ModuleCall
+from gradscope.model import Module, Op, Parameter, Region, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 VIEWS = {
@@ -26,6 +29,24 @@ def is_part_of(trace: Trace, module: int | None, whole: int) -> bool:
     while module is not None and module != whole:
         module = trace.modules[module].parent if module in trace.modules else None
     return module is not None
+
+
+def _is_made_where_called(trace: Trace, module: Module) -> bool:
+    """Whether a method of another module makes the one that it calls: `nn.ReLU()(x)`, or `act = nn.ReLU()` before
+    `act(x)`."""
+    if module.site is None or not module.site.user.under("torch/nn/modules/module.py"):
+        return False
+    site = module.site.user
+    file = trace.source_file(site.path)
+    node = file.at(site)
+    if not isinstance(node, ast.Call):
+        return False
+    made: list[ast.expr] = [node.func]
+    function = file.function_of(node)
+    for other in ast.walk(function) if function is not None else ():
+        if isinstance(other, ast.Assign) and ast.unparse(node.func) in map(ast.unparse, other.targets):
+            made.append(other.value)
+    return any(called_name(part) == module.cls for value in made for part in ast.walk(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +136,43 @@ class Calls:
         for parameter in self.paths.parameters.values():
             found.setdefault(parameter.module, []).append(parameter)
         return found
+
+    @cached_property
+    def made_anew(self) -> set[int]:
+        """Layers of modules that belong to no model and ran in one call each, of which one line calls several: it
+        makes a new one each time. Those without parameters are one module in a trace, and only the text says so."""
+        modules, ran = self.trace.modules, Counter[int]()
+        for event in self.trace.of(ModuleCall):
+            for layer in (*event.train_layers, *event.eval_layers):
+                ran[layer] += event.count if self._apart(event, layer) else 2
+        places: dict[object, set[int]] = {}
+        for layer, times in ran.items():
+            if times == 1 and (root := modules[modules[layer].root]).site is not None:
+                places.setdefault((root.cls, root.site.user.span()), set()).add(layer)
+        several = (found for found in places.values() if len({modules[layer].root for layer in found}) > 1)
+        apart = {n for e in self.trace.of(ModuleCall) for n in e.train_layers if self._apart(e, n)}
+        written = {n for n in apart if _is_made_where_called(self.trace, modules[modules[n].root])}
+        return {layer for found in several for layer in found} | written
+
+    def _apart(self, event: ModuleCall, layer: int) -> bool:
+        """Whether a layer that ran in this call belongs to another model than the module that was called."""
+        modules = self.trace.modules
+        return layer in modules and modules[layer].root != modules[self.called(event)].root
+
+    @cached_property
+    def _put_in_training(self) -> set[int]:
+        """The modules that `train()` was called of."""
+        return {event.module for event in self.trace.of(Mode) if event.training}
+
+    def as_in_training(self, event: ModuleCall) -> list[int]:
+        """The layers that ran as in training and that might have been put in evaluation mode before."""
+        return [layer for layer in event.train_layers if layer not in self.made_anew]
+
+    def out_of_reach(self, event: ModuleCall, layer: int) -> bool:
+        """Whether a layer that ran as in training in a call in evaluation mode is no part of the called module, whose
+        `eval()` passes it by: nor has the program put it in training mode."""
+        put = (module for module in self._put_in_training if is_part_of(self.trace, layer, module))
+        return not event.training and self._apart(event, layer) and next(put, None) is None
 
     def name(self, event: Called) -> str:
         """How a sentence names the module that was called."""

@@ -15,11 +15,14 @@ torchvision's detectors do: put only its dropout and norms in evaluation mode.
 
 Where the dropout is a function that is not told of the mode, `eval()` alone would change nothing: the repair says so.
 
+Layers that are no part of the model (in a plain list, say) are named as such: its `eval()` passes them by.
+
 A note, too, where the same input is evaluated in evaluation mode before the next step: both are compared.
 
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
 (Monte Carlo dropout); results that a training loss uses; generators that draw samples;
-shape probes and forwards that only refresh running statistics.
+shape probes and forwards that only refresh running statistics; layers that `forward` makes anew,
+which no `eval()` can reach (GS214, GS404).
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import buffer_name, short_path
 from gradscope.analysis.text import classes_of_program
 from gradscope.analysis.unread import module_name
-from gradscope.analysis.words import listed, located, named_at, numbers, plural
+from gradscope.analysis.words import listed, located, named_at, numbers, plural, user
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.calls import in_method, with_argument
 from gradscope.fixes.source import Edits, eval_around, eval_of_layers, put_in_training
@@ -101,6 +104,9 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         severity = severity_of(known, call)
         if severity is None:
             continue
+        if all(known.out_of_reach(call.event, layer) for layer in known.as_in_training(call.event)):
+            yield _out_of_reach(trace, known, call, severity)
+            continue
         asked = losses_asked(known, call)
         both = severity != "note" and in_both_modes(known, call)
         severity = "note" if both or asked else severity
@@ -121,7 +127,7 @@ def losses_asked(known: Calls, call: Call) -> str:
     mode and gives a dict of single numbers, or another call of the model in evaluation mode gave something else. ""
     where nothing does, or the model's own dropout hangs on its mode."""
     number = known.called(call.event)
-    if number in call.event.train_layers:
+    if number in known.as_in_training(call.event):
         return ""
     count = len(call.event.outputs)
     gave = f"nothing but {count} single numbers" if count > 1 else "a single number"
@@ -142,14 +148,12 @@ def _without_axes(known: Calls, call: Call) -> bool:
     return all(not values[i].shape for _, i in known.outputs(call.event))
 
 
-def _kinds(trace: Trace, call: Call) -> tuple[list[str], bool]:
+def _kinds(trace: Trace, call: Call, train: list[int]) -> tuple[list[str], bool]:
     """The classes of the layers that ran as in training, as its file would name them, and whether it can."""
     imported = trace.source_file(call.entry.path).imported
     own = classes_of_program(trace)
     prefix = "nn." if "nn" in imported else "torch.nn."
-    classes = sorted(
-        {trace.modules[layer].cls for layer in call.event.train_layers if layer in trace.modules}
-    )
+    classes = sorted({trace.modules[layer].cls for layer in train if layer in trace.modules})
     torchs = [cls for cls in classes if cls in OF_TORCH and cls not in own]
     named = [f"{prefix}{cls}" if cls in torchs else cls for cls in classes]
     return named, bool(classes) and len(torchs) == len(classes) and not imported.isdisjoint(("nn", "torch"))
@@ -157,7 +161,7 @@ def _kinds(trace: Trace, call: Call) -> tuple[list[str], bool]:
 
 def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) -> Finding:
     event = call.event
-    train = event.train_layers
+    train = known.as_in_training(event)
     region = known.region(event)
     name = module_name(trace, event.module) if bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
@@ -177,7 +181,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) 
         node = trace.source_file(put[0].path).at(put[0])  # who calls this function may have called `eval()`
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             bare, where = ast.unparse(node.func.value), f"in place of {located(trace, put[0])}"
-    kinds, nameable = _kinds(trace, call) if asked else ([], True)
+    kinds, nameable = _kinds(trace, call, train) if asked else ([], True)
     fix = f"call `{bare}.eval()` {where}, and `{bare}.train()` before training goes on"
     if asked:
         lines = " ".join(eval_of_layers(bare, kinds, "layer"))
@@ -215,6 +219,30 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) 
         edits=_edits(trace, known, call, effect, untold, kinds) if cause is call.entry and nameable else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
+    )
+
+
+def _out_of_reach(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
+    """Layers in training mode that are no part of the model, which is in evaluation mode itself."""
+    train, name = known.as_in_training(call.event), known.name(call.event)
+    layers, one = known.layers(train), len(train) == 1
+    first = trace.modules[train[0]]
+    ran = user(first.site)
+    return Finding(
+        message=f"{name} is evaluated with {layers} in training mode: `eval()` does not reach what is no part of it",
+        cause=ran,
+        cause_label=f"runs as in training, while {name} is in evaluation mode",
+        effect=call.entry,
+        effect_label="evaluates",
+        seen=(
+            f"{plural(call.event.count, 'call')} of {name} in evaluation mode, with {layers} in training mode",
+            *measured(trace, call.event),
+        ),
+        fix=f"make {'it a part' if one else 'them parts'} of {name}, as an attribute or in an `nn.ModuleList`, or"
+        f" call `eval()` of {'it' if one else 'each'} as well, before {located(trace, call.entry, 'evaluating')}",
+        count=call.event.count,
+        severity=severity,
+        subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
     )
 
 
@@ -293,7 +321,7 @@ def _decorated(trace: Trace, region: Site | None) -> ast.FunctionDef | None:
 
 def severity_of(known: Calls, call: Call) -> str | None:
     """None where the call is no evaluation, or is right as it is."""
-    train, other = call.event.train_layers, call.event.eval_layers
+    train, other = known.as_in_training(call.event), call.event.eval_layers
     if not train or call.event.site.user.kind != "user":
         return None
     if call.used and not call.event.grad:

@@ -52,7 +52,7 @@ def load_without_eval(trace: Trace) -> Iterator[Finding]:
     chosen = {event.module for event in trace.of(Mode) if event.training}
     told: set[tuple[tuple[str, int], int]] = set()
     for call in known.all:
-        train = call.event.train_layers
+        train = known.as_in_training(call.event)
         if not train or call.used or call.entry.kind != "user" or chosen.issuperset(train):
             continue
         if call.event.eval_layers and all(known.dropout(layer) for layer in train):
@@ -87,7 +87,7 @@ def _loads(trace: Trace, known: Calls) -> dict[int, Op]:
 
 def _finding(trace: Trace, known: Calls, event: ModuleCall, load: Op, severity: str) -> Finding:
     name = known.name(event)
-    train = event.train_layers
+    train = known.as_in_training(event)
     seen = [
         f"running statistics moved from {numbers(row['before'])} to {numbers(row['after'])}"
         for row in (event.stats or ())[:1]

@@ -13,8 +13,10 @@ that get no gradient, networks that were loaded and serve as they are.
 import ast
 from collections.abc import Iterable, Iterator
 
+from gradscope.analysis.calls import calls
 from gradscope.analysis.loop import idle
 from gradscope.analysis.made import assignments
+from gradscope.analysis.names import shape_words
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import (
     MAX_CODE,
@@ -28,13 +30,13 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.analysis.writes import loads_state
-from gradscope.events import Backward, Step, Unregistered
+from gradscope.events import Backward, ModuleCall, Step, Unregistered
 from gradscope.fixes.calls import assigned_value, wrapped_value
 from gradscope.fixes.made_once import made_once
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import called_name, names_in
+from gradscope.source import FUNCTIONS, bound_in, called_name, names_in
 from gradscope.store import Trace
 
 HOLDERS = {"list": "nn.ModuleList", "tuple": "nn.ModuleList", "set": "nn.ModuleList", "dict": "nn.ModuleDict"}
@@ -232,7 +234,7 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
             lines = by_line.setdefault((made.path, made.function), {})
             lines.setdefault(_as_known(lines, made), []).append(p)
     for lines in by_line.values():
-        anew = {made: own for made, own in lines.items() if _made_again(own) and all(map(_short_lived, own))}
+        anew = {made: own for made, own in lines.items() if _made_again(own)}
         if anew:
             yield _made_anew(trace, anew, used[next(iter(anew))])
     leaves: dict[Site, list[Parameter]] = {}
@@ -266,8 +268,10 @@ def _maker(p: Parameter) -> Site | None:
 
 
 def _made_again(own: list[Parameter]) -> bool:
-    """Whether these are of several layers."""
-    return len({p.module for p in own}) >= 2
+    """Whether these are of several layers that one pass each went through, but for those of evaluations."""
+    trained = [p for p in own if p.passes]
+    unused = all(not p.optimizers and idle(p) for p in own)
+    return unused and all(map(_short_lived, trained)) and len({p.module for p in trained}) >= 2
 
 
 def _nested(site: Site) -> bool:
@@ -294,19 +298,23 @@ def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> F
     what = code(trace, first, "a layer")
     counts = [len({p.module for p in anew[line]}) for line in lines]
     once = made_once(trace, lines)
+    it = "them" if others else "it"
+    evaluated = tuple(_in_evaluation(trace, {p.module for own in anew.values() for p in own}))
     message = (
         f"{what} and {plural(len(others), 'other layer')} are made anew at every call: they are never trained"
         if others
         else f"{what} is made anew at every call: it is never trained"
-    )
-    it = "them" if others else "it"
+    ) + (f", and `eval()` does not reach {it}" if evaluated else "")
     names = [f"`{name}`" for name in once.attributes]
     text = source(trace, first) or "nn.…(…)"
     if once.at is not None:
         fix = f"make {it} once, in `__init__`, as {listed(names)}, and use that here ({where(once.at)})"
     else:
         name = text.partition("(")[0].rpartition(".")[2].lower()
-        fix = f"make {it} once, in `__init__` (`self.{name} = {text}`), and use `self.{name}` here ({where(first)})"
+        fix = (
+            f"make {it} once, in `__init__` (`self.{name} = {text}`{_sizes(trace, first, anew[first])}), and use"
+            f" `self.{name}` here ({where(first)})"
+        )
     return Finding(
         message=message,
         cause=first,
@@ -318,14 +326,43 @@ def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> F
             *(((used, "runs it"),) if not any(holds(used, line) for line in lines) else ()),
         ),
         seen=(
-            f"{max(counts)} were made{' by each of these lines' if others else ' here'}; each got one gradient and no"
-            " step",
+            f"{max(counts)} were made{' by each of these lines' if others else ' here'}; each got"
+            f" {'one gradient' if all(p.passes for own in anew.values() for p in own) else 'one gradient at most'} and"
+            " no step",
+            *evaluated,
         ),
         fix=fix,
         edits=once.edits,
         count=max(counts),
         subjects=parameter_subjects(ids),
     )
+
+
+def _sizes(trace: Trace, made: Site, own: list[Parameter]) -> str:
+    """What stands there in place of what only the function knows: the sizes that this run had."""
+    file = trace.source_file(made.path)
+    call, function = file.at(made), file.scope(made)
+    given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+    known_here = bound_in(function) if isinstance(function, FUNCTIONS) else set[str]()
+    texts = [f"`{file.text(argument)}`" for argument in given if names_in(argument) & known_here]
+    shapes = list(dict.fromkeys(shape_words(p.shape) for p in own))
+    had = f": its parameters were of {listed(shapes)}" if shapes else ""
+    return f" with a number in place of {listed(texts)}{had}" if texts else ""
+
+
+def _in_evaluation(trace: Trace, made: set[int | None]) -> Iterator[str]:
+    """What norms among these layers did where their model was in evaluation mode."""
+    known = calls(trace)
+    events = [
+        e for e in trace.of(ModuleCall) if not e.training and made & known.made_anew & set(e.train_layers)
+    ]
+    if events:
+        number = sum(event.count for event in events)
+        layer = trace.modules[next(one for one in events[0].train_layers if one in made)].cls
+        yield (
+            f"in {plural(number, 'call')} of {known.name(events[0])} in evaluation mode a new `{layer}` ran in training"
+            " mode, as each is made: it takes the statistics of its batch, and `eval()` cannot reach it"
+        )
 
 
 def _parameters_anew(trace: Trace, anew: dict[Site, list[Parameter]]) -> Finding:

@@ -509,3 +509,87 @@ def bad_evaluated_by_forward_while_nobody_looks() -> None:  # fix: by hand
         for first in range(0, 960, 16):
             learn(net, opt, x[first : first + 16], y[first : first + 16])
         (predict(net, x[960:]) == y[960:]).float().mean().item()
+
+
+def bad_layer_that_eval_does_not_reach() -> None:  # fix: by hand
+    """The model is in evaluation mode, its norm in a plain list is not."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 2)
+            self.norms = [nn.BatchNorm1d(8, affine=False)]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.norms[0](self.first(x))  # cause: GS401
+            out: torch.Tensor = self.last(x)
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        for _ in range(3):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,))).backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # effect: GS401
+
+
+def good_statistics_of_the_batch_by_a_layer_without_weights() -> None:
+    """One that is made anew each time takes the batch's statistics, as `F.batch_norm(training=True)` does."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = nn.BatchNorm1d(8, affine=False)(self.first(x))
+            out: torch.Tensor = self.last(x)
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        for _ in range(3):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,))).backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_encoder_that_was_called_alone_before() -> None:
+    """The encoder's layers are known by the encoder; `eval()` of the whole would reach them."""
+    import torch
+    from torch import nn
+
+    class Classifier(nn.Module):
+        def __init__(self, encoder: nn.Module) -> None:
+            super().__init__()
+            self.encoder, self.head = encoder, nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.head(self.encoder(x))
+            return out
+
+    encoder = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+    print(encoder(torch.randn(8, 4)).shape)
+    model = Classifier(encoder)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(3):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,))).backward()
+            opt.step()
+        with torch.no_grad():  # effect: GS401
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # cause: GS401

@@ -443,3 +443,35 @@ def bad_parameters_made_in_a_method() -> None:
         opt.zero_grad()
         stretch(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS214
         opt.step()
+
+
+def bad_norm_made_in_forward_and_evaluated() -> None:  # fix: by hand
+    """`eval()` is called and can reach nothing: GS401's words would be of no use."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def norm(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = nn.BatchNorm1d(x.size(1))(x)  # cause: GS214
+            return out
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.last(self.norm(self.first(x)))
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        for _ in range(3):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,)))
+            loss.backward()  # effect: GS214
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()

@@ -86,7 +86,7 @@ def taken_away(trace: Trace, site: Site) -> Edits:
 
 def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     """The call at `site`, which is a statement, behind that of `target`, and behind the loop or
-    condition that `target` stands in and `site` does not."""
+    condition that `target` stands in and `site` does not; with the `if` around it where `target` stands outside."""
     if site is None or target is None or not beside(trace, site, target):
         return ()
     here = Source(trace, site.path)
@@ -95,7 +95,10 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
         return ()
     around = next((s for s in here.file.siblings(statement) if _holds(s, to)), None)
     if around is None:
-        return ()
+        whole = _with_condition(here, statement, to)
+        around = next((s for s in here.file.siblings(whole) if _holds(s, to)), None)
+        once = around is not None and not isinstance(around, LOOPS)
+        return here.move(whole, around, after=True, lines=True) if around is not None and once else ()
     test = condition_within(here, to, around) if isinstance(around, LOOPS) else ""
     if test:
         removed = here.remove(statement)

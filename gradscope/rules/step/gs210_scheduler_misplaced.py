@@ -107,12 +107,25 @@ def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
         effect=first.site.user,
         effect_label="the optimizer's first step comes after it",
         seen=tuple(seen),
-        fix=f"move {located(trace, early.site.user, 'it')} after {located(trace, behind, 'the step')}"
+        fix=f"move {located(trace, early.site.user, 'it')} {_behind(trace, early.site.user, behind)}"
         f"{_and_its_loop(trace, made, early.site.user, behind)}{_with_its_if(trace, early.site.user)}",
         edits=moved_behind(trace, early.site.user, behind),
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, first.segment),
     )
+
+
+def _behind(trace: Trace, schedule: Site, step: Site) -> str:
+    """Behind the step, and behind all of an `if` that it stands in and the schedule does not."""
+    file, place = trace.source_file(step.path), located(trace, step, "the step")
+    if (schedule.path, schedule.function) == (step.path, step.function):
+        statement = file.statement(schedule)
+        shared = set(map(id, file.above(statement))) if statement is not None else set[int]()
+        own = [node for node in file.around(step) if isinstance(node, ast.If) and id(node) not in shared]
+        if own:
+            whole, last = "`if` and `else`" if own[-1].orelse else "`if`", own[-1].end_lineno
+            return f"behind the whole {whole} of lines {own[-1].lineno} to {last}, in which {place} stands"
+    return f"after {place}"
 
 
 def _with_its_if(trace: Trace, site: Site) -> str:
@@ -122,7 +135,7 @@ def _with_its_if(trace: Trace, site: Site) -> str:
     above = file.parent.get(id(statement))
     return (
         f", with its `if` (line {above.lineno})"
-        if isinstance(above, ast.If) and above.body == [statement]
+        if isinstance(above, ast.If) and above.body == [statement] and not above.orelse
         else ""
     )
 

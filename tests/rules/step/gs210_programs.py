@@ -308,3 +308,31 @@ def bad_never_stepped_though_it_counts_batches() -> None:
             model(torch.randn(8, 3)).pow(2).mean().backward()
             opt.step()  # effect: GS210
     assert halving.get_last_lr()
+
+
+def bad_before_a_step_that_one_of_two_branches_makes() -> None:
+    """Put right behind the step, `if` and all, the schedule would part the `if` from its `else`."""
+    import torch
+    from torch import nn
+
+    class Mask:
+        def __init__(self, opt: torch.optim.Optimizer) -> None:
+            self.opt = opt
+
+        def step(self) -> None:
+            self.opt.step()  # effect: GS210
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 1)
+    mask = Mask(opt)
+    for _ in range(3):
+        if scheduler is not None:
+            scheduler.step()  # cause: GS210
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        if mask is not None:
+            mask.step()
+        else:
+            opt.step()

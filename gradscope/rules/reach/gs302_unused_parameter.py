@@ -7,7 +7,8 @@ DistributedDataParallel it stops the run.
 Fix: use the layer in `forward`, or remove it.
 
 Silent on: parameters that some pass of the run trains; averaged copies that the program
-writes itself; one of several alternatives (experts) that the run may not have chosen yet.
+writes itself; one of several alternatives (experts) that the run may not have chosen yet; what an
+optimizer that never steps holds only to carry the rate of a schedule.
 A note for parts of a library's model, which only some of its tasks need (the head of a backbone
 that is used for its features), for a parameter that is only read as a number (a setting), and for a
 layer or a parameter that is used under a condition only, where this run never met it; for a layer
@@ -53,6 +54,7 @@ from gradscope.analysis.words import (
     user,
     where,
 )
+from gradscope.events import Scheduled
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Module, Op, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -108,8 +110,9 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
 
 def _at_rest(trace: Trace) -> Iterator[Finding]:
     """Parameters that no loss depends on, of an optimizer that never steps and that no line would let step.
-    A note: it may be there for another day."""
-    known = paths(trace)
+    A note: it may be there for another day. Not where a schedule is stepped for it, and no model that was called has
+    its parameters: it carries that schedule's rate."""
+    known, scheduled = paths(trace), {event.optimizer for event in trace.of(Scheduled)}
     if not settled(trace) or not known.reached.complete:
         return
     cut_off = {p.id for cut in resting_cuts(trace) for p in cut.parameters}  # GS301's
@@ -120,6 +123,8 @@ def _at_rest(trace: Trace) -> Iterator[Finding]:
     for numbers, parameters in groups.items():
         holders = [trace.optimizers[number] for number in sorted(numbers) if number in trace.optimizers]
         if not holders or may_step(trace, numbers):
+            continue
+        if numbers <= scheduled and not any(p.registered for p in parameters):
             continue
         names = parameter_names(trace, [p.id for p in parameters])
         found = _unused(trace, known, made_at(trace, parameters[0], whole=True), parameters)

@@ -452,3 +452,31 @@ def bad_one_of_two_results() -> None:  # fix: by hand
         opt.zero_grad()
         (forecast - x[:, :2]).pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def good_optimizer_that_carries_a_schedule() -> None:
+    """Its one parameter is there because an optimizer needs one: what is read is the rate."""
+    import torch
+    from torch import nn
+
+    class Decay:
+        def __init__(self, rate: float, turns: int) -> None:
+            self.sgd = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=rate)
+            self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.sgd, turns)
+
+        def step(self) -> None:
+            self.schedule.step()
+
+        def rate(self) -> float:
+            return float(self.sgd.param_groups[0]["lr"])
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    decay = Decay(0.5, 6)
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        decay.step()
+        with torch.no_grad():
+            model.weight.mul_(1 - 0.01 * decay.rate())

@@ -1,19 +1,22 @@
-"""The loss is no lower than if the model gave one and the same answer to every sample.
+"""The loss is still no lower than if the model gave one and the same answer to every sample.
 
 Why: a classifier that always answers with the shares of the classes has the entropy of these shares as its loss, a
 regression that always answers with the mean of the targets has their variance. A network finds that answer in its
 first steps, by its last bias alone. Where the target is the place of the right one among candidates, as in
-contrastive learning, scores that prefer none have the log of their number as their loss. Where the loss stays there,
+contrastive learning, scores that prefer none have the log of their number as their loss. Many networks stand there
+for some hundred steps, the longer the smaller the rate, before their loss begins to fall. Where it stays there,
 nothing that the network sees of a sample helps it: the targets do not belong to the inputs, the inputs are out of the
 layers' scale, the layers are dead, or the rate is too small or too large to learn more.
 
-Fix: look at one batch as the network gets it, with its targets: do they belong together? Then train on that one batch
-alone: a network that cannot learn eight samples by heart has a broken layer, scale or rate.
+Fix: after a short run, train on first. Then look at one batch as the network gets it, with its targets: do they
+belong together? Then train on that one batch alone: a network that cannot learn eight samples by heart has a broken
+layer, scale or rate.
 
-A note: that the targets cannot be told from the inputs may be the truth about the data, as where both are drawn at
-random to measure speed. Silent on: fewer than 100 passes, losses with weights or label smoothing, terms of a sum,
-targets that are all but alike, losses that still fall at the end, batches that differ in their targets (each of one
-class): those that were looked at do not tell what all of them are.
+A note: a run that ends on such a plateau shows only that nothing is learned yet, and that the targets cannot be told
+from the inputs may be the truth about the data, as where both are drawn at random to measure speed. Silent on: fewer
+than 100 passes, losses with weights or label smoothing, terms of a sum, targets that are all but alike, losses that
+still fall at the end, batches that differ in their targets (each of one class): those that were looked at do not tell
+what all of them are.
 """
 
 from collections.abc import Iterator
@@ -25,6 +28,7 @@ from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+LONG = 1000  # passes after which a plateau is no beginning
 ALIKE = 0.02  # of the targets' deviation is that of the answers
 
 
@@ -70,15 +74,22 @@ def no_better_than_a_constant(trace: Trace) -> Iterator[Finding]:
         of_places = not found.event.spread  # the target is the place of the right one among candidates
         loss, given = found.op.site.user, located(trace, found.op.site.user, "the loss")
         yield Finding(
-            message=f"{code(trace, loss, 'the loss')} is {found.no_lower} after {plural(found.passes, 'pass')} than for"
+            message=f"after {plural(found.passes, 'pass')} {code(trace, loss, 'the loss')} is still {found.no_lower}"
+            " than for"
             + (" scores that are all the same" if of_places else " one and the same answer to every sample"),
             cause=loss,
             cause_label=f"is {found.loss:.3g}; such {'scores have' if of_places else 'an answer has'}"
             f" {found.event.best:.3g}",
             effect=found.line,
-            effect_label="learns nothing of the inputs",
+            effect_label=f"nothing of the inputs is learned yet, in {plural(found.passes, 'pass')}",
             seen=tuple(_seen(found)),
-            fix=f"look at what {given} is given in one batch: "
+            fix=(
+                "train on first: many networks stand at this answer for some hundred steps before their loss begins to"
+                " fall. Where it stays there, "
+                if found.passes < LONG
+                else ""
+            )
+            + f"look at what {given} is given in one batch: "
             + (
                 "is the candidate at the target's place the one that belongs to the sample (the order of the rows), and"
                 " only that one?"

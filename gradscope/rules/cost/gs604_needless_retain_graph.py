@@ -7,6 +7,8 @@ that a wrong second pass would raise.
 
 Fix: leave the argument out.
 
+A note where what one pass keeps is less than a megabyte.
+
 Silent on: several losses that share a graph; gradients per output; gradient penalties,
 second-order methods and meta learning; states that later passes go through.
 """
@@ -26,6 +28,8 @@ from gradscope.fixes.calls import without_argument
 from gradscope.model import Finding, Graph
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+SMALL = 1_000_000  # bytes that nobody misses
 
 # Optimizers of torch: none of them differentiates a gradient again. Others may, inside their step.
 FIRST_ORDER = {
@@ -123,6 +127,7 @@ def _finding(trace: Trace, events: list[Backward]) -> Finding:
         seen=(seen,),
         fix=f"leave `{argument}=True` out of {located(trace, event.site.user, 'the pass')}",
         count=times,
+        severity="note" if held is not None and held < SMALL else "",
         edits=without_argument(trace, event.site.user, argument),
         subjects=frozenset({("retain", event.site.user.location())}),
         since=since_segment(trace, event.segment),

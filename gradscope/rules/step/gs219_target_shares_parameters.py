@@ -136,8 +136,8 @@ def _count(
         mix.apart[parameter.id] = None
     into = _taken(graph, op.inputs[0])
     if sources == target and into is not None and not mix.taken:
-        sides = into, *(site for value in given if (site := _taken(graph, value)) is not None)
-        mix.taken = tuple({site.location(): site for site in sides}.values())
+        sides = into, *(place for value in given if (place := _taken(graph, value)) is not None)
+        mix.taken = tuple({side.location(): side for side in sides}.values())
 
 
 def _taken(graph: Graph, value: int) -> Site | None:

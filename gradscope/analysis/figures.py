@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_that_ran, own_nodes, ran_in
-from gradscope.source import SourceFile, called_name, method_name, own_name
+from gradscope.analysis.words import user
+from gradscope.events import LoaderPassed
+from gradscope.source import SourceFile, called_name, method_name, own_name, stands_in
 from gradscope.store import Trace
 
 _MEANS = ("mean", "average", "fmean")
+_SAME_NUMBER = ("float", "sum", "item", "cpu", "double", "detach")
 _EMPTIED = ("clear", "reset", "zero_", "fill_")
 
 
@@ -70,27 +73,11 @@ class Sum:
 
     def quotients(self, within: ast.AST) -> Iterator[Quotient]:
         """Where it is divided there."""
+        yield from quotients(self.name, within)
         for node in own_nodes(within):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self._is_it(node.left):
-                yield Quotient(node, node.right)
-            elif (
-                isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and self._is_it(node.target)
-            ):
-                yield Quotient(node, node.value)
-            elif isinstance(node, ast.Call) and called_name(node) in _MEANS:
-                if any(self._is_it(part) for part in ast.walk(node)) and self.is_list:
+            if self.is_list and isinstance(node, ast.Call) and called_name(node) in _MEANS:
+                if any(is_it(part, self.name) for part in ast.walk(node)):
                     yield Quotient(node, None)
-
-    def _is_it(self, node: ast.AST) -> bool:
-        """Whether it is the sum: itself, `float(total)`, `total.item()`, `100 * total`."""
-        while True:
-            if isinstance(node, ast.Call) and called_name(node) in ("float", "sum", "item", "cpu", "double"):
-                node = node.args[0] if node.args else getattr(node.func, "value", node.func)
-            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_hundred(node.left):
-                node = node.right
-            else:
-                break
-        return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == self.name
 
 
 @once
@@ -105,6 +92,38 @@ def sums(trace: Trace) -> list[Sum]:
                 if added is not None and file.loop_of(statement) is loop:
                     found.append(Sum(path, function, added[0], loop, statement, added[1], added[2], file))
     return sorted(found, key=lambda one: (one.path, one.add.lineno))
+
+
+def quotients(name: str, within: ast.AST) -> Iterator[Quotient]:
+    """Where a block or function divides the number of that name."""
+    for node in own_nodes(within):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and is_it(node.left, name):
+            yield Quotient(node, node.right)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and is_it(node.target, name):
+            yield Quotient(node, node.value)
+
+
+def is_it(node: ast.AST, name: str) -> bool:
+    """Whether it is the number of that name: itself, `float(total)`, `total.item()`, `100 * total`."""
+    while True:
+        if isinstance(node, ast.Call) and called_name(node) in _SAME_NUMBER:
+            node = node.args[0] if node.args else getattr(node.func, "value", node.func)
+        elif isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_hundred(node.left):
+            node = node.right
+        else:
+            return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+
+
+def passes_of(trace: Trace, path: str, loop: ast.For) -> list[LoaderPassed]:
+    """The `DataLoader`s that a loop of the text went through to their end."""
+    found = []
+    for event in trace.of(LoaderPassed):
+        site = user(trace.site(event.loop))
+        if site is not None and site.path == path and site.line == loop.lineno and stands_in(loop, site):
+            found.append(event)
+    return found
 
 
 def first_value(statement: ast.stmt, name: str) -> str:

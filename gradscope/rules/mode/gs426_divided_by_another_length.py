@@ -17,14 +17,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.figures import Quotient, Sum, sums
+from gradscope.analysis.figures import Quotient, Sum, passes_of, sums
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, plural, user
-from gradscope.events import LoaderCounted, LoaderPassed
+from gradscope.events import LoaderCounted
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.source import called_name, stands_in
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -135,14 +135,7 @@ def _belongs(known: list[Sum], one: Sum, quotient: Quotient) -> bool:
 
 def _divided(trace: Trace, one: Sum, quotient: Quotient) -> _Divided | None:
     written = _length(quotient.divisor)
-    passed = [
-        event
-        for event in trace.of(LoaderPassed)
-        if (loop := user(trace.site(event.loop))) is not None
-        and loop.path == one.path
-        and stands_in(one.loop, loop)
-        and one.loop.lineno == loop.line
-    ]
+    passed = passes_of(trace, one.path, one.loop)
     if written is None or not passed:
         return None
     call, beside = written

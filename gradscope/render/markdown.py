@@ -36,7 +36,7 @@ def _head(report: Report) -> Iterator[str]:
     yield f"**{counts or ('Nothing to report' if summary['passes'] else NO_PASS.capitalize())}**"
     cells = [summary["steps"], summary["passes"], summary["distinct_graphs"], summary["nodes"]]
     yield (
-        "| steps | backward passes | distinct graphs | nodes | cost |\n|---:|---:|---:|---:|---:|\n"
+        "| steps | backward passes | distinct graphs | nodes of the largest | cost |\n|---:|---:|---:|---:|---:|\n"
         f"| {' | '.join(f'{cell:,}' for cell in cells)} | {cost(report)} |"
     )
     if program.get("exception"):

@@ -209,9 +209,10 @@ def run_words(report: Report) -> str:
     summary, program = report.trace.summary, report.trace.program
     by_hand = max((p.updates for p in report.trace.parameters), default=0) if not summary["steps"] else 0
     steps = counted(by_hand, "update") + " by hand" if by_hand > 1 else counted(summary["steps"], "step")
+    graphs, nodes = summary["distinct_graphs"], counted(summary["nodes"], "node")
     text = (
-        f"{steps}, {counted(summary['passes'], 'backward pass')},"
-        f" {counted(summary['distinct_graphs'], 'distinct graph')} with {counted(summary['nodes'], 'node')}"
+        f"{steps}, {counted(summary['passes'], 'backward pass')}, {counted(graphs, 'distinct graph')}"
+        f"{', the largest' if graphs > 1 else ''} with {nodes}"
     )
     if report.run is not None and report.run.world > 1:
         # How each one ended stands in the notes.

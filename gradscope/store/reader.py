@@ -201,7 +201,8 @@ class Trace:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """steps, passes, distinct_graphs, nodes, overhead (ratio to the plain run, or None)."""
+        """steps, passes, distinct_graphs, nodes (of the largest graph: one may be stored several times, with other
+        values), overhead (ratio to the plain run, or None)."""
         stored = self.meta.get("summary", {})
         passes = stored.get("passes", 0)
         # Of a run that goes on, or was killed, what was stored is older than the events.
@@ -211,7 +212,7 @@ class Trace:
             "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
             "passes": passes,
             "distinct_graphs": stored.get("distinct_graphs") or len(self.graphs_with_nodes),
-            "nodes": self.rows("SELECT coalesce(sum(nodes), 0) FROM graph")[0][0],
+            "nodes": self.rows("SELECT coalesce(max(nodes), 0) FROM graph")[0][0],
             "overhead": stored.get("overhead"),
         }
 

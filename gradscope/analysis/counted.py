@@ -6,7 +6,7 @@ from collections import Counter
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.words import plural
-from gradscope.events import Backward, Rested, Step, ZeroGrad
+from gradscope.events import Backward, CallTime, Rested, Step, ZeroGrad
 from gradscope.store import Trace
 
 
@@ -24,7 +24,8 @@ def at_least(trace: Trace, count: int, noun: str) -> str:
 
 @once
 def _counts(trace: Trace) -> set[int]:
-    """How often each line made a pass or a step, of those that made some while sampling slept."""
+    """How often each line made a pass or a step, of those that made some while sampling slept; and how many calls of
+    a line were timed, which are all that built a graph."""
     unlooked = {segment.index for segment in trace.segments if segment.graph is None}
     times: Counter[tuple[str, tuple[str, int]]] = Counter()
     slept: Counter[tuple[str, tuple[str, int]]] = Counter()
@@ -33,6 +34,7 @@ def _counts(trace: Trace) -> set[int]:
             times[event.kind, line] += event.count
             slept[event.kind, line] += event.count if event.segment in unlooked else 0
     return {
+        *(event.calls for event in trace.of(CallTime)),
         *(times[line] for line in times if slept[line]),
         *(times[line] - 1 for line in times if slept[line] > 1),
     }

@@ -188,10 +188,13 @@ def time_of(trace: Trace, site: Site) -> str:
     return duration(sum((e.seconds or 0.0) for e in trace.of(PassTime) if e.site.user.location() == place))
 
 
-def calls_time(trace: Trace, sites: set[int]) -> str:
-    """How long the calls of these lines took that built graphs for nothing, and how many were timed."""
+def calls_time(trace: Trace, sites: set[int], told: int) -> str:
+    """How long the calls of these lines took that built graphs for nothing, and how many were timed, where it is not
+    as many as are told of."""
     found = [e for e in trace.of(CallTime) if e.site.id in sites]
     took = duration(sum((e.seconds or 0.0) for e in found))
+    if took and all(e.calls == told for e in found):
+        return f"{'it' if told == 1 else 'they'} took {took} in all, graphs included"
     calls = sum(e.calls for e in found)
     what = plural(calls, "call") + (" of modules" if len({e.site.id for e in found}) > 1 else "")
     return (

@@ -311,6 +311,34 @@ def test_the_graph_of_an_evaluation_is_that_of_all_its_layers() -> None:
     assert "at least 23.6 kB" in found.seen[0]
 
 
+def test_all_calls_of_an_evaluation_are_counted_and_each_place_is_named() -> None:
+    def program() -> None:
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def first() -> None:
+            for _ in range(80):
+                (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+        def second() -> None:
+            for _ in range(2):
+                (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+        for _ in range(3):
+            model.train()
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()
+            model.eval()
+            first()
+            second()
+
+    (found,) = findings(program)
+    assert found.code == "GS402" and found.count == 240 and not found.at_least
+    assert found.seen[0].startswith("240 calls built a graph of 9 nodes each")
+    assert found.seen[1].startswith("they took ") and " likewise" in found.fix
+
+
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
     from rules.mode import gs402_programs
 

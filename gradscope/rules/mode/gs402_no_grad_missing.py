@@ -220,12 +220,18 @@ def _heaviest(group: list[Call]) -> ModuleCall:
     return max((call.event for call in group), key=lambda event: event.graph_bytes)
 
 
-def _more_came(known: Calls, group: list[Call]) -> bool:
-    """Whether these lines made more calls with a graph than were noted: of many in a row the first are."""
+def _came(known: Calls, group: list[Call], times: int) -> tuple[int, str]:
+    """How many calls with a graph this line made, as a number and as a sentence begins: of many in a row the first are
+    noted, and all are timed, of each module that is called there, in training as well where that comes by the line."""
     sites = {call.event.site.id for call in group}
-    timed = sum(event.calls for event in known.trace.of(CallTime) if event.site.id in sites)
-    noted = sum(c.event.count for c in known.all if c.event.site.id in sites and c.event.builds_graph)
-    return timed > noted
+    timed = [event.calls for event in known.trace.of(CallTime) if event.site.id in sites]
+    built = [c for c in known.all if c.event.site.id in sites and c.event.builds_graph]
+    if sum(timed) <= sum(call.event.count for call in built):
+        return times, at_least(known.trace, times, "call")
+    mine, kinds = set(map(id, group)), {(c.event.site.id, known.called(c.event)) for c in built}
+    if all(id(call) in mine for call in built) and len(kinds) == len(sites):
+        return max(timed), plural(max(timed), "call")
+    return times, f"at least {plural(times, 'call')}"
 
 
 def _nodes(known: Calls, event: ModuleCall) -> int:
@@ -244,25 +250,24 @@ def _severe(known: Calls, group: list[Call]) -> bool:
 
 def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[list[Call]]) -> Finding:
     first, trace = group[0].event, known.trace
-    times = _times(known, group)
+    times, came = _came(known, group, _times(known, group))
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = max(_built(known, call) for call in _kinds(group))
     weighed = _heaviest(group)
-    came = f"at least {plural(times, 'call')}" if _more_came(known, group) else at_least(trace, times, "call")
     seen = f"{came} built a graph of {plural(nodes, 'node')}"
     seen += " each, none was used" if times > 1 else ", which was not used"
     if weighed.graph_bytes:
         part = "at least " if weighed.graph_nodes < nodes else ""
         seen += f"; {'one' if times > 1 else 'it'} holds {part}{_size(weighed.graph_bytes)}"
         seen += ", with the graph that it goes on from" if weighed.graph_nodes > nodes else ""
-    took = calls_time(trace, {call.event.site.id for call in group})
+    took = calls_time(trace, {call.event.site.id for call in group}, times)
     asked = _asked(known, group[0])
     if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:
         name = code(trace, asked, name)
     here = located(trace, asked, "this call")
     header = _header(known, group, asked)
     if header == NO_GRAD:
-        under = f"put {here}{_loop(trace, asked)} under `{header}`"
+        under = f"put {here}{_loop(trace, asked)} under `{header}`{_likewise(known, asked, beside)}"
     elif header:
         under = f"put {here} under `{header}`: training runs this line as well, and needs its graph there"
     else:
@@ -296,6 +301,13 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         subjects=frozenset({("call", asked.location())})
         | (parameter_subjects(p.id for p in known.parameters(first)) if trains else frozenset()),
     )
+
+
+def _likewise(known: Calls, asked: Site, beside: Sequence[list[Call]]) -> str:
+    """The other lines that evaluate the same model with a graph."""
+    sites = {site.location(): site for other in beside if (site := _asked(known, other[0])) is not asked}
+    others = [located(known.trace, site) for site in sites.values()]
+    return f", and {listed(others)} likewise" if others else ""
 
 
 def _summed(known: Calls, group: list[Call]) -> list[Site]:

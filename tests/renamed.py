@@ -31,7 +31,7 @@ KEPT = {
     for name in dir(holder)
 } | {
     "backward", "forward", "vjp", "jvp", "vmap", "setup_context", "generate_vmap_rule", "self", "cls", "ctx",
-    "benchmark", "deterministic",
+    "benchmark", "deterministic", "last_epoch",
 }  # fmt: skip
 
 

@@ -620,6 +620,25 @@ def last_batch_of_one_row() -> None:
         loss(score, torch.ones(size)).backward()  # effect: squeezed-dimension
 
 
+def loss_of_other_tensors() -> None:
+    def train(image: torch.Tensor, target: torch.Tensor) -> None:
+        code = encoder(image)
+        out = decoder(code)
+        loss_fn(out, target).backward()  # related: other-operands
+
+    def validate(pair: tuple[torch.Tensor, torch.Tensor]) -> None:
+        image, target = pair
+        target = target.to("cpu")
+        code = encoder(image)
+        out = decoder(code)
+        loss_fn(code, out)  # effect: other-operands
+
+    encoder, decoder, loss_fn = nn.Linear(6, 2), nn.Linear(2, 6), nn.MSELoss()
+    x = torch.ones(4, 6)
+    train(x, x)
+    validate((x, x))
+
+
 def squeezed_as_before() -> None:
     model, norm = nn.Linear(3, 1), nn.BatchNorm1d(5)
     for size in (5, 4):

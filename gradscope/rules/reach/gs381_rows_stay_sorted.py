@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import LOSSES
+from gradscope.analysis.ops import LOSSES, RECURRENT
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import KEPT, TAKING
 from gradscope.analysis.words import code, located
@@ -28,7 +28,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 SORTS = {"sort", "argsort"}
-LAYERS = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 PACKS = {"_pack_padded_sequence"}
 HANDED_ON = KEPT | {"unsqueeze", "expand", "expand_as", "view_as", "repeat"}
 MOST = 2000  # values behind a loss that are looked at
@@ -119,7 +118,7 @@ def _left_sorted(known: Paths, key: Key) -> _Sorted | None:
         if op is None:
             todo += [replace(way, at=source) for source in sources]
             continue
-        if way.result is None and op.name not in LAYERS:
+        if way.result is None and op.name not in RECURRENT:
             sorts = (_sort_behind(known, (op.graph, i)) for i in op.inputs)
             way = replace(way, undone=way.undone | {sort for sort in sorts if sort is not None})
         elif way.packed and op.name in TAKING and len(op.inputs) > 1 and op.site.user == op.site:
@@ -127,7 +126,7 @@ def _left_sorted(known: Paths, key: Key) -> _Sorted | None:
             if sort is not None and way.result is not None and sort not in way.undone:
                 return _Sorted(op, sort, way.result)
             sources = sources[:1]
-        if op.name in LAYERS:
+        if op.name in RECURRENT:
             way = replace(way, result=way.result or known.made(way.at))
             sources = sources[:1]  # not its weights
         if op.name in PACKS:

@@ -12,20 +12,13 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.parts import attributes
 from gradscope.hooks.recorder.values import readable
 from gradscope.hooks.variables import variables
 
 FOLLOWED = (
-    "stack",
-    "cat",
-    "tensor",
-    "as_tensor",
-    "FloatTensor",
-    "rsub",
-    "__rsub__",
-    "logical_not",
-    "__invert__",
-)
+    "stack", "cat", "tensor", "as_tensor", "FloatTensor", "rsub", "__rsub__", "logical_not", "__invert__",
+)  # fmt: skip
 FIRST = 2  # calls of a place that are looked at in any case, then ever more rarely
 MOST_SITES = 64
 MOST_LOOKS = 256  # in all
@@ -53,9 +46,7 @@ class Ends(Hook):
         self.left -= 1
         with private.aside(), torch.no_grad():
             local = variables(frame)
-            of_self = getattr(local.get("self"), "__dict__", None)
-            if type(of_self) is dict:
-                local |= {f"self.{name}": value for name, value in of_self.items()}
+            local |= {f"self.{name}": value for name, value in attributes(local.get("self")).items()}
             for known, value in list(local.items())[:MOST_NAMES]:
                 told = _told(value)
                 here = self.found.setdefault(site, {})
@@ -86,12 +77,12 @@ def _rows(value: Any) -> torch.Tensor | None:
         if any(type(one) is not kind for one in value):
             return None
         if kind in (bool, int, float):
-            return torch.tensor(list(value)) if value[0] in (0, 1) else None
+            return torch.tensor(list(value), device="cpu") if value[0] in (0, 1) else None
         if issubclass(kind, torch.Tensor):
             sizes = {tuple(one.shape) if readable(one, MOST) else None for one in value}
             fits = len(sizes) == 1 and None not in sizes and value[0].numel() * len(value) <= MOST
             return torch.stack([one.detach() for one in value]) if fits and value[0].dim() < 3 else None
         return None
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) in (1, 2, 3) and value.size <= MOST:
-        return torch.tensor(value.tolist()) if value.dtype.kind in "bif" else None
+        return torch.tensor(value.tolist(), device="cpu") if value.dtype.kind in "bif" else None
     return None

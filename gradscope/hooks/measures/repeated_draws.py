@@ -15,7 +15,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import readable
 
-MOST = 200_000  # numbers of one pass
+MOST = 50_000  # numbers of one pass
 
 
 @dataclass
@@ -144,10 +144,16 @@ def _draws(sampler: Any) -> bool:
 def _plain(numbers: Any) -> list[int] | None:
     """A batch of row numbers; None where they are something else."""
     found: list[int] = []
+    if type(numbers).__module__ == "numpy":
+        numbers = numbers.tolist()
     for number in numbers if type(numbers) in (list, tuple) else [numbers]:
         if type(number) is int:
             found.append(number)
-        elif type(number).__module__ == "numpy" and hasattr(number, "__index__"):
+        elif (
+            type(number).__module__ == "numpy"
+            and getattr(number, "ndim", 1) == 0
+            and number.dtype.kind in "iu"
+        ):
             found.append(int(number))
         elif isinstance(number, torch.Tensor) and not number.is_floating_point() and readable(number, 1):
             with private.aside():

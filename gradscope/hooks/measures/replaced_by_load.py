@@ -17,7 +17,7 @@ from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import parameters
 from gradscope.hooks.recorder.values import can_be_asked
 
-FEWEST, MOST_ELEMENTS = 64, 1_000_000
+FEWEST, MOST_ELEMENTS = 64, 100_000
 COPIES = 256  # that are known
 PARAMETERS = 200  # of a module
 LOADS = 4
@@ -42,6 +42,7 @@ class ReplacedByLoad(Hook):
 
     def install(self) -> None:
         self.copies: dict[int, tuple[Any, int]] = {}  # by id: a reference, the site of the `clone()`
+        self.seen = 0
         self.before: tuple[Any, int | None, torch.Tensor] | None = None
         """While a state is loaded: a reference to the parameter, site of its copy, its values."""
         self.loads: list[_Load] = []
@@ -57,7 +58,8 @@ class ReplacedByLoad(Hook):
     def _cloned(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if type(result) is not torch.Tensor or result.requires_grad or not _fits(result):
             return
-        if len(self.copies) >= COPIES:
+        self.seen += 1
+        if len(self.copies) >= COPIES and not self.seen % COPIES:
             self.copies = {n: known for n, known in self.copies.items() if known[0]() is not None}
         if len(self.copies) < COPIES:
             self.copies[id(result)] = private.TensorRef(result), self.recorder.sites.current(frame)

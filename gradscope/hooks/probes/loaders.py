@@ -76,9 +76,8 @@ class Loaders(Hook):
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.counted: dict[int, _Counted] = {}  # by site of a loader
         self.running: dict[int, _Pass] = {}  # by id of an iterator
-        self.rounds: dict[
-            tuple[int, int], int
-        ] = {}  # site of a loader, loop → batches of its latest whole pass
+        # site of a loader, loop → batches of its latest whole pass
+        self.rounds: dict[tuple[int, int], int] = {}
         self.gone_through: set[int] = set()  # sites of loaders
         self.sites: dict[int, None] = {}  # where loaders were made
         self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))

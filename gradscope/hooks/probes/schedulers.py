@@ -62,7 +62,8 @@ class Schedulers(Hook):
     def _init(self, real: Any) -> Any:
         @functools.wraps(real)
         def __init__(scheduler: Any, /, *args: Any, **kwargs: Any) -> None:
-            before = None if self.depth else _rates_of(args[0] if args else kwargs.get("optimizer"))
+            given = args[0] if args else kwargs.get("optimizer")
+            before = _rates_of(given) if self.restored and not self.depth else None
             self.depth += 1
             try:
                 real(scheduler, *args, **kwargs)

@@ -16,8 +16,11 @@ TORCHS_OWN = frozenset(vars(nn.Module()))  # attributes that every module has
 
 
 def attributes(module: Any) -> dict[str, Any]:
-    """The module's `__dict__`."""
-    found = object.__getattribute__(module, "__dict__")
+    """The `__dict__` of a module, or of what else has one."""
+    try:
+        found = object.__getattribute__(module, "__dict__")
+    except AttributeError:  # slots
+        return {}
     return found if isinstance(found, dict) else {}
 
 

@@ -7,8 +7,9 @@ Fix: multiply by the weight in one of both places.
 
 Measured: what one function had multiplied by a number another one multiplied by the very same object, a float, with at
 most a mean or a sum between, on the way to a backward pass.
-Silent on: numbers that are equal without being one object; two factors in one function, which may mean the square;
-what is added between the two, as the discounted sum of rewards.
+Silent on: numbers that are equal without being one object, or that are not held as an attribute of one name; two
+factors in one function, which may mean the square; what is added between the two, as the discounted sum of rewards.
+Only a note: two settings of one value may be one object.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gradscope.analysis.words import located, plural, user
 from gradscope.events import WeighedTwice
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import sides_of
+from gradscope.source import own_name, sides_of
 from gradscope.store import Trace
 
 
@@ -74,7 +75,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS389", name="term-weighed-twice", severity="warning")
+@rule("GS389", name="term-weighed-twice", severity="note")
 def term_weighed_twice(trace: Trace) -> Iterator[Finding]:
     events = trace.of(WeighedTwice)
     if not events:
@@ -83,7 +84,8 @@ def term_weighed_twice(trace: Trace) -> Iterator[Finding]:
     for event in events:
         first, second = user(trace.site(event.first)), event.site.user
         if first is not None and second.span() in used and _apart(first, second):
-            yield _finding(trace, event, first)
+            if _held(trace, first) == _held(trace, second) != "":
+                yield _finding(trace, event, first)
 
 
 def _apart(one: Site, other: Site) -> bool:
@@ -109,6 +111,14 @@ def _finding(trace: Trace, event: WeighedTwice, first: Site) -> Finding:
         count=event.calls,
         subjects=frozenset({("weight", *first.location())}),
     )
+
+
+def _held(trace: Trace, site: Site) -> str:
+    """What the factor is called where something holds it: "weight" of `self.weight * loss` and of `loss.weight * x`. A
+    number that is written out may be one object in all of a file, as Python keeps its constants."""
+    sides = sides_of(trace.source_file(site.path).at(site)) or ()
+    found = [own_name(side) for side in sides if isinstance(side, ast.Attribute)]
+    return found[0] if len(found) == 1 else ""
 
 
 def _weight(trace: Trace, site: Site) -> str:

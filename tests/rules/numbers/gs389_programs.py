@@ -2,23 +2,27 @@
 
 
 def bad_mean_between() -> None:
+    from types import SimpleNamespace
+
     import torch
     from torch import nn
 
-    def divergence(mean: torch.Tensor, log_variance: torch.Tensor, beta: float) -> torch.Tensor:
+    settings = SimpleNamespace(beta=0.25)
+
+    def divergence(mean: torch.Tensor, log_variance: torch.Tensor) -> torch.Tensor:
         each = 0.5 * (log_variance.exp() + mean.square() - 1 - log_variance).sum(1)
-        return each * beta  # cause: GS389
+        result: torch.Tensor = each * settings.beta  # cause: GS389
+        return result
 
     torch.manual_seed(0)
-    settings = {"beta": 0.25}
     encoder, decoder = nn.Linear(4, 4), nn.Linear(2, 4)
     opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.05)
     for _ in range(4):
         x = torch.randn(16, 4)
         mean, log_variance = encoder(x).chunk(2, dim=1)
         z = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
-        apart = divergence(mean, log_variance, settings["beta"]).mean()
-        loss = nn.functional.mse_loss(decoder(z), x) + settings["beta"] * apart  # effect: GS389
+        apart = divergence(mean, log_variance).mean()
+        loss = nn.functional.mse_loss(decoder(z), x) + settings.beta * apart  # effect: GS389
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -83,4 +87,54 @@ def good_discounted() -> None:
         loss = (values[0] + later(values) - 1).square()
         opt.zero_grad()
         loss.backward()
+        opt.step()
+
+
+def good_one_half_each() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2)
+    opt = torch.optim.Adam(net.parameters())
+
+    def value_loss(value: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        return 0.5 * (value - wanted).pow(2).mean()
+
+    def total(out: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        return out[:, 0].mean() + 0.5 * value_loss(out[:, 1], wanted)
+
+    for _ in range(5):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        total(net(x), x.sum(1)).backward()
+        opt.step()
+
+
+def good_two_settings_of_one_value() -> None:
+    import torch
+    from torch import nn
+
+    class Half:
+        def __init__(self, scale: float = 0.5) -> None:
+            self.scale = scale
+
+        def __call__(self, value: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+            return self.scale * (value - wanted).pow(2).mean()
+
+    class Total:
+        def __init__(self, coefficient: float = 0.5) -> None:
+            self.coefficient = coefficient
+            self.half = Half()
+
+        def __call__(self, out: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+            return out[:, 0].mean() + self.coefficient * self.half(out[:, 1], wanted)
+
+    torch.manual_seed(0)
+    net, total = nn.Linear(4, 2), Total()
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(5):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        total(net(x), x.sum(1)).backward()
         opt.step()

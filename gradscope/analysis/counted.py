@@ -6,7 +6,7 @@ from collections import Counter
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.words import plural
-from gradscope.events import Backward, CallTime, Rested, Step, ZeroGrad
+from gradscope.events import Backward, CallTime, ModuleCall, Rested, Step, ZeroGrad
 from gradscope.store import Trace
 
 
@@ -25,7 +25,7 @@ def at_least(trace: Trace, count: int, noun: str) -> str:
 @once
 def _counts(trace: Trace) -> set[int]:
     """How often each line made a pass or a step, of those that made some while sampling slept; and how many calls of
-    a line were timed, which are all that built a graph."""
+    a line were timed, where these are more than were noted: calls that build a graph for nothing all are."""
     unlooked = {segment.index for segment in trace.segments if segment.graph is None}
     times: Counter[tuple[str, tuple[str, int]]] = Counter()
     slept: Counter[tuple[str, tuple[str, int]]] = Counter()
@@ -33,8 +33,11 @@ def _counts(trace: Trace) -> set[int]:
         for line in {frame.location() for frame in event.site.stack}:
             times[event.kind, line] += event.count
             slept[event.kind, line] += event.count if event.segment in unlooked else 0
+    noted: Counter[int] = Counter()
+    for call in trace.of(ModuleCall):
+        noted[call.site.id] += call.count
     return {
-        *(event.calls for event in trace.of(CallTime)),
+        *(event.calls for event in trace.of(CallTime) if event.calls > noted[event.site.id]),
         *(times[line] for line in times if slept[line]),
         *(times[line] - 1 for line in times if slept[line] > 1),
     }

@@ -220,7 +220,8 @@ def test_ctrl_c_shows_the_programs_traceback_and_none_of_ours(times: int, tmp_pa
     )  # the second, where torch ends what the first ended
     assert err.count("Traceback") == 1 + chained
     assert str(Path(gradscope.__file__).parent) not in err.partition("error[")[0]
-    assert "GS201" in err and "ended by KeyboardInterrupt" in err and "fault" not in err
+    words = " ".join(err.split())  # lines break where the counts before have more digits
+    assert "GS201" in err and "ended by KeyboardInterrupt" in words and "fault" not in err
 
 
 def test_the_installed_command_ends_by_ctrl_c_as_python_does(tmp_path: Path) -> None:

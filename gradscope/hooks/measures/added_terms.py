@@ -3,6 +3,7 @@ that was looked at. Where one of them is next to nothing, sampling is woken now 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,8 @@ from gradscope.hooks import Hook
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import can_be_asked
 
-ADDED = ("add", "__add__", "__radd__", "add_", "__iadd__")
+IN_PLACE = ("add_", "__iadd__")
+ADDED = ("add", "__add__", "__radd__", *IN_PLACE)
 FIRST = 4  # calls of a line that are looked at in any case, then ever more rarely
 MAX_SITES = 64
 LITTLE = 0.05
@@ -19,28 +21,29 @@ LATE = 128  # steps, then whenever twice as many were made
 
 
 class AddedTerms(Hook):
-    order = 92  # before the mode's call
+    order = 92  # after the mode that calls it
 
     def install(self) -> None:
         self.looks = Looks(FIRST, MAX_SITES)
         self.told: dict[int, dict[str, Any]] = {}
         self.steps = 0  # of the optimizer that has made the most
         self.due = LATE
-        self.recorder.functions.precede(ADDED, self._add)
+        self.recorder.functions.follow(ADDED, self._add)
         self.recorder.signals.after_step.connect(self._after)
         self.recorder.signals.before_end.connect(self._tell)
 
-    def _add(self, name: str, args: Any, kwargs: Any, frame: Any) -> None:
+    def _add(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) for t in args):
             return
         if not all(t.requires_grad and t.dim() == 0 for t in args):
             return
         site = self.recorder.sites.current(frame)
         if self.looks.due(site) and all(can_be_asked(t, 1) for t in args):
-            self.recorder.arrivals.when_here(tuple(args), lambda *there: self._keep(site, there))
+            keep = partial(self._keep, site, name in IN_PLACE)
+            self.recorder.arrivals.when_here(tuple(args), keep)
 
-    def _keep(self, site: int, there: tuple[torch.Tensor, ...]) -> None:
-        numbers = [float(t) for t in there]
+    def _keep(self, site: int, in_place: bool, left: torch.Tensor, right: torch.Tensor) -> None:
+        numbers = [float(left) - in_place * float(right), float(right)]  # the sum is in its place now
         self.told.setdefault(site, {"first": numbers}).update(last=numbers, steps=self.steps)
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:

@@ -130,8 +130,9 @@ class FunctionMode(TorchFunctionMode):
         began = perf_counter()
         recorder.paused += 1
         try:
-            for told in self.hook.before[name]:
-                told(name, args, kwargs, frame)
+            with private.DisableTorchFunction():  # a mode of the program's would see what is asked
+                for told in self.hook.before[name]:
+                    told(name, args, kwargs, frame)
         except BaseException as error:
             recorder.fault(f"before {name}", error)
         finally:

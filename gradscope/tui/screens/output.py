@@ -52,9 +52,10 @@ class OutputPage(Page):
 
     def follow(self) -> None:
         """Shows new lines; stays at the end where the cursor was there."""
-        if not self._ready:
+        found = self.query(Table)
+        if not self._ready or not found:  # not built yet, or being taken down: the program may still print
             return
-        table = self.query_one(Table)
+        table = found.first()
         at_end = table.cursor >= table.count - 1
         line = self._rows[table.cursor][0] if table.cursor < len(self._rows) else 0
         width = max(self.size.width - table.styles.scrollbar_size_vertical, 20)

@@ -309,6 +309,11 @@ def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> F
     text = source(trace, first) or "nn.…(…)"
     if once.at is not None:
         fix = f"make {it} once, in `__init__`, as {listed(names)}, and use that here ({where(once.at)})"
+    elif len(kinds := _kinds(anew[first])) > 1:
+        fix = (
+            f"make one for each place that needs it, in `__init__` (they were of {len(kinds)} kinds here, with"
+            f" parameters of {listed(kinds)}), as an `nn.ModuleList`, and use the one that belongs here ({where(first)})"
+        )
     else:
         name = text.partition("(")[0].rpartition(".")[2].lower()
         fix = (
@@ -336,6 +341,14 @@ def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> F
         count=max(counts),
         subjects=parameter_subjects(ids),
     )
+
+
+def _kinds(own: list[Parameter]) -> list[str]:
+    """The sizes of the layers that one line has made, as they are said, each once."""
+    layers: dict[int | None, list[str]] = {}
+    for p in own:
+        layers.setdefault(p.module, []).append(shape_words(p.shape))
+    return list(dict.fromkeys(" and ".join(dict.fromkeys(shapes)) for shapes in layers.values()))
 
 
 def _sizes(trace: Trace, made: Site, own: list[Parameter]) -> str:

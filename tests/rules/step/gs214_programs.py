@@ -475,3 +475,29 @@ def bad_norm_made_in_forward_and_evaluated() -> None:  # fix: by hand
         model.eval()
         with torch.no_grad():
             (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_norms_of_two_sizes_made_anew() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def norm(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = nn.BatchNorm1d(x.shape[1])(x)  # cause: GS214
+            return out
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.norm(self.second(self.norm(self.first(x))))
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), x[:, :2]).backward()  # effect: GS214
+        opt.step()

@@ -312,7 +312,8 @@ def _made_anew(trace: Trace, anew: dict[Site, list[Parameter]], used: Site) -> F
     elif len(kinds := _kinds(anew[first])) > 1:
         fix = (
             f"make one for each place that needs it, in `__init__` (they were of {len(kinds)} kinds here, with"
-            f" parameters of {listed(kinds)}), as an `nn.ModuleList`, and use the one that belongs here ({where(first)})"
+            f" parameters of {listed(kinds)}), as an `nn.ModuleList`, and use the one that belongs here"
+            f" ({where(first)})"
         )
     else:
         name = text.partition("(")[0].rpartition(".")[2].lower()

@@ -18,6 +18,7 @@ from gradscope.store import Trace
 
 _MEANS = ("mean", "average", "fmean")
 _SAME_NUMBER = ("float", "sum", "item", "cpu", "double", "detach")
+_SHOWN_BY = ("enumerate", "iter", "tqdm", "track")
 _EMPTIED = ("clear", "reset", "zero_", "fill_")
 
 
@@ -114,6 +115,14 @@ def is_it(node: ast.AST, name: str) -> bool:
             node = node.right
         else:
             return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+
+
+def gone_through(loop: ast.For) -> ast.Name | ast.Attribute | None:
+    """`loader` of `for … in enumerate(loader)` and `tqdm(loader)`; None where that has no name."""
+    node = loop.iter
+    while called_name(node) in _SHOWN_BY and isinstance(node, ast.Call) and node.args:
+        node = node.args[0]
+    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
 def passes_of(trace: Trace, path: str, loop: ast.For) -> list[LoaderPassed]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import weakref
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.utils.data import BatchSampler, RandomSampler, WeightedRandomSampler
@@ -48,7 +48,7 @@ class RepeatedDraws(Hook):
     def install(self) -> None:
         self.steps = 0
         self.drawn: dict[tuple[int, int], _Drawn] = {}  # by sites: of the loader, and of the loop
-        self.followed: dict[int, tuple[Any, _Drawn]] = {}  # by id of an iterator
+        self.followed: WeakKeyDictionary[Any, _Drawn] = WeakKeyDictionary()  # by iterator
         real = private.LoaderIterator._next_index
         self.patch(private.LoaderIterator, "_next_index", self._ask(real))
         self.recorder.signals.loader_iterated.connect(self._iterated)
@@ -72,22 +72,21 @@ class RepeatedDraws(Hook):
             known = self.drawn[made, loop] = _Drawn(cls.__name__, own, line, sampler is asked, _Pass())
             known.varies = not own and not _draws(sampler)
         if not (known.varies and known.trained):
-            self.followed = {n: found for n, found in self.followed.items() if found[0]() is not None}
             known.now = _Pass(begun=self.steps)
-            self.followed[id(iterator)] = weakref.ref(iterator), known
+            self.followed[iterator] = known
 
     def _ask(self, real: Any) -> Any:
         def _next_index(iterator: Any, /) -> Any:
-            followed = self.followed.get(id(iterator)) if self.followed else None
-            if followed is None or followed[0]() is not iterator:
+            known = self.followed.get(iterator) if self.followed else None
+            if known is None:
                 return real(iterator)
             try:
                 numbers = real(iterator)
             except StopIteration:
-                self._end(iterator, followed[1])
+                self._end(iterator, known)
                 raise
             try:
-                self._add(followed[1], numbers)
+                self._add(known, numbers)
             except BaseException as error:
                 self.recorder.fault("looking at a sampler's numbers", error)
             return numbers
@@ -117,7 +116,7 @@ class RepeatedDraws(Hook):
         known.passes += 1
         known.now = _Pass(begun=self.steps)
         if known.varies and known.trained:
-            del self.followed[id(iterator)]
+            del self.followed[iterator]
 
     def _tell(self) -> None:
         trained = [(sites, known) for sites, known in self.drawn.items() if known.trained]

@@ -4,9 +4,9 @@ which one's rows are found among those that the other one gives."""
 from __future__ import annotations
 
 import hashlib
-import weakref
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.utils.data import Subset
@@ -47,7 +47,7 @@ class SameSamples(Hook):
         self.datasets = Numbered()
         self.trained: dict[int, _Trained] = {}  # by number
         self.evaluated: dict[int, _Evaluated] = {}
-        self.followed: dict[int, tuple[Any, _Trained | _Evaluated]] = {}  # by id of an iterator
+        self.followed: WeakKeyDictionary[Any, _Trained | _Evaluated] = WeakKeyDictionary()  # by iterator
         self.recorder.signals.loader_iterated.connect(self._iterated)
         self.recorder.signals.batch_given.connect(self._given)
         self.recorder.signals.before_end.connect(self._tell)
@@ -61,7 +61,7 @@ class SameSamples(Hook):
             if number not in self.trained:
                 with private.aside():
                     self.trained[number] = _Trained(made, loop, print_of_dataset(dataset))
-                self.followed[id(iterator)] = weakref.ref(iterator), self.trained[number]
+                self.followed[iterator] = self.trained[number]
             return
         if number in self.trained or not self.trained:
             return
@@ -72,25 +72,21 @@ class SameSamples(Hook):
             like = next((t for t in self.trained.values() if content and t.content == content), None)
             known = self.evaluated[number] = _Evaluated(made, loop, like)
         if known.like is not None and known.like.rows - known.found:
-            self.followed[id(iterator)] = weakref.ref(iterator), known
+            self.followed[iterator] = known
 
     def _given(self, iterator: Any, batch: Any) -> None:
-        known = self.followed.get(id(iterator)) if self.followed else None
-        if known is None:
-            return
-        reference, followed = known
-        if reference() is not iterator:
-            del self.followed[id(iterator)]
+        followed = self.followed.get(iterator) if self.followed else None
+        if followed is None:
             return
         with private.aside():
             if isinstance(followed, _Trained):
                 followed.rows = frozenset(_rows(batch, ROWS))
-                del self.followed[id(iterator)]
+                del self.followed[iterator]
             elif followed.like is not None:
                 followed.found.update(followed.like.rows.intersection(_rows(batch)))
                 followed.batches += 1
                 if followed.found == followed.like.rows or followed.batches == MOST_BATCHES:
-                    del self.followed[id(iterator)]
+                    del self.followed[iterator]
 
     def _tell(self) -> None:
         seen = list(self.evaluated.values())

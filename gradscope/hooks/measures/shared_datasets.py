@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.utils.data import SequentialSampler, Subset
@@ -59,7 +60,8 @@ class SharedDatasets(Hook):
             int, tuple[Any, int, int]
         ] = {}  # by id: which one, where it was made, its place there
         self.parts: list[_Part] = []
-        self.begun: dict[int, tuple[Any, _Part]] = {}  # iterators that have given nothing yet, by id
+        # of iterators that have given nothing yet
+        self.begun: WeakKeyDictionary[Any, _Part] = WeakKeyDictionary()
         self.patch(Subset, "__init__", self._make(Subset.__init__))
         self.recorder.signals.loader_iterated.connect(self._iterated)
         self.recorder.signals.batch_given.connect(self._given)
@@ -102,16 +104,13 @@ class SharedDatasets(Hook):
         }
         order = vars(vars(iterator).get("_index_sampler")).get("sampler")
         if part.evaluated and type(order) is SequentialSampler:
-            self.begun[id(iterator)] = weakref.ref(iterator), part
+            self.begun[iterator] = part
 
     def _given(self, iterator: Any, batch: Any) -> None:
-        if (
-            self.begun
-            and (known := self.begun.pop(id(iterator), None)) is not None
-            and known[0]() is iterator
-        ):
+        part = self.begun.pop(iterator, None) if self.begun else None
+        if part is not None:
             with private.aside():
-                _compare(known[1], batch)
+                _compare(part, batch)
 
     def _tell(self) -> None:
         for part in self.parts:

@@ -59,7 +59,6 @@ class _Counted:
 
 @dataclass
 class _Pass:
-    iterator: Any
     made: int
     loop: int
     batches: int = 0
@@ -75,7 +74,7 @@ class Loaders(Hook):
         self.begun: dict[int, tuple[Any, _Ordered]] = {}  # by id of a sampler that is not asked yet
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.counted: dict[int, _Counted] = {}  # by site of a loader
-        self.running: dict[int, _Pass] = {}  # by id of an iterator
+        self.running: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()  # by iterator
         # site of a loader, loop → batches of its latest whole pass
         self.rounds: dict[tuple[int, int], int] = {}
         self.gone_through: set[int] = set()  # sites of loaders
@@ -141,11 +140,7 @@ class Loaders(Hook):
                 try:
                     loop = recorder.sites.current(sys._getframe(1))
                     self._note(loader, known[1], loop)
-                    if len(self.running) > PLACES:  # passes that nobody ended
-                        self.running = {
-                            n: run for n, run in self.running.items() if run.iterator() is not None
-                        }
-                    self.running[id(iterator)] = _Pass(weakref.ref(iterator), known[1], loop)
+                    self.running[iterator] = _Pass(known[1], loop)
                     for follow in recorder.signals.loader_iterated:
                         follow(iterator, known[1], loop)
                 except BaseException as error:
@@ -164,7 +159,7 @@ class Loaders(Hook):
             except StopIteration:
                 self._end(iterator)
                 raise
-            if (run := self.running.get(id(iterator))) is not None:
+            if (run := self.running.get(iterator)) is not None:
                 run.batches += 1
             for follow in followers:
                 try:
@@ -177,8 +172,8 @@ class Loaders(Hook):
 
     def _end(self, iterator: Any) -> None:
         """A pass has come to its end."""
-        run = self.running.pop(id(iterator), None)
-        if run is not None and run.iterator() is iterator:
+        run = self.running.pop(iterator, None)
+        if run is not None:
             self.rounds[run.made, run.loop] = run.batches
 
     def _begin(self, loader: Any, made: int, loop: int) -> None:

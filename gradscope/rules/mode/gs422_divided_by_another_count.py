@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.figures import Quotient, Sum, sums
+from gradscope.analysis.figures import Quotient, Sum, gone_through, sums
 from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, COMPARISONS, EXITS, LOSSES, MEANS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
@@ -28,8 +28,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.source import called_name, own_name, stands_in
 from gradscope.store import Trace
-
-SHOWN_BY = ("enumerate", "iter", "tqdm", "track")
 
 
 def bad() -> None:
@@ -135,13 +133,18 @@ def _counted_beside(known: list[Sum], one: Sum, divisor: ast.expr) -> ast.expr |
 
 
 def _counts_length(one: Sum, node: ast.expr) -> str:
-    text, through = ast.unparse(node), _through(one.loop.iter)
+    text, through = ast.unparse(node), _through(one)
     if text == through:
         return "batches"
     if text.removesuffix(".dataset") == through:
         return "samples"
     given = [call.args[0] for call in one.file.calls.get("DataLoader", []) if call.args]
     return "samples" if any(_base(node) == _base(data) for data in given) else ""
+
+
+def _through(one: Sum) -> str:
+    named = gone_through(one.loop)
+    return ast.unparse(named) if named is not None else ""
 
 
 def _base(node: ast.expr) -> str:
@@ -264,7 +267,7 @@ def _finding(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term:
 
 def _remedy(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: _Term) -> tuple[str, Edits]:
     assert quotient.divisor is not None
-    here, loader = Source(trace, one.path), _through(one.loop.iter)
+    here, loader = Source(trace, one.path), _through(one)
     instead = f"in place of {located(trace, site_of(one.path, one.function, quotient.divisor))}"
     if term.kind == "mean":
         counted = _counted_beside(known, one, quotient.divisor)
@@ -293,10 +296,3 @@ def _length(loop: ast.For) -> str:
     first = (inner or target).elts[0]
     is_batch = inner is not None or called_name(loop.iter) != "enumerate"
     return f"len({first.id})" if isinstance(first, ast.Name) and is_batch else ""
-
-
-def _through(node: ast.expr) -> str:
-    """`loader` of `enumerate(loader)` and `tqdm(loader)`."""
-    while called_name(node) in SHOWN_BY and isinstance(node, ast.Call) and node.args:
-        node = node.args[0]
-    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""

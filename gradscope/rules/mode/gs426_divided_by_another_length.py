@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.figures import Quotient, Sum, passes_of, sums
+from gradscope.analysis.figures import Quotient, Sum, gone_through, passes_of, sums
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, plural, user
 from gradscope.events import LoaderCounted
@@ -193,13 +193,8 @@ def _finding(trace: Trace, one: Sum, found: _Divided) -> Finding:
 def _right(trace: Trace, one: Sum, found: _Divided) -> tuple[str, Edits]:
     """The length to divide by, and the edit, where what the loop goes through has a name."""
     assert found.quotient.divisor is not None
-    through = one.loop.iter
-    while (
-        isinstance(through, ast.Call)
-        and called_name(through) in ("enumerate", "iter", "tqdm")
-        and through.args
-    ):
-        through = through.args[0]
-    named = isinstance(through, (ast.Name, ast.Attribute))
-    right = f"len({ast.unparse(through)})" if named else str(found.batches)
-    return right, Source(trace, one.path).replace(found.quotient.divisor, right) if named else ()
+    through = gone_through(one.loop)
+    if through is None:
+        return str(found.batches), ()
+    right = f"len({ast.unparse(through)})"
+    return right, Source(trace, one.path).replace(found.quotient.divisor, right)

@@ -14,6 +14,7 @@ twice, unless they have a `set_epoch` that nothing calls; what gives every sampl
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.figures import gone_through
 from gradscope.analysis.text import calls_in_source, classes_named, site_of
 from gradscope.analysis.words import counted, located, user
 from gradscope.events import DrawnAlike
@@ -193,11 +194,9 @@ def _told(trace: Trace, event: DrawnAlike, loop: Site) -> tuple[str, Edits]:
     outer = here.file.loop_of(inner) if inner is not None else None
     if not isinstance(inner, ast.For) or not isinstance(outer, ast.For) or inner not in outer.body:
         return "", ()
-    over = inner.iter
-    if called_name(over) in ("enumerate", "tqdm") and isinstance(over, ast.Call) and over.args:
-        over = over.args[0]
+    over = gone_through(inner)
     numbered = isinstance(outer.target, ast.Name) and called_name(outer.iter) == "range"
-    if not isinstance(over, (ast.Name, ast.Attribute)) or not numbered:
+    if over is None or not numbered:
         return "", ()
     sampler = f"{here.file.text(over)}.{'batch_sampler' if event.batched else 'sampler'}"
     call = f"{sampler}.set_epoch({here.file.text(outer.target)})"

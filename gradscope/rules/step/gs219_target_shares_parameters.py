@@ -86,9 +86,8 @@ class _Mix:
 
     site: Site
     shared: dict[int, None] = field(default_factory=dict)  # written with nothing but themselves
-    frozen: dict[int, None] = field(
-        default_factory=dict
-    )  # the same, which an optimizer holds and cannot step
+    # the same, which an optimizer holds and cannot step
+    frozen: dict[int, None] = field(default_factory=dict)
     apart: dict[int, None] = field(default_factory=dict)  # written with another one
     taken: tuple[Site, ...] = ()  # where the two sides of one were taken from their parameter
 

@@ -265,7 +265,7 @@ def _about_data(known: Paths, event: Backward) -> bool:
 
 
 def waiting(trace: Trace, known: Paths) -> set[int]:
-    """Parameters whose own loss, a number with its graph, is never backwarded, where no other parameter
+    """Parameters whose own loss, a number with its graph, never has a pass, where no other parameter
     of their optimizer gets a gradient either: what is missing is that pass (GS204)."""
     expected = {p.id for p in known.expected()}
     idle = {

@@ -115,7 +115,7 @@ class _Run:
         wait, self.waiting = self.waiting, None
         if wait is not None and wait.parameters & set(event.filled):
             if not self._forward_between(wait.step, event, wait.parameters):
-                self.late.add(wait.place)  # the forward before the step is backwarded after it
+                self.late.add(wait.place)  # the forward before the step has its pass after it
         self.stale |= set(event.stale)
         for parameter in event.filled:
             self.dropped.pop(parameter, None)

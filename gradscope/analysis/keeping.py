@@ -58,8 +58,8 @@ def _appends(
         and n.lineno <= frame.line <= (n.end_lineno or 0)
     ]
     losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
-    entries = frozenset(text for scope in scopes for text in _backwarded_entries(scope))
-    lists = frozenset(name for scope in scopes for name in backwarded_lists(scope))
+    entries = frozenset(text for scope in scopes for text in _entries_with_a_pass(scope))
+    lists = frozenset(name for scope in scopes for name in lists_with_a_pass(scope))
     here: list[Span] = []
     handed: list[Span] = []
     for node in (node for scope in scopes for node in own_nodes(scope)):
@@ -85,7 +85,7 @@ def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
             yield from assigned(node)
 
 
-def _backwarded_entries(scope: ast.AST) -> Iterator[str]:
+def _entries_with_a_pass(scope: ast.AST) -> Iterator[str]:
     """The text of a loss that has no name of its own: `out["loss"]` in `out["loss"].backward()`."""
     for node in own_nodes(scope):
         if isinstance(node, ast.Call) and method_name(node) == "backward":
@@ -111,7 +111,7 @@ def _calls(node: ast.AST, callee: str) -> bool:
     return callee in (method_name(node), getattr(node.func, "id", None))
 
 
-def backwarded_lists(scope: ast.AST) -> Iterator[str]:
+def lists_with_a_pass(scope: ast.AST) -> Iterator[str]:
     """The names in `losses[-1].backward()`."""
     for node in own_nodes(scope):
         if isinstance(node, ast.Call) and method_name(node) == "backward":

@@ -322,7 +322,7 @@ def test_what_only_an_optimizer_at_rest_holds_is_told_apart() -> None:
     assert [p.name for p in found.parameters] == ["a"] and run.text(found.site) == "(a * 2).detach()"
 
 
-def test_parameters_whose_own_loss_is_never_backwarded_wait_for_it() -> None:
+def test_parameters_whose_own_loss_never_has_a_pass_wait_for_it() -> None:
     def program() -> None:
         a, b = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
         opt, own = optimizer(b), optimizer(a)

@@ -125,7 +125,7 @@ def derivative_within_a_forward() -> None:
     Inner.apply(torch.ones(3, requires_grad=True))  # cause: backward-within-a-forward
 
 
-def number_backwarded() -> None:
+def number_without_graph() -> None:
     model = nn.Linear(2, 1)
     total = 0.0
     for _ in range(2):
@@ -133,7 +133,7 @@ def number_backwarded() -> None:
     total.backward()  # type: ignore[attr-defined]  # effect: backward-of-number
 
 
-def nothing_backwarded() -> None:
+def nothing_to_go_backward_from() -> None:
     def mean_square(out: torch.Tensor) -> None:
         out.pow(2).mean()
 

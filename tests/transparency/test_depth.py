@@ -1,4 +1,4 @@
-"""Graphs far deeper than Python's stack: captured, backwarded, dropped and looked at without a crash."""
+"""Graphs far deeper than Python's stack: captured, gone through backward, dropped and looked at without a crash."""
 
 from __future__ import annotations
 

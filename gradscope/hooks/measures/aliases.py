@@ -166,7 +166,7 @@ class Aliases(Hook):
                     self._keep(t, recorder.sites.current(frame), name, entry.index)
 
     def _waiting(self, root: int) -> bool:
-        """Whether an op of a graph that has not been backwarded used this memory."""
+        """Whether an op of a graph through which no pass has been used this memory."""
         recorder = self.recorder
         templates = recorder.templates
         segments = [(recorder.segment, recorder.segment.freed_at)]

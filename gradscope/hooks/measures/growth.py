@@ -59,7 +59,7 @@ class Chain:
     length: int = 1
     last: tuple[Any, ...] = ()  # weak references to the newest results: of (output, state) one may be gone
     number: int = -1  # of the newest node: `total = total / n` leaves the sum itself to the graph alone
-    backwarded: bool = False
+    passed: bool = False  # a backward pass has been through it
     asked: Counter[int] = field(default_factory=Counter)  # passes in which it was looked for, by line
     sizes: list[tuple[int, int, int]] = field(default_factory=list)  # (length, nodes, bytes)
 
@@ -100,7 +100,7 @@ class Growth(Hook):
         return any(
             chain.run > 1 and not chain.known and now - chain.serial <= 2 * chain.gap
             for chain in self.chains.values()
-            if chain.backwarded or not chain.sum
+            if chain.passed or not chain.sum
         )
 
     def _carried(self, row: Row, sites: tuple[int, ...], outs: list[Any]) -> None:
@@ -179,7 +179,7 @@ class Growth(Hook):
             if any(t is one for t in tensors for one in last) or (
                 look and _reaches(tensors, chain, last, most)
             ):
-                chain.backwarded = True
+                chain.passed = True
                 chain.reached += accumulate
                 chain.state = max(chain.state, (chain.run, chain.reached))
 
@@ -188,18 +188,18 @@ class Growth(Hook):
         on. Of others the end tells: they may be there for a pass."""
         if chain.length < MIN_LENGTH or self.recorder.steps == chain.begun:
             return
-        if chain.sum and not chain.backwarded and been_through(newest, SHORT_WALK):
+        if chain.sum and not chain.passed and been_through(newest, SHORT_WALK):
             self._tell_sum(chain)
 
     def _tell(self) -> None:
-        """At the end of the run, when it is known what was never backwarded."""
+        """At the end of the run, when it is known through what no pass went."""
         with DisableTorchFunction():
             for chain in self.chains.values():
                 if chain.length < MIN_LENGTH:
                     continue
                 if last := chain.alive():
                     chain.sizes.append((chain.length, *held(last[:1])))
-                if chain.backwarded or not chain.sum:
+                if chain.passed or not chain.sum:
                     self._tell_state(chain)
                     continue
                 self._tell_sum(chain)
@@ -293,7 +293,7 @@ class Growth(Hook):
             self.needed.update(place for place, count in through.items() if count > 1)
 
     def _find_kept(self) -> None:
-        """Losses of one line that were backwarded, every one of them still alive."""
+        """Losses of one line that had their backward pass, every one of them still alive."""
         for site, alive, count, first in self._past(self.roots):
             if len(alive) < MIN_KEPT or len(alive) < count - 1 or apart(alive) < MIN_KEPT:
                 continue

@@ -254,7 +254,7 @@ class Schedulers(Hook):
                 self._keep("trained" if result.requires_grad else "evaluated", result, rows)
 
     def _before_pass(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
-        """What is backwarded is known while sampling sleeps, too."""
+        """The backward passes are known while sampling sleeps, too."""
         if self.waits and accumulate and len(t_outputs) == 1 and readable(t_outputs[0], 1):
             self._keep("passes", t_outputs[0], 1)
 

@@ -8,7 +8,7 @@ Fix: add it without its graph, `total += loss.detach()`, or the number: `total +
 
 A note for values of several elements (predictions), which hold memory of their own anyway.
 
-Silent on: losses that are summed and then backwarded.
+Silent on: losses that are summed and then have their pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.keeping import assigned, backwarded_lists, kept_by_append, stored_at
+from gradscope.analysis.keeping import assigned, kept_by_append, lists_with_a_pass, stored_at
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_step
 from gradscope.analysis.text import own_nodes
@@ -233,7 +233,7 @@ def _without_graph(
     place = located(trace, cause, "this line")
     if not stored:
         return f"keep only its number, with `.item()` or `.detach()`, where what {place} makes is kept", ()
-    if _is_backwarded(trace, cause):
+    if _has_a_pass_here(trace, cause):
         return (
             f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}",
             (),
@@ -260,11 +260,11 @@ def _without_graph(
     return f"write `{kept}.detach()` in place of `{kept}` in {place}{aside}", edits
 
 
-def _is_backwarded(trace: Trace, cause: Site) -> bool:
+def _has_a_pass_here(trace: Trace, cause: Site) -> bool:
     """Whether the program's backward takes the loss from the very list that keeps it."""
     file = trace.source_file(cause.path)
     held = _list_of(file.at(cause))
-    return any(held == name for scope in _scopes_of(trace, cause, held) for name in backwarded_lists(scope))
+    return any(held == name for scope in _scopes_of(trace, cause, held) for name in lists_with_a_pass(scope))
 
 
 def _goes_into_a_pass(trace: Trace, cause: Site) -> bool:

@@ -7,7 +7,7 @@ step since the start. Each pass takes longer than the last and memory grows; wit
 Fix: cut the state where a step ends: `h = h.detach()`; then `retain_graph` is not needed.
 
 Silent on: truncated backpropagation; whole sequences in one backward; unrolled inner loops
-(meta learning) that are backwarded once. A note where a run of few calls makes no pass at all, and where a run that
+(meta learning) with one pass at their end. A note where a run of few calls makes no pass at all, and where a run that
 trains has one such row of calls beside its steps.
 """
 

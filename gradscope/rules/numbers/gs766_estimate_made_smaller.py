@@ -146,7 +146,7 @@ def _finding(trace: Trace, event: Backward, part: Part, used: set[int]) -> Findi
 
 
 def _negated(trace: Trace, event: Backward, path: str) -> Edits:
-    """The loss with a minus, where it is assigned to what is backwarded."""
+    """The loss with a minus, where it is assigned to what `backward()` is called on."""
     here = Source(trace, path)
     call = here.file.at(event.site.user)
     name = (

@@ -8,7 +8,7 @@ Fix: add the term to the loss.
 
 Measured: single numbers with a graph that leads through such gradients to parameters which other passes train; no
 pass of the run goes through them, and nothing but printing reads them.
-Silent on: terms that are added, or backwarded by themselves; gradients without a graph, which only measure something.
+Silent on: terms that are added, or have a pass of their own; gradients without a graph, which only measure something.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def _is_product(op: Op) -> bool:
 
 
 def _weight(known: Paths, op: Op) -> Parameter | None:
-    """The trained parameter that one factor is, or an entry of, where the other is a loss, and nothing else that is
-    backwarded reads it."""
+    """The trained parameter that one factor is, or an entry of, where the other is a loss, and nothing else that a
+    pass goes through reads it."""
     for one, other in (op.inputs, op.inputs[::-1]):
         weight = _plain(known, (op.graph, one)) if _is_loss(known, (op.graph, other)) else None
         if weight is not None:

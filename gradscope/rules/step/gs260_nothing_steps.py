@@ -1,4 +1,4 @@
-"""A loss is backwarded again and again, and the run has no optimizer: nothing is ever changed.
+"""`backward()` is called again and again, and the run has no optimizer: nothing is ever changed.
 
 Why: `backward()` only adds to `.grad`. What changes a parameter is the step of an optimizer, or an update by hand;
 without one the loss of the same batch is the same number for ever, and of others it goes up and down with the batch.

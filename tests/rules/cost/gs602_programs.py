@@ -19,7 +19,7 @@ def bad_sum_that_a_later_part_means_to_train() -> None:  # fix: by hand
             mean.backward()
 
 
-def bad_sum_that_is_backwarded_and_kept() -> None:
+def bad_sum_that_has_its_pass_and_is_kept() -> None:
     import torch
     from torch import nn
 
@@ -115,7 +115,7 @@ def bad_logged_by_name() -> None:  # fix: by hand
         history.log(step=step, loss=loss)  # cause: GS602
 
 
-def bad_list_that_is_backwarded() -> None:  # fix: by hand
+def bad_list_that_has_a_pass() -> None:  # fix: by hand
     from collections.abc import Callable
 
     import torch
@@ -384,7 +384,7 @@ def good_moving_average_of_numbers() -> None:
         average = 0.9 * average + 0.1 * loss.detach()
 
 
-def good_summed_then_backwarded() -> None:
+def good_summed_before_its_pass() -> None:
     import torch
     from torch import nn
 

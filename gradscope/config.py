@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradscope.baseline import NAME
-from gradscope.model import GradscopeError
-
-FAIL_ON = ("error", "warning", "note", "never")
+from gradscope.model import FAIL_ON, GradscopeError
 
 
 @dataclass(frozen=True)

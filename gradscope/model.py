@@ -19,6 +19,7 @@ from gradscope import cards
 from gradscope.escape import one_line
 
 SEVERITIES = ("error", "warning", "note")
+FAIL_ON = (*SEVERITIES, "never")  # from which severity on a run fails
 _CELL = re.compile(r"In \[\d+\]")
 
 

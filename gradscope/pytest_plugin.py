@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gradscope.model import FAIL_ON
+
 if TYPE_CHECKING:
     from gradscope.scope import Scope
 
-SEVERITIES = ("error", "warning", "note", "never")
 MARKER = (
     'gradscope(fail_on="error", select=[]): watch this test; fail it where a finding is that severe (error, warning, '
     "note, never) and its code begins with one of `select`"
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gradscope", "watching gradients")
     group.addoption("--gradscope", action="store_true", help="watch each test with gradscope")
     group.addoption(
-        "--gradscope-fail-on", choices=SEVERITIES, default="error", metavar="SEVERITY",
+        "--gradscope-fail-on", choices=FAIL_ON, default="error", metavar="SEVERITY",
         help="fail a watched test from this on: error (default), warning, note, never",
     )  # fmt: skip
 
@@ -130,7 +131,7 @@ def _asked(item: pytest.Item) -> tuple[str, Any] | None:
     asked: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     fail_on = asked.pop("fail_on", item.config.getoption("--gradscope-fail-on"))
     select = asked.pop("select", ())
-    if asked or fail_on not in SEVERITIES or (marker is not None and marker.args):
+    if asked or fail_on not in FAIL_ON or (marker is not None and marker.args):
         said = MARKER.partition(":")[0]
         pytest.fail(f"{item.nodeid}: the marker is {said}", pytrace=False)
     return fail_on, select

@@ -18,9 +18,10 @@ from gradscope.analysis.names import full_name
 from gradscope.analysis.words import plural
 from gradscope.api import Explanation, Picture, Trace
 from gradscope.check import Report, examine, fails, selected_rules
-from gradscope.config import FAIL_ON, Config, split
+from gradscope.config import Config, split
 from gradscope.imports import need_torch
 from gradscope.model import (
+    FAIL_ON,
     SEVERITIES,
     Finding,
     FindingsError,

@@ -174,12 +174,12 @@ def thrown_away(trace: Trace) -> dict[Line, set[int]]:
 
 
 def how_received(trace: Trace, p: Parameter) -> str:
-    """How a leaf got gradients: "passes" filled its `.grad`, a pass was "asked" for them and gave them back, or the
+    """How a leaf got gradients: "passes" filled its `.grad`, they were "asked for", and a pass gave them back, or the
     program put them there "by hand". "" where it got none."""
     if p.passes:
         return "passes"
     if p.id in asked(trace):
-        return "asked"
+        return "asked for"
     return "by hand" if p.steps or p.grad != "none" else ""
 
 

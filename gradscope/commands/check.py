@@ -13,10 +13,10 @@ from gradscope.check import Report, fails
 from gradscope.commands import printing
 from gradscope.commands._opening import opened as opened_at
 from gradscope.commands._working import working
-from gradscope.config import FAIL_ON, Config, load_config, split
+from gradscope.config import Config, load_config, split
 from gradscope.follow import follow as following
 from gradscope.follow import interrupt
-from gradscope.model import SEVERITIES, GradscopeError
+from gradscope.model import FAIL_ON, SEVERITIES, GradscopeError
 from gradscope.places import last_trace
 from gradscope.render import renderers
 from gradscope.render.concise import line

@@ -27,9 +27,9 @@ from gradscope.commands._ranks import Place, gathered, not_ended_by, place_of
 from gradscope.commands._saying import anew, say
 from gradscope.commands._working import working
 from gradscope.commands.check import split_codes
-from gradscope.config import FAIL_ON, Config, load_config
+from gradscope.config import Config, load_config
 from gradscope.imports import BEGAN, kept_apart, seconds_to_import, torch_needed
-from gradscope.model import SEVERITIES, GradscopeError, NoPlaceError
+from gradscope.model import FAIL_ON, SEVERITIES, GradscopeError, NoPlaceError
 from gradscope.places import beside as folder_beside
 from gradscope.places import last_from_here, new_trace_path, point_last, standing
 from gradscope.render import renderer_for, report_suffixes, write_report

@@ -19,8 +19,6 @@ from gradscope.store import Trace
 POINTS = 60  # of a curve
 MOST = 1_500  # parameters with an answer of their own
 
-_RECEIVED = {"asked": "asked for", "by hand": "by hand"}
-
 
 def parameters_data(report: Report, files: Mapping[str, int]) -> tuple[list[dict[str, Any]], list[str]]:
     """A row for each, in the order of the model; the texts of their answers. Leaves that each round of a loop makes
@@ -77,7 +75,7 @@ def received(trace: Trace, p: Parameter) -> str:
     if p.passes:
         return f"×{p.passes:,}"
     how = how_received(trace, p)
-    return _RECEIVED.get(how, how) or ("never" if p.requires_grad else "frozen")
+    return how or ("never" if p.requires_grad else "frozen")
 
 
 def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:

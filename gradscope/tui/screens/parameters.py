@@ -228,9 +228,6 @@ class ParametersPage(Page):
         return self._names[p.id] if p is not None else ""
 
 
-_RECEIVED = {"asked": "asked for", "by hand": "by hand"}
-
-
 def got(trace: Trace, p: Parameter) -> Text:
     """How often a parameter got a gradient; in red where it should and never did."""
     if p.passes:
@@ -238,13 +235,13 @@ def got(trace: Trace, p: Parameter) -> Text:
     if not p.requires_grad:
         return Text("–", "dim")
     how = how_received(trace, p)
-    return Text(_RECEIVED[how], "green") if how else Text("never", "bold red")
+    return Text(how, "green") if how else Text("never", "bold red")
 
 
 def _received(trace: Trace, p: Parameter) -> tuple[int, int]:
     """In the order of what is shown: never, frozen, by hand, asked for, ×1, ×2."""
     shown = got(trace, p).plain
-    kinds = ["never", "–", *sorted(set(_RECEIVED.values()), reverse=True)]
+    kinds = ["never", "–", "by hand", "asked for"]
     return (kinds.index(shown), 0) if shown in kinds else (len(kinds), p.passes)
 
 

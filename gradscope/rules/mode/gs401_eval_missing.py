@@ -37,7 +37,7 @@ from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import buffer_name, short_path
 from gradscope.analysis.text import classes_of_program
 from gradscope.analysis.unread import module_name
-from gradscope.analysis.words import listed, located, named_at, numbers, plural, user
+from gradscope.analysis.words import listed, located, named_at, numbers, percent, plural, user
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.calls import in_method, with_argument
 from gradscope.fixes.source import Edits, eval_around, eval_of_layers, put_in_training
@@ -511,5 +511,5 @@ def measured(trace: Trace, call: ModuleCall) -> Iterator[str]:
             layer = (
                 f"`{module.cls}` `{module.path}`" if module is not None and module.path else "dropout layer"
             )
-            yield f"the {layer} set {event.zeroed:.0%} of its input to zero"
+            yield f"the {layer} set {percent(event.zeroed)} of its input to zero"
             return

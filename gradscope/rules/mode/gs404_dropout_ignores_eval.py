@@ -24,7 +24,7 @@ from gradscope.analysis.drawn import are_joined, drops
 from gradscope.analysis.modes import times_asked
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import code, located, plural, where
+from gradscope.analysis.words import code, located, percent, plural, where
 from gradscope.events import DrawnMask, Dropout
 from gradscope.fixes.calls import in_method, with_argument
 from gradscope.fixes.source import Source
@@ -119,7 +119,7 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
     attention = event.op == ATTENTION
     text = code(trace, cause, f"`{event.op}`")
     if event.zeroed is not None:
-        seen = f"in evaluation mode it set {event.zeroed:.0%} of its input to zero"
+        seen = f"in evaluation mode it set {percent(event.zeroed)} of its input to zero"
     elif event.moved is not None:
         seen = f"in evaluation mode its result is up to {event.moved:.3g} off the one without dropout"
     else:

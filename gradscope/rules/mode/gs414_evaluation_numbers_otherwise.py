@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from gradscope.analysis.samples import source_of
-from gradscope.analysis.words import located
+from gradscope.analysis.words import located, percent
 from gradscope.events import Backward, Labels
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -162,7 +162,7 @@ def _finding(trace: Trace, event: Labels, learned: Labels, table: _Answers) -> F
         effect_label="than those of the training",
         seen=(
             f"{_right(table)} of {table.total()} answers of the evaluation were right, where the network answers"
-            f" {_share_right(_table(learned)):.0%} of its training samples rightly; by chance there would be more",
+            f" {percent(_share_right(_table(learned)))} of its training samples rightly; by chance there would be more",
             f"it takes {', '.join(shown)}",
         ),
         why="the network tells the classes apart and answers each alike: only what their numbers stand for differs",

@@ -21,7 +21,15 @@ from gradscope.analysis.drawn_together import Drawn, Pair, drawn_together
 from gradscope.analysis.ops import JOINING, PASSING
 from gradscope.analysis.reach import Paths
 from gradscope.analysis.text import written_input
-from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    parameter_names,
+    parameter_subjects,
+    percent,
+    quoted,
+)
 from gradscope.events import RowSpread
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
@@ -113,8 +121,8 @@ def _finding(trace: Trace, known: Paths, drawn: Drawn, event: RowSpread) -> Find
             if other.op.site.user.line != place.line
         ),
         seen=(
-            f"what the {event.rows} rows of {code(trace, place, 'the pair')} differ by was {event.first:.1%} of their"
-            f" squares in the first call, and {event.last:.2%} in the last of {event.calls} looked at",
+            f"what the {event.rows} rows of {code(trace, place, 'the pair')} differ by was {percent(event.first, 1)} of"
+            f" their squares in the first call, and {percent(event.last, 2)} in the last of {event.calls} looked at",
         ),
         fix=f"write {listed(texts)}"
         if all(texts)

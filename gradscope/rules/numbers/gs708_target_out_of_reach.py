@@ -29,7 +29,7 @@ from gradscope.analysis.ops import (
     SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located, numbers
+from gradscope.analysis.words import code, located, numbers, percent
 from gradscope.events import Targets
 from gradscope.fixes.calls import argument_as
 from gradscope.model import Finding, Graph, Op, Span
@@ -119,7 +119,7 @@ def _no_probability(
         yield Finding(
             message=f"`{op.name}` takes {target} for probabilities, and they go from {low} to {high}",
             cause=op.site.user,
-            cause_label=f"{outside:.0%} of the targets are no probabilities",
+            cause_label=f"{percent(outside)} of the targets are no probabilities",
             related=((made.site.user, "computes the targets"),) if made is not None else (),
             seen=(
                 f"at the first call the targets went from {low} to {high}; of one beyond 0 or 1 the loss falls without"
@@ -198,11 +198,11 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
         cause=layer or maker.site.user,
         cause_label=f"`{maker.name}` gives {gives}",
         effect=op.site.user,
-        effect_label=f"{outside:.0%} of the targets lie outside of that",
+        effect_label=f"{percent(outside)} of the targets lie outside of that",
         related=((made.site.user, "computes the targets"),) if made is not None else (),
         seen=(
-            f"at the first call {outside:.0%} of the targets were out of its reach: they went from {reaches[0]:.4g} to "
-            f"{reaches[1]:.4g}",
+            f"at the first call {percent(outside)} of the targets were out of its reach: they went from"
+            f" {reaches[0]:.4g} to {reaches[1]:.4g}",
         ),
         fix=", or ".join((instead, brought) if maker.name in RECURRENT else (brought, instead)),
     )

@@ -21,6 +21,7 @@ from gradscope.analysis.words import (
     parameter_name,
     parameter_names,
     parameter_subjects,
+    percent,
 )
 from gradscope.events import Padding
 from gradscope.model import Finding, Graph, Op
@@ -118,7 +119,7 @@ def _finding(
         seen=(
             f"the gradient of {name} was exactly 0 in all {passes(count)} measured, and that of"
             f" {parameter_names(trace, arrived)}, which what it gives is computed with, in none",
-            f"{words:.0%} of the tokens that it was given first were no padding",
+            f"{percent(words)} of the tokens that it was given first were no padding",
         ),
         fix=f"turn the mask round in {located(trace, site)}{f': `{given}`' if given else ''}",
         edits=edits,

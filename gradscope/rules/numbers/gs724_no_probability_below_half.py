@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import BINARY_LOSSES, RELUS, SIGMOIDS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import located, parameter_subjects
+from gradscope.analysis.words import located, parameter_subjects, percent
 from gradscope.events import Targets
 from gradscope.fixes.calls import unwrapped, without_last_layer
 from gradscope.model import Finding, Op
@@ -96,15 +96,15 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets) -> F
     upper = " nor above 0.731" if maker.name in SIGMOIDS | {"softmax"} else ""
     return Finding(
         message=f"`{maker.name}` gives no number below 0, and the sigmoid of it no probability below 0.5{upper}:"
-        f" {event.below_half:.0%} of the targets are",
+        f" {percent(event.below_half)} of the targets are",
         cause=maker.site.user,
         cause_label="gives numbers from 0 on, of which a sigmoid is to make probabilities",
         effect=op.site.user,
         effect_label="asks for probabilities below 0.5 as well",
         related=((layer, "the layer that applies it"),) if layer is not None else (),
         seen=(
-            f"at the first call {event.below_half:.0%} of the targets were below 0.5, for each of which the loss is"
-            " 0.693 or more whatever the model learns",
+            f"at the first call {percent(event.below_half)} of the targets were below 0.5, for each of which the loss"
+            " is 0.693 or more whatever the model learns",
         ),
         fix=f"leave {place} out{'' if last else ' behind the last layer'}: the sigmoid wants numbers on both sides of"
         " 0",

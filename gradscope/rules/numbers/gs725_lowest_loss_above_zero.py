@@ -69,14 +69,15 @@ def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
         event = measured.get((op.site.user.span(), op.name))
         if event is None or event.floor is None or place in told or event.floor < FLOOR:
             continue
-        if (event.between or 0) < BETWEEN or op.extra.get("reduction") not in MEAN:
+        between = event.between or 0.0
+        if between < BETWEEN or op.extra.get("reduction") not in MEAN:
             continue
         values = _values(trace, known, (op.graph, op.outputs[0]))
         if len(values) > 1 and values[-1] - event.floor <= LEFT * (values[0] - event.floor):
             told.add(place)
             layer = layer_site(trace, op, alone=True)
             yield Finding(
-                message=f"`{op.name}` cannot fall below {event.floor:.3g} with these targets: {event.between:.0%}"
+                message=f"`{op.name}` cannot fall below {event.floor:.3g} with these targets: {percent(between)}"
                 " of them are neither 0 nor 1",
                 cause=op.site.user,
                 cause_label=f"its lowest value is {event.floor:.3g}",

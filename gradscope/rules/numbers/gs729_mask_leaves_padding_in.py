@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.words import code, located, percent, plural
 from gradscope.events import OpenMask
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -83,7 +83,7 @@ def _finding(trace: Trace, event: OpenMask, place: Site) -> Finding:
     )
     return Finding(
         message=f"the mask in {code(trace, place, f'`{event.name}`')} takes out nothing, though"
-        f" {event.padded / event.places:.0%} of the tokens are padding",
+        f" {percent(event.padded / event.places)} of the tokens are padding",
         cause=place,
         cause_label="attends to the padding as to any other token",
         related=(*(((made, "what the mask is made of"),) if made is not None else ()), *given),

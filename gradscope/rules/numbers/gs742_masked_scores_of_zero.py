@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, percent
 from gradscope.events import ZeroScores
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
@@ -157,7 +157,7 @@ def _finding(trace: Trace, known: Paths, found: Masked, softmax: Op, share: floa
         cause_label="0 where the mask is 0",
         effect=softmax.site.user,
         effect_label="gives what is masked out the weight of an ordinary score",
-        seen=(f"{share:.0%} of what `{softmax.name}` was given first were exactly 0{by}",),
+        seen=(f"{percent(share)} of what `{softmax.name}` was given first were exactly 0{by}",),
         fix=f"put a large negative number in their place: `{text}`"
         if text
         else f"put minus infinity in place of 0 in {located(trace, site)}, by `masked_fill`",

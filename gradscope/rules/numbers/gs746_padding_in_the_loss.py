@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import PASSING
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import listed, located, source
+from gradscope.analysis.words import listed, located, percent, source
 from gradscope.events import PaddedTargets
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
@@ -85,7 +85,7 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
         if not event.named and not event.marked:
             fix += f"; where {index} is to end a sequence as well, put -100 in place of all but the first of each"
         yield Finding(
-            message=f"`{event.name}` counts the padding: {event.share:.0%} of its targets are {index}",
+            message=f"`{event.name}` counts the padding: {percent(event.share)} of its targets are {index}",
             cause=place,
             cause_label=f"learns to give {index} behind the end of each sequence",
             related=(
@@ -144,7 +144,7 @@ def _made(trace: Trace, event: PaddedTargets) -> Site | None:
 
 
 def _seen(event: PaddedTargets) -> str:
-    share = f"{event.share:.0%} of the targets were {event.index}"
+    share = f"{percent(event.share)} of the targets were {event.index}"
     if event.named:
         return (
             f"at its first call {share}, which the embedding of the same {event.classes} words takes for padding"

@@ -11,7 +11,7 @@ Measured: the labels at the first call: some are 0, some 1, none -1.
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import located
+from gradscope.analysis.words import located, percent
 from gradscope.fixes.calls import argument_as
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -70,7 +70,9 @@ def labels_without_minus_one(trace: Trace) -> Iterator[Finding]:
             cause_label="its labels are 0 and 1",
             effect=passed.site.user if passed is not None and passed.site.user != site else None,
             effect_label="no gradient comes from samples labelled 0",
-            seen=(f"at the first call {event.above_half:.0%} of the labels were 1, the others 0, none -1",),
+            seen=(
+                f"at the first call {percent(event.above_half)} of the labels were 1, the others 0, none -1",
+            ),
             fix=f"give it `2 * y - 1` in place of the labels `y` in {located(trace, site, f'`{name}`')}",
             edits=argument_as(trace, site, "target", PLACES[name], "2 * {} - 1"),
             subjects=frozenset({("targets", site.location())}),

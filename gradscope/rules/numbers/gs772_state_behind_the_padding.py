@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from gradscope.analysis.axes import places_of, time_axis
 from gradscope.analysis.ops import CASTS, PASSING, RECURRENT
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, percent
 from gradscope.events import Tails
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -143,7 +143,7 @@ def _finding(trace: Trace, op: Op, taken: Op, event: Tails, both_ways: bool) -> 
         effect=op.site.user if op.site.user.location() != cause.location() else None,
         effect_label="reads it as it reads the tokens",
         seen=(
-            f"{event.ends:.0%} of the rows that were given first end with the token {event.token}: with"
+            f"{percent(event.ends)} of the rows that were given first end with the token {event.token}: with"
             f" {event.mean:.1f} of them on average, {event.most} at most, of {event.places} places",
         ),
         fix=f"take each row's own last state: {how}; or {packed}" if how else packed,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, MASKING, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.words import code, located, percent, plural
 from gradscope.events import MaskWeight
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -125,7 +125,7 @@ def _finding(trace: Trace, known: Paths, filled: Filled, softmax: Op, event: Mas
     return Finding(
         message=f"{code(trace, site, 'a mask')} puts {value} at the places that are masked out, and scores that are let"
         f" through are {'below that' if lower else 'hardly above it'}: {code(trace, effect, 'the softmax')} gives the"
-        f" masked places {event.share:.0%} of the weight",
+        f" masked places {percent(event.share)} of the weight",
         cause=site,
         cause_label=f"puts {value} where the mask is",
         effect=effect,
@@ -136,7 +136,7 @@ def _finding(trace: Trace, known: Paths, filled: Filled, softmax: Op, event: Mas
         seen=(
             f"in a call of `{softmax.name}` the scores that the mask lets through were {event.low:.6g} to"
             f" {event.high:.6g}, those that it doesn't {value}",
-            f"in {plural(event.rows, 'row')} with both the masked places had {event.share:.0%} of the weight on"
+            f"in {plural(event.rows, 'row')} with both the masked places had {percent(event.share)} of the weight on"
             f" average, in {event.over_half} of them more than half",
         ),
         fix=f"put {f'`{new}`' if new else 'minus infinity'} there in place of {value}, in {located(trace, site)}",

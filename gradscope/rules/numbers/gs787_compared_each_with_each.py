@@ -12,7 +12,7 @@ Silent on: comparisons of a tensor with itself, as for a mask of pairs; results 
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.words import code, located, numbers
+from gradscope.analysis.words import code, located, numbers, percent
 from gradscope.events import Compared
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
@@ -78,7 +78,7 @@ def compared_each_with_each(trace: Trace) -> Iterator[Finding]:
             cause_label=f"{sides} are broadcast to {numbers((rows, rows))}",
             seen=(
                 f"the two sides have the sizes {sides}, the result {numbers((rows, rows))}",
-                f"{event.equal / event.elements:.1%} of all pairs were equal, in {event.calls} looked-at"
+                f"{percent(event.equal / event.elements, 1)} of all pairs were equal, in {event.calls} looked-at"
                 f" call{'' if event.calls == 1 else 's'}",
             ),
             fix="bring both to one shape: "

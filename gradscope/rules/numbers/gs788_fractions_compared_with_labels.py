@@ -10,7 +10,7 @@ Silent where anything was equal, and on comparisons with a single number.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.words import code, located, numbers, plural
+from gradscope.analysis.words import code, located, numbers, percent, plural
 from gradscope.events import Compared
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -73,7 +73,7 @@ def fractions_compared_with_labels(trace: Trace) -> Iterator[Finding]:
             seen=(
                 f"none of {event.elements:,} results in {plural(event.calls, 'looked-at call')} was true; sizes"
                 f" {numbers(event.left)} and {numbers(event.right)}",
-                f"{max(left, right):.0%} of the {side} side were fractions, none of the other",
+                f"{percent(max(left, right))} of the {side} side were fractions, none of the other",
             ),
             fix=f"compare classes in {located(trace, event.site.user)}: the {side} side by its `argmax(dim=1)` (or the"
             " second of what `max` gives); where it is one probability for each sample, by `> 0.5`",

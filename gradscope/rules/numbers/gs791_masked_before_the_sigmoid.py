@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, MULTIPLICATIONS, SIGMOIDS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, percent
 from gradscope.events import ZeroOnes
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
@@ -124,8 +124,8 @@ def _finding(trace: Trace, product: Op, sigmoid: Op, divided: Op, event: ZeroOne
         effect_label="makes 0.5 of each of them",
         related=((divided.site.user, "divides by the sum of them all"),),
         seen=(
-            f"{event.zeros / event.elements:.0%} of the mask's numbers were 0 and all others 1; the sigmoid takes the"
-            f" product as it is, and {located(trace, divided.site.user)} divides by a sum of what it gives",
+            f"{percent(event.zeros / event.elements)} of the mask's numbers were 0 and all others 1; the sigmoid takes"
+            f" the product as it is, and {located(trace, divided.site.user)} divides by a sum of what it gives",
         ),
         fix=f"take the sigmoid first, and mask what it gives: {text}",
         edits=edits,

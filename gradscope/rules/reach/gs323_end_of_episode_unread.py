@@ -26,7 +26,7 @@ from gradscope.analysis.never_read import Unread, read_again, unread_at, unread_
 from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, percent
 from gradscope.events import Flags
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -235,7 +235,7 @@ def _finding(
         else "made in each step, and read by nothing",
         related=((event.site.user, "the flags that nothing reads"),) if argument else (),
         seen=(
-            f"{flags} 0 and 1 only, {event.share:.1%} of them 1, one for each of the"
+            f"{flags} 0 and 1 only, {percent(event.share, 1)} of them 1, one for each of the"
             f" {max(_size(target.shape), default=1)} transitions, and no operation of the run takes them",
             *(
                 (f"no line of `{place.function.rpartition('.')[2]}()` reads its argument `{name}`",)

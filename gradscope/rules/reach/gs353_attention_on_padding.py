@@ -21,7 +21,7 @@ from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING,
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.trails import PRODUCTS
-from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.words import code, located, percent, plural
 from gradscope.events import PaddedAttention
 from gradscope.fixes.calls import first_argument
 from gradscope.fixes.source import Binds, Edits, Source
@@ -131,8 +131,8 @@ def _finding(trace: Trace, known: Paths, event: PaddedAttention, op: Op) -> Find
     tokens = trace.site(event.tokens)
     fix, edits = _masked(trace, known, event, op)
     return Finding(
-        message=f"{code(trace, place, 'the softmax')} gives {event.weight:.0%} of its weights to padding: nothing takes"
-        " it out",
+        message=f"{code(trace, place, 'the softmax')} gives {percent(event.weight)} of its weights to padding: nothing"
+        " takes it out",
         cause=place,
         cause_label="goes over the padding as over any other token",
         effect=tokens.user if tokens is not None else None,
@@ -140,8 +140,8 @@ def _finding(trace: Trace, known: Paths, event: PaddedAttention, op: Op) -> Find
         seen=(
             f"in {plural(event.calls, 'call')} looked at {event.padded} of {event.places} tokens were {event.index},"
             " all of them at the ends of rows",
-            f"of the weights of a row with padding {event.weight:.0%} went there, which is {event.share:.0%} of its"
-            " places",
+            f"of the weights of a row with padding {percent(event.weight)} went there, which is"
+            f" {percent(event.share)} of its places",
         ),
         fix=fix,
         edits=edits,

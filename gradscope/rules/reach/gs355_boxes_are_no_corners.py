@@ -26,7 +26,7 @@ from gradscope.analysis.ops import (
     QUOTIENTS,
 )
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, percent
 from gradscope.events import Backward, BoxSides, NonFinite
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -139,7 +139,7 @@ def _finding(trace: Trace, event: BoxSides, op: Op, made: Site | None) -> Findin
     where = located(trace, made or caller or place)
     return Finding(
         message=f"{code(trace, place, 'the difference')} takes boxes for two corners, and is below 0 for"
-        f" {event.below / event.sides:.0%} of them",
+        f" {percent(event.below / event.sides)} of them",
         cause=made or place,
         cause_label="makes the boxes" if made is not None else "is taken for a side",
         effect=place if made is not None else None,

@@ -1396,6 +1396,16 @@ class Subtracted(Kind):
     spreads = Field(_numbers)  # standard deviations
 
 
+class MovedRows(Kind):
+    """A line puts the rows of a tensor, each once, to other places of it, and reads some that are overwritten."""
+
+    __slots__ = ()
+    of = "moved_rows"
+    tensors = Field(_count)
+    rows = Field(_count)  # of all of them
+    overwritten = Field(_count)  # of these
+
+
 class AddedTerms(Kind):
     """The two single numbers with a graph that a line adds up."""
 

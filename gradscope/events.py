@@ -1406,6 +1406,18 @@ class MovedRows(Kind):
     overwritten = Field(_count)  # of these
 
 
+class Degrees(Kind):
+    """A layer multiplies by a graph with loops that was divided by the degrees without them."""
+
+    __slots__ = ()
+    of = "degrees"
+    nodes = Field(_count)
+    how = Field(_text)  # "both" sides were divided by their roots, or "rows" by them
+    least = Field(_count)  # of the degrees
+    most = Field(_count)
+    summed = Field(_id)  # site of the sum that gave them, where that was seen
+
+
 class AddedTerms(Kind):
     """The two single numbers with a graph that a line adds up."""
 

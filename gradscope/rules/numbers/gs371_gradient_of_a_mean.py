@@ -8,8 +8,9 @@ Fix: differentiate the sum: `autograd.grad(scores.sum(), x, create_graph=True)`.
 with the mean is to be chosen anew.
 
 Measured: the mean went over as many samples as there are rows in what it is differentiated by, and each row of the
-gradient is reduced to one number on its way to a loss, without being scaled before.
-Silent on: gradients that are scaled, sums, means that are differentiated by parameters.
+gradient is reduced to one number on its way to a loss, without being scaled before; or a row is one number, and added
+to others, as in a differential equation.
+Silent on: gradients that are scaled, or divided by their own norm; sums; means that are differentiated by parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import NORMS, PASSING, POWERS
+from gradscope.analysis.ops import ADDITIONS, DIVISIONS, NORMS, PASSING, POWERS, ROOTS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -73,7 +74,9 @@ def gradient_of_a_mean(trace: Trace) -> Iterator[Finding]:
         if place in told or not is_grad(op):
             continue
         mean = _mean(graph, op)
-        if mean is not None and (reader := _row_by_row(known, key)) is not None:
+        if mean is None:
+            continue
+        if (reader := _row_by_row(known, key) or _added(known, key, op)) is not None:
             told.add(place)
             yield _finding(trace, graph, op, mean, reader)
 
@@ -101,8 +104,41 @@ def _row_by_row(known: Paths, key: Key) -> Op | None:
 
     for _, result, op in known.onward(key, keeps_rows) if len(shape) > 1 else ():
         if op is not None and op.graph == key[0] and op.name in NORMS | {"sum"}:
-            if known.value(result).shape in (shape[:1], (shape[0], 1)):
+            if known.value(result).shape in (shape[:1], (shape[0], 1)) and not _divides(known, key, result):
                 return op
+    return None
+
+
+def _divides(known: Paths, key: Key, norm: Key) -> bool:
+    """Whether the gradient is divided by its norm: its length is then 1, whatever it was."""
+    steps = known.onward(norm, lambda _, op: op is not None and op.name in PASSING | ADDITIONS | ROOTS)
+    own = {key} | {
+        result for _, result, _ in known.onward(key, lambda _, op: op is None or op.name in PASSING)
+    }
+    return any(
+        op is not None and op.name in DIVISIONS and len(op.inputs) == 2 and (op.graph, op.inputs[0]) in own
+        for _, _, op in steps
+    )
+
+
+def _added(known: Paths, key: Key, grad: Op) -> Op | None:
+    """What adds the gradient, or a column of it, to other numbers, one for each row, than what it was taken by."""
+    rows = known.value(key).shape[:1]
+
+    def is_column(result: Key, op: Op | None = None) -> bool:
+        return known.value(result).shape in (rows, (*rows, 1))
+
+    def goes_on(result: Key, op: Op | None) -> bool:
+        return op is not None and op.graph == key[0] and op.name in PASSING and is_column(result)
+
+    if not known.value(key).requires_grad:
+        return None
+    for read, result, op in known.onward(key, goes_on):
+        if op is None or op.graph != key[0] or op.name not in SUMS or len(op.inputs) != 2:
+            continue
+        others = [(op.graph, value) for value in op.inputs if (op.graph, value) != read]
+        if is_column(read) and is_column(result) and others and grad.inputs[1] != others[0][1]:
+            return op
     return None
 
 
@@ -111,6 +147,7 @@ def _finding(trace: Trace, graph: Graph, op: Op, mean: Op, reader: Op) -> Findin
     samples = graph.values[op.inputs[1]].shape[0]
     root = code(trace, mean.site.user, "the mean")
     new, edits = _of_the_sum(trace, place, mean)
+    added = reader.name in SUMS
     return Finding(
         message=f"{code(trace, place, '`autograd.grad`')} differentiates a mean over {samples} samples: each row is"
         f" 1/{samples} of the sample's own gradient",
@@ -118,10 +155,15 @@ def _finding(trace: Trace, graph: Graph, op: Op, mean: Op, reader: Op) -> Findin
         cause_label="is taken for the gradient of each sample",
         effect=mean.site.user,
         effect_label=f"the mean over {samples} samples",
-        related=((reader.site.user, "makes one number of each row"),),
+        related=((reader.site.user, "adds it to others" if added else "makes one number of each row"),),
         seen=(
-            f"{root} gives the mean of {samples} numbers and is differentiated by a tensor of {samples} rows; each row"
-            f" is then reduced by itself: its norm is {samples} times too small, its square {samples**2:,} times",
+            f"{root} gives the mean of {samples} numbers and is differentiated by a tensor of {samples} rows; "
+            + (
+                f"what is then added is {samples} times too small for each sample"
+                if added
+                else f"each row is then reduced by itself: its norm is {samples} times too small, its square"
+                f" {samples**2:,} times"
+            ),
         ),
         fix=f"differentiate the sum over the samples in {located(trace, place)}"
         + (f": `{new}` in place of {root}" if edits else ", `….sum()` in place of the mean"),

@@ -38,6 +38,47 @@ def bad_mean_in_the_call() -> None:
         opt.step()
 
 
+def bad_in_a_differential_equation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    field = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(field.parameters(), lr=0.01)
+    for _ in range(5):
+        t = torch.rand(32, 1, requires_grad=True)
+        u = field(t)
+        slope = torch.autograd.grad(u.mean(), t, create_graph=True)[0]  # cause: GS371  # effect: GS371
+        loss = (slope + 2 * u).pow(2).mean() + (field(torch.zeros(1, 1)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_divided_by_its_norm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 4)
+        with torch.no_grad():
+            wanted = model(x).softmax(1)
+        noise = (0.1 * torch.randn_like(x)).requires_grad_()
+        distance = (
+            nn.functional.kl_div(model(x + noise).log_softmax(1), wanted, reduction="none").sum(1).mean()
+        )
+        slope = torch.autograd.grad(distance, noise)[0]
+        worst = 0.3 * slope / (slope.flatten(1).norm(dim=1, keepdim=True) + 1e-12)
+        loss = nn.functional.kl_div(model(x + worst).log_softmax(1), wanted, reduction="batchmean")
+        loss = loss + nn.functional.cross_entropy(model(x), torch.randint(3, (32,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_scaled_by_the_number_of_samples() -> None:
     import torch
     from torch import nn

@@ -1,5 +1,5 @@
-"""Notes by which Python number a line multiplies or divides the products of two matrices, and how many numbers each
-product is a sum of."""
+"""Notes by which Python number a line multiplies or divides the products of two matrices, or has an attention do it,
+and how many numbers each product is a sum of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.scaled import PRODUCTS, QUOTIENTS, factor_of, keep
 from gradscope.hooks.recorder.values import has_values
 
-MAKING = ("matmul", "__matmul__", "bmm")
+MAKING = ("matmul", "__matmul__", "bmm", "einsum")
+ATTENTION = "scaled_dot_product_attention"
 
 
 class ScaledScores(Hook):
@@ -23,11 +24,13 @@ class ScaledScores(Hook):
         self.found: dict[int, tuple[float, int] | None] = {}
         self.recorder.functions.follow(MAKING, self._made)
         self.recorder.functions.follow((*PRODUCTS, *QUOTIENTS), self._scaled)
+        self.recorder.functions.follow([ATTENTION], self._attention)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _made(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        known = has_values(result) and result.requires_grad and len(args) > 1 and args[0].ndim > 2
-        self.last, self.width = (private.TensorRef(result), args[0].shape[-1]) if known else (None, 0)
+        known = has_values(result) and result.requires_grad and len(args) > 1 and result.ndim > 2
+        self.width = _width(name, args) if known else 0
+        self.last = private.TensorRef(result) if self.width else None
 
     def _scaled(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         scores = self.last() if self.last is not None else None
@@ -35,7 +38,26 @@ class ScaledScores(Hook):
         if factor:  # zero says nothing of the width
             keep(self.found, self.recorder.sites.current(frame), (factor, self.width))
 
+    def _attention(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        scale = (kwargs or {}).get("scale")
+        if type(scale) in (int, float) and scale and args and has_values(result) and result.requires_grad:
+            keep(self.found, self.recorder.sites.current(frame), (float(scale), args[0].shape[-1]))
+
     def _tell(self) -> None:
         for site, found in self.found.items():
             if found is not None:
                 self.recorder.emit("scaled_scores", site, {"factor": found[0], "width": found[1]})
+
+
+def _width(name: str, args: Any) -> int:
+    """Of how many numbers each product is a sum; 0 where it can't be said."""
+    if name != "einsum":
+        return int(args[0].shape[-1])
+    read, arrow, given = str(args[0]).replace(" ", "").partition("->")
+    sides = read.split(",")
+    if not arrow or len(sides) != 2 or len(args) != 3 or "." in read:
+        return 0
+    width = 1
+    for letter in (set(sides[0]) & set(sides[1])) - set(given):
+        width *= args[1].shape[sides[0].index(letter)]
+    return width

@@ -20,11 +20,13 @@ from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import ScaledScores
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+ATTENTION = "scaled_dot_product_attention"
 THE_SAME = (PASSING | CASTS) - JOINING
+TURNED = {"mul", "mul_", "div", "div_"}
 NEAR = 0.01  # of the root
 NARROW = 4  # width: a root of less is a factor like others
 
@@ -71,6 +73,10 @@ def scores_times_the_root(trace: Trace) -> Iterator[Finding]:
     if not wrong:
         return
     known = paths(trace)
+    for _, attention in known.used_calls({ATTENTION}):
+        event = wrong.pop(attention.site.user.span(), None)
+        if event is not None and _are_of_layers(known, attention):
+            yield _finding(trace, attention, attention, event)
     for _, softmax in known.used_calls({"softmax"}):
         scale = known.maker_behind((softmax.graph, softmax.inputs[0]), THE_SAME) if softmax.inputs else None
         if scale is None or scale.name not in SCALES:
@@ -86,6 +92,10 @@ def _of_layers(known: Paths, scale: Op) -> bool:
     product = known.maker_behind((scale.graph, scale.inputs[0]), THE_SAME)
     if product is None or product.name not in PRODUCTS_OF_MATRICES | {"__matmul__"}:
         return False
+    return _are_of_layers(known, product)
+
+
+def _are_of_layers(known: Paths, product: Op) -> bool:
     made = [known.maker_behind((product.graph, index), PASSING | CASTS) for index in product.inputs[:2]]
     return all(op is not None and op.name in LAYERS for op in made)
 
@@ -93,8 +103,12 @@ def _of_layers(known: Paths, scale: Op) -> bool:
 def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Finding:
     site, root = scale.site.user, numbers(event.width**0.5)
     here = located(trace, site)
-    divides, edits = _turned(trace, scale)
-    way = "multiply where it divides" if divides else "divide where it multiplies"
+    if scale.name == ATTENTION:
+        fix, edits = f"leave `scale` out, in {here}: it is one by the root then", _without_scale(trace, site)
+    else:
+        divides, edits = _turned(trace, scale)
+        way = "multiply where it divides" if divides else "divide where it multiplies"
+        fix = f"{way}, in {here}: the scores are to be {root} times smaller than the sums"
     return Finding(
         message=f"{code(trace, site, 'the scale')} multiplies the scores by {root}, the root of their width"
         f" {event.width}, where they are to be divided by it",
@@ -106,16 +120,28 @@ def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Findi
             f"each score is a sum of {event.width} products, and was multiplied by {numbers(event.factor)} in all"
             " looked-at calls of this line",
         ),
-        fix=f"{way}, in {here}: the scores are to be {root} times smaller than the sums",
+        fix=fix,
         edits=edits,
         subjects=frozenset({("weights", *site.location())}),
     )
 
 
+def _without_scale(trace: Trace, site: Site) -> Edits:
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    given = [word for word in call.keywords if word.arg == "scale"] if isinstance(call, ast.Call) else []
+    return here.without_keyword(call, given[0]) if isinstance(call, ast.Call) and given else ()
+
+
 def _turned(trace: Trace, scale: Op) -> tuple[bool, Edits]:
-    """Whether the line divides, and the sign turned round."""
+    """Whether the line divides, and the sign, or the method, turned round."""
     here = Source(trace, scale.site.user.path)
     node = here.file.at(scale.site.user)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        divides = node.func.attr.startswith("div")
+        other = node.func.attr.replace("div", "mul") if divides else node.func.attr.replace("mul", "div")
+        of = here.part(node.func.value)
+        return divides, here.replace(node.func, f"{of}.{other}") if other in TURNED else ()
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Div, ast.Mult)):
         return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div), ()
     divides = isinstance(node.op, ast.Div)

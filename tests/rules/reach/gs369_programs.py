@@ -31,6 +31,41 @@ def bad_heads_of_a_module() -> None:
         opt.step()
 
 
+def bad_einsum_and_a_method() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 96), nn.Linear(32, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = (t.unflatten(-1, (2, 16)) for t in project(torch.randn(4, 6, 8)).chunk(3, dim=-1))
+        scores = torch.einsum("bihd, bjhd -> bhij", q, k).div(16**-0.5)  # cause: GS369
+        weights = nn.functional.softmax(scores, dim=-1)  # effect: GS369
+        mixed = torch.einsum("bhij,bjhd->bihd", weights, v).flatten(2)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(mixed.mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def bad_scale_of_an_attention() -> None:
+    import math
+
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 48), nn.Linear(16, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        mixed = F.scaled_dot_product_attention(q, k, v, scale=math.sqrt(q.size(-1)))  # cause: GS369
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(mixed.mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
 def good_queries_of_length_one() -> None:
     import torch
     from torch import nn

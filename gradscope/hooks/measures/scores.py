@@ -17,7 +17,9 @@ class Scores(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, str]] = set()
-        self.recorder.functions.follow(["softmax", "log_softmax", "cross_entropy"], self._softmax)
+        self.recorder.functions.follow(
+            ["softmax", "log_softmax", "cross_entropy", "logsumexp"], self._softmax
+        )
 
     def _softmax(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         scores = args[0] if args else (kwargs or {}).get("input")

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, SCALES
+from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, percent
 from gradscope.events import ZeroScores
@@ -29,7 +29,9 @@ from gradscope.rules.numbers._losses import makers, shape_of
 from gradscope.rules.numbers._masks import is_mask, masked_again
 from gradscope.store import Trace
 
-SOFTMAXES = {"softmax", "log_softmax", "cross_entropy"}
+SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
+ZEROS = {"zeros", "zeros_like", "new_zeros"}
+TRIANGLES = {"tril", "triu", "tril_", "triu_"}
 LEAST = 0.005  # of the scores
 DEEP = 8
 
@@ -75,7 +77,7 @@ class Masked:
     """Scores that a mask sets to 0."""
 
     op: Op
-    mask: Key
+    mask: Key | None  # None of a triangle, which needs none
     scores: Key
 
 
@@ -92,11 +94,22 @@ def masked_scores_of_zero(trace: Trace) -> Iterator[Finding]:
         if found is None or found.op.site.user.location() in told:
             continue
         axis = _axis(known, op)
-        if axis is None or not _along(known, found, axis) or not is_mask(known, found.mask):
+        if axis is None:
             continue
-        if not masked_again(known, key, found.mask):
+        if found.mask is None:
+            again = axis not in (-1, -2) or _cut_again(known, key)
+        else:
+            again = not _along(known, found, found.mask, axis) or not is_mask(known, found.mask)
+            again = again or masked_again(known, key, found.mask)
+        if not again:
             told.add(found.op.site.user.location())
             yield _finding(trace, known, found, op, share)
+
+
+def _cut_again(known: Paths, weights: Key) -> bool:
+    """Whether a triangle is cut out of the weights, too."""
+    steps = known.onward(weights, lambda _, op: op is None or op.name in PASSING | SCALES)
+    return any(op is not None and op.name in TRIANGLES for _, _, op in steps)
 
 
 def _masked(known: Paths, key: Key) -> Masked | None:
@@ -110,7 +123,11 @@ def _masked(known: Paths, key: Key) -> Masked | None:
             trained = [k for k in pair if known.value(k).requires_grad]
             masks = [k for k in pair if k not in trained]
             return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
-        if op.name in MASKING and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
+        if op.name == "where":
+            return _chosen(known, op)
+        if op.name in TRIANGLES:
+            return Masked(op, None, (op.graph, op.inputs[0]))
+        if op.name in MASKING | {"__setitem__"} and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
             return Masked(op, (op.graph, op.inputs[1]), (op.graph, op.inputs[0]))
         if op.name not in CASTS and not (op.name in SCALES and len(op.inputs) == 1):
             return None
@@ -118,8 +135,27 @@ def _masked(known: Paths, key: Key) -> Masked | None:
     return None
 
 
+def _chosen(known: Paths, op: Op) -> Masked | None:
+    """`torch.where(mask, scores, 0)`, with a number or zeros as the last."""
+    keys = [(op.graph, value) for value in op.inputs]
+    masks = [key for key in keys if known.value(key).dtype == "bool"]
+    trained = [key for key in keys if known.value(key).requires_grad]
+    if len(masks) != 1 or len(trained) != 1:
+        return None
+    others = [key for key in keys if key not in (masks[0], trained[0])]
+    node = known.trace.source_file(op.site.user.path).at(op.site.user)
+    last = node.args[-1] if isinstance(node, ast.Call) and node.args else None
+    zero = isinstance(last, ast.Constant) and last.value == 0
+    zero = zero or (len(others) == 1 and all(made.name in ZEROS for _, made in makers(known, others[0])))
+    return Masked(op, masks[0], trained[0]) if zero else None
+
+
 def _fills_with_zero(trace: Trace, op: Op) -> bool:
-    node = trace.source_file(op.site.user.path).at(op.site.user)
+    file = trace.source_file(op.site.user.path)
+    node = file.at(op.site.user)
+    if op.name == "__setitem__":
+        value = _written(file.statement(op.site.user))
+        return isinstance(value, ast.Constant) and value.value == 0
     if (
         not isinstance(node, ast.Call)
         or not isinstance(node.func, ast.Attribute)
@@ -130,6 +166,11 @@ def _fills_with_zero(trace: Trace, op: Op) -> bool:
     return isinstance(given[0], ast.Constant) and given[0].value == 0 if given else False
 
 
+def _written(line: ast.stmt | None) -> ast.expr | None:
+    """`0` of `scores[mask] = 0`."""
+    return line.value if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Subscript) else None
+
+
 def _axis(known: Paths, op: Op) -> int | None:
     """The axis of the softmax, counted from the last."""
     rank = len(shape_of(known, (op.graph, op.inputs[0])))
@@ -137,24 +178,25 @@ def _axis(known: Paths, op: Op) -> int | None:
     return dims[0] % rank - rank if rank and len(dims) == 1 and -rank <= dims[0] < rank else None
 
 
-def _along(known: Paths, found: Masked, axis: int) -> bool:
+def _along(known: Paths, found: Masked, mask: Key, axis: int) -> bool:
     """Whether the mask can differ along this axis, and the scores have the shape that the result has."""
-    shape = shape_of(known, found.mask)
+    shape = shape_of(known, mask)
     result = shape_of(known, (found.op.graph, (*found.op.outputs, *found.op.written)[0]))
     return len(shape) >= -axis and shape[axis] > 1 and shape_of(known, found.scores) == result
 
 
 def _finding(trace: Trace, known: Paths, found: Masked, softmax: Op, share: float) -> Finding:
     site = found.op.site.user
-    made = makers(known, found.mask)
+    made = makers(known, found.mask) if found.mask is not None else []
     maker = made[0][1] if made else None
     text, edits = _with_infinity(trace, found)
+    what = "a mask" if found.mask is not None else "a triangle"
     by = f"; the mask was made by {located(trace, maker.site.user)}" if maker is not None else ""
     return Finding(
-        message=f"{code(trace, site, 'a mask')} sets scores to 0, and {code(trace, softmax.site.user, 'the softmax')}"
+        message=f"{code(trace, site, what)} sets scores to 0, and {code(trace, softmax.site.user, 'the softmax')}"
         " gives each of them weight: the exponential of 0 is 1",
         cause=site,
-        cause_label="0 where the mask is 0",
+        cause_label="0 where the mask is 0" if found.mask is not None else "0 outside of the triangle",
         effect=softmax.site.user,
         effect_label="gives what is masked out the weight of an ordinary score",
         seen=(f"{percent(share)} of what `{softmax.name}` was given first were exactly 0{by}",),
@@ -171,6 +213,21 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
     node = here.file.at(found.op.site.user)
     dtype = trace.graph(found.scores[0]).values[found.scores[1]].dtype
     number = "-1e4" if dtype == "float16" else "-1e9"
+    if found.op.name == "__setitem__":
+        line = here.file.statement(found.op.site.user)
+        value = _written(line)
+        if line is None or value is None:
+            return "", ()
+        edits = here.replace(value, number)
+        return here.text_after(line, edits), edits
+    if found.mask is None:
+        return _triangle(here, node, number)
+    if found.op.name == "where" and isinstance(node, ast.Call):
+        last = node.args[-1]
+        if isinstance(last, ast.Constant):
+            edits = here.replace(last, number)
+            return here.text_after(node, edits), edits
+        return "", ()
     if found.op.name in MASKING and isinstance(node, ast.Call):
         given = [here.file.text(one) for one in node.args[: None if node.keywords else -1]]
         new = f"{here.file.text(node.func)}({', '.join([*given, number])})"
@@ -184,3 +241,23 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
     scores, mask = (here.file.operand(side) for side in sides)
     new = f"{scores}.masked_fill({mask} == 0, {number})"
     return " ".join(new.split()), here.replace(node, new)
+
+
+def _triangle(here: Source, node: ast.AST | None, number: str) -> tuple[str, Edits]:
+    """`scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9)` for `torch.tril(scores)`."""
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr.endswith("_")
+    ):
+        return "", ()
+    handed = here.file.is_imported(node.func.value)
+    of = node.args[0] if handed and node.args else node.func.value
+    if not isinstance(of, (ast.Name, ast.Attribute)) or (handed and not node.args):
+        return "", ()
+    scores = here.file.text(of)
+    rest = [here.file.text(one) for one in node.args[handed:]]
+    rest += [f"{word.arg}={here.file.text(word.value)}" for word in node.keywords]
+    kept = f"torch.ones_like({scores}).{node.func.attr}({', '.join(rest)})"
+    new = f"{here.part(of)}.masked_fill({kept} == 0, {number})"
+    return new, here.replace(node, new)

@@ -111,3 +111,90 @@ def good_features_masked_before_the_layer() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_triangle_of_the_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        scores = q @ k.transpose(1, 2) / 8**0.5
+        scores = torch.tril(scores)  # cause: GS742
+        weights = scores.softmax(dim=-1)  # effect: GS742
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def bad_actions_written_to() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 5)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(3):
+        states, legal = torch.randn(16, 4), torch.rand(16, 5) > 0.5
+        legal[:, 0] = True
+        logits = policy(states).clone()
+        logits[~legal] = 0  # cause: GS742
+        choice = Categorical(logits=logits)  # effect: GS742
+        loss = -(choice.log_prob(choice.sample()) * torch.randn(16)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_where() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 6, (8, 1))
+        real = torch.arange(6) < lengths
+        scores = torch.where(real, score(x).squeeze(2), 0.0)  # cause: GS742
+        weights = torch.softmax(scores, dim=1)  # effect: GS742
+        opt.zero_grad()
+        pooled = (weights.unsqueeze(2) * x).sum(1)
+        nn.functional.cross_entropy(head(pooled), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good_triangle_before_a_mask() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        scores = torch.tril(q @ k.transpose(1, 2) / 8**0.5)
+        weights = scores.masked_fill(scores == 0, float("-inf")).softmax(dim=-1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good_triangle_cut_again() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.tril(torch.tril(q @ k.transpose(1, 2) / 8**0.5).softmax(dim=-1))
+        weights = weights / weights.sum(-1, keepdim=True)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (4,))).backward()
+        opt.step()

@@ -7,22 +7,28 @@ cannot change, and nothing teaches it what to keep in mind.
 Fix: hand the state on as it is, and detach it between two steps of the optimizer, where the next one begins.
 
 Measured: in a pass the layer ran at several places, each state was detached before the next one, and the pass reached
-the last call alone. Silent on: losses at each place, whose calls are all reached; states that are detached once.
+the last call alone; a linear layer, where it was given another input at each. Silent on: losses at each place, whose
+calls are all reached; states that are detached once; a value that is made better step by step from one and the same
+input.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import PASSING, RECURRENT, RECURRENT_CELLS
+from gradscope.analysis.ops import ADDITIONS, JOINING, PASSING, RECURRENT, RECURRENT_CELLS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.calls import unwrapped
-from gradscope.model import Finding, Graph, Op
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op, Site, Span
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
+CELLS = RECURRENT | RECURRENT_CELLS | {"linear"}
 ENOUGH = 3  # places
 
 
@@ -66,31 +72,46 @@ def good() -> None:
 def state_without_its_past(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for event in known.backwards if not trace.op_names.isdisjoint(RECURRENT | RECURRENT_CELLS) else ():
+    for event in known.backwards:
         graph = known.graph(event.graph)
-        lines: dict[int, list[Op]] = {}
+        lines: dict[tuple[Span, ...], list[Op]] = {}
         for op in graph.cuts:
-            if op.cut == "detach" and op.inputs and graph.values[op.inputs[0]].requires_grad:
-                lines.setdefault(op.site.id, []).append(op)
+            if op.cut in ("detach", "data") and op.inputs and graph.values[op.inputs[0]].requires_grad:
+                lines.setdefault(tuple(frame.span() for frame in op.site.stack), []).append(op)
         for cuts in lines.values():
-            place = cuts[0].site.user.location()
-            calls = [call for cut in cuts for call in _taken_by(graph, cut)] if place not in told else []
+            if len(cuts) < ENOUGH - 1 or cuts[0].site.user.location() in told:
+                continue
+            calls = list({id(call): call for cut in cuts for call in _taken_by(graph, cut)}.values())
             if len(calls) >= ENOUGH - 1 and (last := _only_reached(known, event, graph, calls)) is not None:
-                told.add(place)
+                told.add(cuts[0].site.user.location())
                 yield _finding(trace, cuts[0], last, len(calls) + 1)
 
 
 def _taken_by(graph: Graph, cut: Op) -> Iterator[Op]:
-    """The recurrent call that goes on with a state that was detached."""
+    """The recurrent call that goes on with a state that was detached, or the linear layer of a cell by hand."""
     for _, op in graph.readers_behind(cut.outputs, lambda op: op.name in PASSING):
-        if op.name in RECURRENT | RECURRENT_CELLS:
+        if op.name in CELLS:
             yield op
             return
+
+
+def _others(graph: Graph, call: Op) -> frozenset[int]:
+    """What a linear layer is given, or what is added to its result, beside the state."""
+    joined = graph.maker(call.inputs[0])
+    if joined is not None and joined.name in JOINING:
+        made = [graph.maker(value) for value in joined.inputs]
+        others = zip(joined.inputs, made, strict=True)
+        return frozenset(value for value, op in others if op is None or op.cut is None)
+    added = [op for op in graph.consumers.get(call.outputs[0], ()) if op.name in ADDITIONS]
+    return frozenset(value for op in added for value in op.inputs if value != call.outputs[0])
 
 
 def _only_reached(known: Paths, event: Backward, graph: Graph, calls: list[Op]) -> Op | None:
     """The last of these calls of one line, where the pass comes to that one alone, and no other does to the others."""
     if len({call.site.id for call in calls}) > 1:
+        return None
+    others = [_others(graph, call) for call in calls if call.name == "linear"]
+    if others and (len(set(others)) < len(others) or not all(others)):
         return None
     nodes = known.reached.nodes
     reached = [call for call in calls if any((graph.id, node) in nodes for node in call.nodes)]
@@ -98,7 +119,7 @@ def _only_reached(known: Paths, event: Backward, graph: Graph, calls: list[Op]) 
 
 
 def _finding(trace: Trace, cut: Op, last: Op, places: int) -> Finding:
-    site = cut.site.user
+    site = _beside(cut, last)
     ids = {trace.graph(last.graph).values[index].parameter for index in last.inputs}
     return Finding(
         message=f"{code(trace, site, '`detach()`')} takes the graph off the state at each of {places} places: only the"
@@ -113,6 +134,31 @@ def _finding(trace: Trace, cut: Op, last: Op, places: int) -> Finding:
         ),
         fix=f"hand the state on as it is in {located(trace, site)}, and detach it where the next step of the optimizer"
         " begins",
-        edits=unwrapped(trace, site),
+        edits=_handed_on(trace, site),
         subjects=parameter_subjects(id for id in ids if id is not None) | {("state", *site.location())},
     )
+
+
+def _beside(cut: Op, last: Op) -> Site:
+    """The line of the layer's own function that detaches the state, perhaps by a function of its own."""
+    beside = last.site.user
+    frames = [
+        frame for frame in cut.site.stack if (frame.path, frame.function) == (beside.path, beside.function)
+    ]
+    return frames[-1] if frames else cut.site.user
+
+
+def _handed_on(trace: Trace, site: Site) -> Edits:
+    """`h` for `h.detach()`, `h.data` and `without_graph(h)`; nothing at all for `h = without_graph(h)`."""
+    here = Source(trace, site.path)
+    node, line = here.file.at(site), here.file.statement(site)
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return here.replace(node, here.file.text(node.value))
+    if not isinstance(node, ast.Call) or called_name(node) == "detach":
+        return unwrapped(trace, site)
+    if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return ()
+    state = here.file.text(node.args[0])
+    if isinstance(line, ast.Assign) and line.value is node and here.file.text(line.targets[0]) == state:
+        return here.remove(line)
+    return here.replace(node, state)

@@ -33,3 +33,68 @@ def good_loss_at_each_place() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_taken_by_a_function() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def repackage(hidden: Any) -> Any:
+        return (
+            hidden.detach() if isinstance(hidden, torch.Tensor) else tuple(repackage(one) for one in hidden)
+        )
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.out = nn.LSTMCell(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.zeros(len(x), 8), torch.zeros(len(x), 8)
+            for place in x.unbind(1):
+                hidden = repackage(hidden)  # cause: GS365
+                hidden = self.cell(place, hidden)  # effect: GS365
+            return self.out(hidden[0])
+
+    torch.manual_seed(0)
+    model = Reader()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(6, 5, 4)), torch.randint(0, 2, (6,))).backward()
+        opt.step()
+
+
+def bad_cell_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, out = nn.Linear(4 + 8, 8), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*cell.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        state = torch.zeros(6, 8)
+        for place in torch.randn(5, 6, 4):
+            joined = torch.cat([place, state.data], dim=1)  # cause: GS365
+            state = torch.tanh(cell(joined))  # effect: GS365
+        opt.zero_grad()
+        nn.functional.cross_entropy(out(state), torch.randint(0, 2, (6,))).backward()
+        opt.step()
+
+
+def good_made_better_step_by_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, out = nn.Linear(4 + 8, 8), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*layer.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        x, z = torch.randn(6, 4), torch.zeros(6, 8)
+        for _ in range(5):
+            z = torch.tanh(layer(torch.cat([x, z.detach()], dim=1)))
+        opt.zero_grad()
+        nn.functional.cross_entropy(out(z), torch.randint(0, 2, (6,))).backward()
+        opt.step()

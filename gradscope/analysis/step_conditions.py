@@ -68,6 +68,18 @@ def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
     return None
 
 
+def skipping(trace: Trace, optimizer: Optimizer) -> Guard | None:
+    """The branch that goes on with the next round of the loop before this optimizer's step comes."""
+    name = variable(trace, optimizer.site).rpartition(".")[2]
+    for path, function, node in nodes_that_ran(trace, ast.Call):
+        file = trace.source_file(path)
+        line = file.statement_of(node) if name and _steps(node, name) else None
+        for before in file.siblings(line)[: file.siblings(line).index(line)] if line is not None else ():
+            if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], ast.Continue):
+                return Guard(path, function, node, (before,), _assigned(file, before) or before.test)
+    return None
+
+
 def _steps(call: ast.Call, name: str) -> bool:
     """`optimizer.step()`, or `scaler.step(optimizer)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":

@@ -62,6 +62,8 @@ def good() -> None:
 
 WHY_FIRST = """`i % 4 == 0` holds for the first batch, whose index is 0: the first step uses one batch alone, with a
 gradient that was divided by 4"""
+WHY_LATE = """an index that begins at 0 comes to n when n + 1 batches are through: the first step of each round through
+the loop uses one gradient more than the loss was divided for, and what is left behind the last step is added to it"""
 WHY_REST = """what is left of an epoch is added to the first passes of the next one: that step is longer than the
 others, as each pass was divided by their number. What is left of the last epoch is lost"""
 
@@ -73,6 +75,7 @@ class Condition(NamedTuple):
     counter: ast.Name
     from_one: bool
     loop: ast.For
+    whole: ast.expr  # with `i > 0 and` before it, where that leaves the first batch out
 
 
 class Used(NamedTuple):
@@ -87,7 +90,12 @@ class Used(NamedTuple):
 @rule("GS253", name="accumulations-unequal", severity="warning")
 def accumulations_unequal(trace: Trace) -> Iterator[Finding]:
     for used in _steps(trace):
-        yield from _carried_on(trace, used) if used.condition.from_one else _first(trace, used)
+        if used.condition.from_one:
+            yield from _carried_on(trace, used)
+        elif used.condition.whole is used.condition.test:
+            yield from _first(trace, used)
+        else:
+            yield from _one_more(trace, used)
 
 
 def _steps(trace: Trace) -> Iterator[Used]:
@@ -120,11 +128,25 @@ def _condition(file: SourceFile, step: Site) -> Condition | None:
             given = file.assigned.get(test.id, [])
             test = given[0] if len(given) == 1 else test
         loop = next((one for one in file.above(above) if isinstance(one, ast.For)), None)
+        whole, test = test, _behind_the_first(test)
         counted = _counted(test)
         if isinstance(test, ast.Compare) and counted is not None and loop is not None:
             index, from_one = counted
-            return Condition(test, index, from_one, loop) if counts_from_zero(loop, index.id) else None
+            return Condition(test, index, from_one, loop, whole) if counts_from_zero(loop, index.id) else None
     return None
+
+
+def _behind_the_first(test: ast.expr) -> ast.expr:
+    """`i % 4 == 0` of `i > 0 and i % 4 == 0`; any other condition itself."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And) or len(test.values) != 2:
+        return test
+    for one, other in (test.values, test.values[::-1]):
+        counted = _counted(other)
+        if counted is not None and not counted[1]:
+            index = counted[0].id
+            if ast.unparse(one) in (index, f"{index} > 0", f"{index} != 0", f"{index} >= 1", f"0 < {index}"):
+                return other
+    return test
 
 
 def _counted(test: ast.expr) -> tuple[ast.Name, bool] | None:
@@ -158,9 +180,35 @@ def _first(trace: Trace, used: Used) -> Iterator[Finding]:
         seen=(
             f"the first step used the gradients of 1 pass, {plural(len(later), 'step')} after it of {passes} each",
         ),
-        fix=f"count from one and step after the last batch too: {text} in place of {located(trace, cause)}",
+        fix=f"count from one{_too(text)}: {text} in place of {located(trace, cause)}",
         edits=edits,
         why=WHY_FIRST,
+        count=1,
+        subjects=parameter_subjects(used.filled) | {("step", step.location())},
+    )
+
+
+def _one_more(trace: Trace, used: Used) -> Iterator[Finding]:
+    """The first step, which counts from the batch whose index is 0 to that whose index is n."""
+    usual = max(set(used.passes), key=used.passes.count)
+    if usual < 2 or used.passes[0] != usual + 1 or used.passes.count(usual) < ENOUGH:
+        return
+    step, text, edits = used.step, *_with_the_last(trace, used)
+    cause = _place(trace, used)
+    yield Finding(
+        message=f"the first step uses {usual + 1} passes, those after it {usual} each: {code(trace, cause)} holds one"
+        " batch too late, as the index begins at 0",
+        cause=cause,
+        cause_label=f"is true at {usual} first, when {usual + 1} batches are through",
+        effect=step,
+        effect_label=f"uses {usual + 1} passes at first",
+        seen=(
+            f"the first step used the gradients of {usual + 1} passes, {plural(used.passes.count(usual), 'step')} of"
+            f" {usual}" + (f", the longest of {max(used.passes)}" if max(used.passes) > usual + 1 else ""),
+        ),
+        fix=f"count from one{_too(text)}: {text} in place of {located(trace, cause)}",
+        edits=edits,
+        why=WHY_LATE,
         count=1,
         subjects=parameter_subjects(used.filled) | {("step", step.location())},
     )
@@ -198,7 +246,7 @@ def _carried_on(trace: Trace, used: Used) -> Iterator[Finding]:
 
 
 def _place(trace: Trace, used: Used) -> Site:
-    span = Source(trace, used.step.path).file.span(used.condition.test)
+    span = Source(trace, used.step.path).file.span(used.condition.whole)
     return Site(-1, used.step.path, *span, used.step.function, "user")
 
 
@@ -206,6 +254,7 @@ def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
     """`(i + 1) % 4 == 0 or i + 1 == len(loader)`."""
     here = Source(trace, used.step.path)
     test, index, call = used.condition.test, used.condition.counter, used.condition.loop.iter
+    whole = used.condition.whole
     divided = test.left
     assert isinstance(divided, ast.BinOp) and isinstance(call, ast.Call)
     new = f"({index.id} + 1) % {here.part(divided.right, Binds.SIGN)} == 0"
@@ -216,4 +265,9 @@ def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
         new += f" or {index.id} + 1 == {last}"
     elif used.condition.from_one or named:
         return f"`{new} or {index.id} + 1 == n`, with `n` the number of batches,", ()
-    return f"`{new}`", here.replace(test, new)
+    return f"`{new}`", here.replace(whole, new)
+
+
+def _too(text: str) -> str:
+    """What is said of the last batch, where the condition can ask for it."""
+    return " and step after the last batch too" if " or " in text else ""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.ops import DIVISIONS
-from gradscope.analysis.step_conditions import Guard, counts_from_zero, guard_of, without_remainder
+from gradscope.analysis.step_conditions import Guard, counts_from_zero, guard_of, skipping, without_remainder
 from gradscope.analysis.words import code, parameter_subjects, quoted
 from gradscope.events import Backward, SchedulerMade
 from gradscope.fixes.source import Binds, Source
@@ -86,7 +86,7 @@ def step_in_all_but_one(trace: Trace) -> Iterator[Finding]:
         optimizer = trace.optimizers.get(number)
         if optimizer is None or min(used.sizes[1], used.sizes[2]) < ENOUGH or max(used.sizes) > 2:
             continue
-        guard = guard_of(trace, optimizer)
+        guard = guard_of(trace, optimizer) or skipping(trace, optimizer)
         if guard is not None and len(guard.branches) == 1:
             finding = _finding(trace, optimizer, used, guard)
             if finding is not None:

@@ -123,3 +123,19 @@ def bad_parts_of_several_lengths() -> None:
                 if (i + 1) % 4 == 0:  # cause: GS253
                     opt.step()  # effect: GS253
                     opt.zero_grad()
+
+
+def bad_all_but_the_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    batches = [torch.randn(8, 4) for _ in range(16)]
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        for i, x in enumerate(batches):
+            (nn.functional.mse_loss(model(x), x[:, :1]) / 5).backward()
+            if i > 0 and i % 5 == 0:  # cause: GS253
+                opt.step()  # effect: GS253
+                opt.zero_grad()

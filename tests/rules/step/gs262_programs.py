@@ -77,3 +77,37 @@ def good_counted_down() -> None:
             continue
         opt.step()
         opt.zero_grad()
+
+
+def bad_goes_on_in_each_third_round() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    steps = 3
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for i in range(45):
+        x = torch.randn(8, 4)
+        (nn.functional.mse_loss(model(x), x[:, :1]) / steps).backward()
+        if (i + 1) % steps == 0:  # cause: GS262
+            continue
+        opt.step()  # effect: GS262
+        opt.zero_grad()
+
+
+def good_goes_on_in_all_but_each_third_round() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    steps = 3
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for i in range(45):
+        x = torch.randn(8, 4)
+        (nn.functional.mse_loss(model(x), x[:, :1]) / steps).backward()
+        if (i + 1) % steps != 0:
+            continue
+        opt.step()
+        opt.zero_grad()

@@ -7,21 +7,25 @@ other, and shows it the padding: what comes out of the attention is the same for
 Fix: give it the opposite: `~mask`.
 
 Measured: in the tokens of a batch one stood at the end of the rows, more or less often in each, and nowhere else; in
-every call that was looked at none but those places took part.
+every call that was looked at none but those places took part, or all of a softmax' weights went to them behind a mask.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from gradscope.analysis.words import code, located, plural
-from gradscope.events import InvertedMask
-from gradscope.fixes.masks import PADDING_MASKS, turned_argument
-from gradscope.model import Finding
+from gradscope.analysis.ops import ADDITIONS, MASKING, PASSING, SCALES
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import code, located, percent, plural
+from gradscope.events import InvertedMask, PaddedAttention
+from gradscope.fixes.masks import PADDING_MASKS, turned_argument, turned_round
+from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 2  # calls
+ALL = 0.9999  # of the weights
 
 
 def bad() -> None:
@@ -72,6 +76,49 @@ def mask_inverted(trace: Trace) -> Iterator[Finding]:
     for events in lines.values():
         if sum(event.calls for event in events) >= ENOUGH:
             yield _finding(trace, max(events, key=lambda event: event.calls))
+    yield from _by_hand(trace)
+
+
+def _by_hand(trace: Trace) -> Iterator[Finding]:
+    """Scores that are masked before a softmax which gives all of its weights to padding."""
+    whole = [event for event in trace.of(PaddedAttention) if event.weight > ALL and event.share < ALL]
+    lines = Counter(event.site.user.location() for event in whole for _ in range(event.calls))
+    if not lines:
+        return
+    known = paths(trace)
+    events = {event.site.user.location(): event for event in whole[::-1]}
+    for _, softmax in known.used_calls({"softmax"}):
+        place = softmax.site.user.location()
+        masking = known.maker_behind((softmax.graph, softmax.inputs[0]), PASSING | SCALES)
+        if lines[place] < ENOUGH or masking is None or masking.name not in MASKING | {"where"} | ADDITIONS:
+            continue
+        lines[place] = 0
+        yield _of_scores(trace, known, events[place], masking, softmax)
+
+
+def _of_scores(trace: Trace, known: Paths, event: PaddedAttention, masking: Op, softmax: Op) -> Finding:
+    place, tokens = masking.site.user, trace.site(event.tokens)
+    masks = [
+        at for at, value in enumerate(masking.inputs) if known.value((masking.graph, value)).dtype == "bool"
+    ]
+    turned = turned_round(trace, place, masks[0], boolean=True) if len(masks) == 1 else None
+    new = f": `{turned.new}` in place of `{turned.text}`" if turned is not None and turned.new else ""
+    return Finding(
+        message=f"{code(trace, place, 'the mask')} is the wrong way round: it leaves every token out and lets the"
+        " padding take part",
+        cause=place,
+        cause_label="takes the scores of the tokens out",
+        effect=softmax.site.user,
+        effect_label="gives all of its weights to padding",
+        related=((tokens.user, f"{event.index} is its padding"),) if tokens is not None else (),
+        seen=(
+            f"in {plural(event.calls, 'call')}, of {event.places:,} tokens {event.padded:,} were the {event.index} that"
+            f" fills rows up: in such a row they had {percent(event.weight)} of the weights",
+        ),
+        fix=f"turn the mask round in {located(trace, place)}{new}",
+        edits=turned.edits if turned is not None else (),
+        subjects=frozenset({("masked", *place.location())}),
+    )
 
 
 def _finding(trace: Trace, event: InvertedMask) -> Finding:

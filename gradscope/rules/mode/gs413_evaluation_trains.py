@@ -7,8 +7,9 @@ nothing of data that the model has not seen.
 Fix: leave `backward()`, `step()` and `zero_grad()` out of that loop, and run it under `torch.no_grad()`.
 
 Measured: the steps before that `eval()` took what one `DataLoader` gives, those behind it what another one gives, and
-were the last of the run, in which nothing else asks the model without gradients. Silent where any of that is
-otherwise: GS403 tells of a training that forgot `train()`.
+were the last of the run, in which nothing else asks the model without gradients. Or `train()` and `eval()` took turns,
+and whatever the model was asked in evaluation mode was trained on. Silent where any of that is otherwise: GS403 tells
+of a training that forgot `train()`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.modes import TrainedInEval, trained_in_eval
 from gradscope.analysis.words import code, listed, located, plural, user, variable
-from gradscope.events import Backward, Loader, ModuleCall, Step, ZeroGrad
+from gradscope.events import Backward, Loader, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -98,6 +99,93 @@ def evaluation_trains(trace: Trace) -> Iterator[Finding]:
         found = _evaluation(known, one)
         if found is not None:
             yield _finding(known, found)
+        elif one.mode is not None and (turns := _turns(known, one, one.mode)) is not None:
+            yield _of_turns(known, one, one.mode, turns)
+
+
+@dataclass
+class _Turn:
+    """What was done between two calls of `train()` or `eval()`."""
+
+    training: bool
+    steps: int = 0
+    asked: int = 0  # calls that no step used, before its last step
+
+
+def _turns(known: Calls, one: TrainedInEval, mode: Mode) -> list[_Turn] | None:
+    """Those of the module, where each has steps, and a model in evaluation mode was only ever asked to train it."""
+    mine = known.called(one.call.event)
+    by_event = {id(call.event): call for call in known.all}
+    turns: list[_Turn] = []
+    asked = 0  # since the last step
+    for repeat, event in in_order(known.trace):
+        if isinstance(event, Mode) and event.module == mode.module:
+            if not turns or turns[-1].training != event.training:
+                turns.append(_Turn(event.training))
+                asked = 0
+        elif not turns:
+            continue
+        elif isinstance(event, Step) and event.optimizer == one.step.optimizer:
+            turns[-1].steps += repeat
+            turns[-1].asked += asked
+            asked = 0
+        elif isinstance(event, ModuleCall) and known.called(event) == mine:
+            call = by_event.get(id(event))
+            asked += not event.grad or (call is not None and not call.trains)
+    while turns and not turns[-1].steps:
+        turns.pop()
+    evaluated = [turn for turn in turns if not turn.training]
+    if len(evaluated) < 2 or len(turns) - len(evaluated) < 2 or not all(turn.steps for turn in turns):
+        return None
+    return turns if not any(turn.asked for turn in evaluated) else None
+
+
+def _of_turns(known: Calls, one: TrainedInEval, mode: Mode, turns: list[_Turn]) -> Finding:
+    trace, name = known.trace, known.name(one.call.event)
+    step, entry = one.step.site.user, one.call.entry
+    evaluated = [turn for turn in turns if not turn.training]
+    inside = sum(turn.steps for turn in evaluated)
+    before = sum(turn.steps for turn in turns) - inside
+    fix, edits = _in_training_alone(trace, entry, step)
+    return Finding(
+        message=f"the evaluation of {name} trains it: {plural(inside, 'step')} in evaluation mode",
+        cause=step,
+        cause_label="steps behind `eval()`, too",
+        effect=mode.site.user,
+        effect_label="switches dropout and batch norm, and nothing else",
+        seen=(
+            f"`train()` and `eval()` take turns: {plural(before, 'step')} in training mode,"
+            f" {inside:,} in evaluation mode, in {plural(len(evaluated), 'turn')} of it",
+            f"whatever {name} was asked in evaluation mode there was trained on",
+        ),
+        fix=fix,
+        edits=edits,
+        count=inside,
+        subjects=frozenset({("module", known.called(one.call.event)), ("call", entry.location())}),
+    )
+
+
+def _in_training_alone(trace: Trace, entry: Site, step: Site) -> tuple[str, Edits]:
+    """`if model.training:` around the pass and the step."""
+    here = Source(trace, step.path)
+    call = here.file.at(entry)
+    model = here.file.text(call.func) if isinstance(call, ast.Call) else "model"
+    passes = [
+        e.site.user
+        for e in trace.of(Backward)
+        if (e.site.user.path, e.site.user.function) == (step.path, step.function)
+    ]
+    lines = sorted({one.line: one for one in [*passes, step]}.items())
+    found = [here.file.statement(site) for _, site in lines]
+    statements = [one for one in found if one is not None]
+    fix = f"pass and step in training mode alone: `if {model}.training:` before {located(trace, lines[0][1])}"
+    siblings = here.file.siblings(statements[0])
+    if (entry.path, entry.function) != (step.path, step.function) or statements[-1] not in siblings:
+        return fix, ()
+    block = siblings[siblings.index(statements[0]) : siblings.index(statements[-1]) + 1]
+    if len(passes) == 0 or not all(isinstance(one, ast.Expr) for one in block):
+        return fix, ()
+    return fix, here.together_under(block, f"if {model}.training:")
 
 
 def _evaluation(known: Calls, one: TrainedInEval) -> _Evaluation | None:

@@ -53,3 +53,50 @@ def good_training_goes_on() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(regressor(x), y).backward()
         opt.step()
+
+
+def bad_phases_of_one_loop() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = {"train": torch.randn(6, 8, 4), "val": torch.randn(3, 8, 4)}
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(4):
+        for phase in ("train", "val"):
+            if phase == "train":
+                net.train()
+            else:
+                net.eval()  # effect: GS413
+            total = 0.0
+            for x in data[phase]:
+                opt.zero_grad()
+                loss = nn.functional.mse_loss(net(x), x[:, :1])
+                loss.backward()
+                opt.step()  # cause: GS413
+                total += loss.item()
+            print(phase, total / len(data[phase]))
+
+
+def good_phases_that_step_in_training() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = {"train": torch.randn(6, 8, 4), "val": torch.randn(3, 8, 4)}
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(4):
+        for phase in ("train", "val"):
+            net.train(phase == "train")
+            total = 0.0
+            for x in data[phase]:
+                opt.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = nn.functional.mse_loss(net(x), x[:, :1])
+                if phase == "train":
+                    loss.backward()
+                    opt.step()
+                total += loss.item()
+            print(phase, total / len(data[phase]))

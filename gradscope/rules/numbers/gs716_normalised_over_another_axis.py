@@ -33,10 +33,11 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import trail
 from gradscope.analysis.words import code, located
+from gradscope.events import Targets
 from gradscope.fixes.calls import along, argument_as
-from gradscope.model import Finding, Op, Parameter
+from gradscope.model import Finding, Op, Parameter, Span
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_event, losses, makers, of_zeros_and_ones, one_along_the_last
+from gradscope.rules.numbers._losses import loss_event, losses, makers, measured_targets
 from gradscope.store import Trace
 
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
@@ -49,6 +50,7 @@ ADDING = (
     | {"sum", "neg", "__neg__", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clamp", "clip"}
 )  # of probabilities their logarithms
 LAYERS = {"linear": -1, "conv1d": -2, "conv2d": -3, "conv3d": -4}  # which axis their bias is of
+NEAR = 1e-3  # to a sum of probabilities
 DEEP = 8  # scalings between a layer and its `log_softmax`
 
 
@@ -127,11 +129,16 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
 
 
 def _of_cross_entropy(trace: Trace) -> Iterator[Finding]:
-    """One-hot targets whose classes are along the last axis."""
+    """Targets that are probabilities of classes along the last axis: one-hot, perhaps smoothed."""
     known = paths(trace)
-    for event, op in of_zeros_and_ones(trace, known, {"cross_entropy"}):
-        if not one_along_the_last(event):
+    targets = measured_targets(trace)
+    told: set[Span] = set()
+    for _, op in losses(known, {"cross_entropy"}):
+        span = op.site.user.span()
+        event = targets.get((span, op.name))
+        if event is None or span in told or not _along_the_last(event):
             continue
+        told.add(span)
         site, shape = op.site.user, known.value((op.graph, op.inputs[0])).shape
         passed = loss_event(known, op)
         moved = "{}.transpose(1, 2)" if len(shape) == 3 else "{}.movedim(-1, 1)"
@@ -147,8 +154,8 @@ def _of_cross_entropy(trace: Trace) -> Iterator[Finding]:
             effect=passed.site.user if passed is not None and passed.site.user != site else None,
             effect_label="goes back from it",
             seen=(
-                f"at the first call its targets, of shape {shape}, were zeros and ones: exactly one 1 along the last"
-                f" axis, {event.least:.0f} to {event.most:.0f} along axis 1",
+                f"at the first call its targets, of shape {shape}, added up to 1 along the last axis, and to"
+                f" {event.least:.3g} to {event.most:.3g} along axis 1",
             ),
             why="of more than two axes the second is that of the classes. A softmax over another one asks which place"
             " of it a class belongs to: the scores of one place are never compared with each other, and what the loss"
@@ -158,6 +165,14 @@ def _of_cross_entropy(trace: Trace) -> Iterator[Finding]:
             edits=(*sides[0], *sides[1]) if all(sides) else (),
             subjects=frozenset({("targets", site.location())}),
         )
+
+
+def _along_the_last(event: Targets) -> bool:
+    """Whether they add up to 1 along the last axis, and not along that of the classes."""
+    if event.low < 0 or len(event.last) != 2 or event.least is None or event.most is None:
+        return False
+    apart = max(abs(total - 1) for total in (event.least, event.most))
+    return max(abs(total - 1) for total in event.last) < NEAR < apart
 
 
 def _by_hand(known: Paths) -> Iterator[tuple[Key, Key, Op]]:

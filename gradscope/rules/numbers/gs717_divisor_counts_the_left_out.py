@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
+from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS, ZEROS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
@@ -26,6 +26,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 FORMS = CASTS | {
@@ -133,6 +134,8 @@ def _mask(graph: Graph, value: int) -> Mask:
 def _kept(graph: Graph, value: int) -> Kept | None:
     """What has set places of a value to zero, last."""
     op = graph.maker_behind(value, SCALED)
+    if op is not None and op.name == "where":
+        return _chosen(graph, op)
     if op is None or len(op.inputs) != 2:
         return None
     if op.name in MASKING:
@@ -144,9 +147,19 @@ def _kept(graph: Graph, value: int) -> Kept | None:
     return None
 
 
+def _chosen(graph: Graph, op: Op) -> Kept | None:
+    """`torch.where(mask, error, 0)`, with zeros or a number as the last."""
+    if len(op.inputs) not in (2, 3) or graph.values[op.inputs[0]].dtype != "bool":
+        return None
+    other = graph.maker(op.inputs[2]) if len(op.inputs) == 3 else None
+    zeros = other is None or other.name in ZEROS
+    kept = graph.values[op.inputs[1]].requires_grad and zeros
+    return Kept(op, _mask(graph, op.inputs[0])) if kept else None
+
+
 def _keeps(graph: Graph, mask: Mask) -> bool:
     """Whether another term takes part at these places alone."""
-    names = MASKING | MULTIPLICATIONS
+    names = MASKING | MULTIPLICATIONS | {"where"}
     return any(
         (kept := _kept(graph, output)) is not None and kept.mask == mask
         for op in graph.called(names)
@@ -183,6 +196,13 @@ def _turned(trace: Trace, counting: Op) -> tuple[str, Edits]:
         return "", ()
     if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.Invert):
         new = here.file.text(given.operand)
+    elif (
+        method_name(given) in INVERSIONS
+        and isinstance(given, ast.Call)
+        and isinstance(given.func, ast.Attribute)
+    ):
+        imported = here.file.is_imported(given.func.value)
+        new = here.file.text(given.args[0] if imported and given.args else given.func.value)
     else:
         new = f"~{here.part(given)}" if _is_boolean(trace, counting) else f"1 - {here.part(given)}"
     return f"`{new}` in place of `{here.file.text(given)}`", here.replace(given, new)

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES
+from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES, ZEROS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, percent
 from gradscope.events import ZeroScores
@@ -30,7 +30,6 @@ from gradscope.rules.numbers._masks import is_mask, masked_again
 from gradscope.store import Trace
 
 SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
-ZEROS = {"zeros", "zeros_like", "new_zeros"}
 TRIANGLES = {"tril", "triu", "tril_", "triu_"}
 LEAST = 0.005  # of the scores
 DEEP = 8

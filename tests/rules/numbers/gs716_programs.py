@@ -472,3 +472,20 @@ def good_classes_of_which_each_stands_once_in_a_sequence() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_smoothed_labels_of_places() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(12, 8), nn.Linear(8, 4))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        tokens = torch.randint(0, 12, (16, 7))
+        wanted = F.one_hot(tokens % 4, 4).float() * 0.9 + 0.1 / 4
+        loss = F.cross_entropy(model(tokens), wanted)  # cause: GS716
+        opt.zero_grad()
+        loss.backward()  # effect: GS716
+        opt.step()

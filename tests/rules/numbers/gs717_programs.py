@@ -54,3 +54,20 @@ def good_a_product_by_its_own_number() -> None:
         adam.zero_grad()
         cost.backward()
         adam.step()
+
+
+def bad_chosen_by_where() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        x, seen = torch.randn(16, 6), torch.rand(16, 6) < 0.7
+        error = (model(x * seen) - x) ** 2
+        error = torch.where(seen, error, torch.zeros_like(error))  # effect: GS717
+        loss = error.sum() / seen.logical_not().sum()  # cause: GS717
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

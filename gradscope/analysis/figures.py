@@ -19,6 +19,7 @@ from gradscope.store import Trace
 _MEANS = ("mean", "average", "fmean")
 _SAME_NUMBER = ("float", "sum", "item", "cpu", "double", "detach")
 _SHOWN_BY = ("enumerate", "iter", "tqdm", "track")
+_ZEROS = {("zeros", "()"), ("zeros", "1"), ("tensor", "0"), ("tensor", "0.0"), ("tensor", "[0.0]")}
 _EMPTIED = ("clear", "reset", "zero_", "fill_")
 
 
@@ -36,7 +37,7 @@ class Sum:
 
     path: str
     function: str
-    name: str  # `total`, `self.total`
+    name: str  # `total`, `self.total`, `meter['total']`
     loop: ast.For  # the innermost loop around the statement
     add: ast.stmt
     term: ast.expr  # what is added
@@ -65,6 +66,10 @@ class Sum:
                 call = self.file.parent.get(id(method))
                 if method_name(call) in _EMPTIED and getattr(call, "func", None) is method:
                     found.append(statement)
+        if self.name.endswith("]"):
+            found += [
+                node for node in own_nodes(within) if isinstance(node, ast.Assign) and _entry(node, self.name)
+            ]
         return found
 
     def reads(self, within: ast.AST) -> list[ast.expr]:
@@ -114,7 +119,7 @@ def is_it(node: ast.AST, name: str) -> bool:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_hundred(node.left):
             node = node.right
         else:
-            return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+            return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == name
 
 
 def gone_through(loop: ast.For) -> ast.Name | ast.Attribute | None:
@@ -140,7 +145,7 @@ def first_value(statement: ast.stmt, name: str) -> str:
     no plain number, or empty list."""
     if not isinstance(statement, ast.Assign):
         return ""
-    value: ast.expr = statement.value
+    value: ast.expr = _entry(statement, name) or statement.value
     for target in statement.targets:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             names = [ast.unparse(one) for one in target.elts]
@@ -148,11 +153,32 @@ def first_value(statement: ast.stmt, name: str) -> str:
                 value = value.elts[names.index(name)]
     plain = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
     empty = isinstance(value, ast.List) and not value.elts
-    return ast.unparse(value) if plain or empty else ""
+    return ast.unparse(value) if plain or empty or _is_zero(value) else ""
 
 
-def is_length(divisor: ast.expr | None, loop: ast.stmt) -> bool:
-    """Whether it is `len(…)` of what a loop goes through, or of its data."""
+def _is_zero(value: ast.expr) -> bool:
+    """`torch.zeros(())`, `torch.zeros(1)`, `torch.tensor(0.0)`."""
+    if not isinstance(value, ast.Call) or len(value.args) != 1:
+        return False
+    given = ast.unparse(value.args[0])
+    return (called_name(value), given) in _ZEROS
+
+
+def _entry(statement: ast.Assign, name: str) -> ast.expr | None:
+    """What `meter = {"total": 0.0}` gives `meter['total']`."""
+    if not isinstance(statement.value, ast.Dict) or not name.startswith(
+        f"{ast.unparse(statement.targets[0])}["
+    ):
+        return None
+    entries = zip(statement.value.keys, statement.value.values, strict=True)
+    keys = {ast.unparse(key): value for key, value in entries if key is not None}
+    return keys.get(name.partition("[")[2].removesuffix("]"))
+
+
+def is_length(file: SourceFile, divisor: ast.expr | None, loop: ast.stmt) -> bool:
+    """Whether it is `len(…)` of what a loop goes through, or of its data, or a name for that."""
+    given = file.assigned.get(divisor.id, []) if isinstance(divisor, ast.Name) else []
+    divisor = given[0] if len(given) == 1 else divisor
     if not isinstance(loop, ast.For) or not isinstance(divisor, ast.Call) or len(divisor.args) != 1:
         return False
     through = [node for node in ast.walk(loop.iter) if isinstance(node, (ast.Name, ast.Attribute))]
@@ -185,12 +211,24 @@ def _is_hundred(node: ast.expr) -> bool:
 
 
 def _name(node: ast.expr) -> str:
+    if _is_entry(node):
+        return ast.unparse(node)
     while isinstance(node, ast.Subscript):
         node = node.value
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
+def _is_entry(node: ast.AST) -> bool:
+    """`meter["total"]`, of a table that has a name."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, (ast.Name, ast.Attribute)):
+        return False
+    return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+
+
 def _mentions(name: str, within: ast.AST) -> list[ast.expr]:
+    if name.endswith("]"):
+        nodes = (within, *own_nodes(within))
+        return [n for n in nodes if isinstance(n, ast.Subscript) and _is_entry(n) and ast.unparse(n) == name]
     last = name.rpartition(".")[2]  # compared first: to write each node out takes the time
     return [
         node

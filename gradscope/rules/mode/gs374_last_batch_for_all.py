@@ -105,7 +105,7 @@ def last_batch_for_all(trace: Trace) -> Iterator[Finding]:
         for quotient in quotients(last.name, scope):
             divisor = quotient.divisor
             counted = divisor is not None and ast.unparse(divisor) in {one.name for one in counts}
-            if last.is_at(quotient.node) and (counted or is_length(divisor, last.loop)):
+            if last.is_at(quotient.node) and (counted or is_length(last.file, divisor, last.loop)):
                 yield _divided(trace, known, last, quotient.node, divisor)
         for one in known:
             if not one.is_list and one.scope is scope and is_it(one.term, last.name) and last.is_at(one.add):
@@ -212,7 +212,7 @@ def _added(trace: Trace, last: _Last, one: Sum) -> Iterator[Finding]:
         key=lambda node: node.lineno,
         default=None,
     )
-    divided = any(is_length(quotient.divisor, last.loop) for quotient in one.quotients(outer))
+    divided = any(is_length(last.file, quotient.divisor, last.loop) for quotient in one.quotients(outer))
     if read is None or (not divided if begun else not before):
         return
     here, site = Source(trace, last.path), site_of(last.path, last.function, one.add)

@@ -90,7 +90,7 @@ def _divides(statement: ast.stmt, one: Sum) -> bool:
         target, divisor = statement.targets[0], statement.value.right
     else:
         return False
-    return ast.unparse(target) == one.name and is_length(divisor, one.loop)
+    return ast.unparse(target) == one.name and is_length(one.file, divisor, one.loop)
 
 
 def _finding(trace: Trace, one: Sum, divided: ast.stmt) -> Finding:

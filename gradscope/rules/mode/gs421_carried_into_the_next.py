@@ -121,7 +121,7 @@ def _one_of_two(
     count = next((other for other in known if other.loop is loop and other.name == divisor), None)
     of_sum, before = one.begins(outer), _first(one, outer)
     if count is None:
-        counted = is_length(quotient.divisor, loop)
+        counted = is_length(one.file, quotient.divisor, loop)
         return (
             _Carried("sum", one.name, before, quotient, loop) if counted and before and not of_sum else None
         )

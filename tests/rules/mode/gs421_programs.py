@@ -136,3 +136,47 @@ def good_begun_anew_where_it_is_shown() -> None:
                 part = 0.0
         print(total / len(loader))
         total = 0.0
+
+
+def bad_sum_is_a_tensor() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 4), torch.randint(0, 2, (32,)))
+    loader, model = DataLoader(data, batch_size=8), nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    right = torch.zeros(())  # cause: GS421
+    for _ in range(3):
+        seen = 0
+        for x, y in loader:
+            scores = model(x)
+            opt.zero_grad()
+            nn.functional.cross_entropy(scores, y).backward()
+            opt.step()
+            right += scores.argmax(1).eq(y).sum()
+            seen += len(y)
+        print(right / seen)  # effect: GS421
+
+
+def bad_count_in_a_table() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    train, valid = torch.randn(4, 8, 4), torch.randn(3, 8, 4)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    meter = {"loss": 0.0, "n": 0}  # cause: GS421
+    for _ in range(3):
+        for x in train:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), x[:, :1]).backward()
+            opt.step()
+        meter["loss"] = 0.0
+        with torch.no_grad():
+            for x in valid:
+                meter["loss"] += nn.functional.mse_loss(model(x), x[:, :1]).item() * len(x)
+                meter["n"] += len(x)
+        print(meter["loss"] / meter["n"])  # effect: GS421

@@ -24,11 +24,13 @@ from itertools import product
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
+from gradscope.analysis.memo import once
 from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Key
 from gradscope.analysis.senses import NEGATIONS, senses
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
-from gradscope.events import Backward, Called
+from gradscope.events import Backward, Called, Targets
 from gradscope.fixes.calls import renamed
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
@@ -36,6 +38,7 @@ from gradscope.rules import rule
 from gradscope.source import method_name
 from gradscope.store import Trace
 
+HALF = 0.5
 LABELLED = BINARY_LOSSES | {"mse_loss"}
 LABELS = {"ones": -1, "ones_like": -1, "new_ones": -1, "zeros": 1, "zeros_like": 1, "new_zeros": 1}
 OTHER_LABEL = {"ones": "zeros", "ones_like": "zeros_like", "new_ones": "new_zeros",
@@ -192,7 +195,8 @@ def _ways(
             todo += [(source, sign, at, label) for source in sources]
         elif signs is not None and op is not None:
             made = _label(known, op)
-            turning = at if at is not None and at.name in NEGATIONS and made is None else op
+            turns = at is not None and (at.name in LABELLED or (at.name in NEGATIONS and made is None))
+            turning = at if turns else op
             todo += [
                 (source, sign * own_sign, turning, made or label)
                 for source, own_sign in zip(sources, signs, strict=True)
@@ -217,8 +221,21 @@ def _signs(known: Calls, op: Op, sources: list[Key]) -> list[int] | None:
     """As `senses`; a loss falls with a score whose label is one."""
     if op.name in LABELLED:
         label = _label(known, op)
-        return [LABELS[label.name]] if label is not None and sources == [(op.graph, op.inputs[0])] else None
+        sign = (
+            LABELS[label.name] if label is not None else _measured(known.trace).get((op.site.id, op.name), 0)
+        )
+        return [sign] if sign and sources == [(op.graph, op.inputs[0])] else None
     return senses(known.trace, op, sources)
+
+
+@once
+def _measured(trace: Trace) -> dict[tuple[int, str], int]:
+    """The same of labels that were found alike for all samples: by call and name of the loss."""
+    return {
+        (event.site.id, event.name): -1 if event.high > HALF else 1
+        for event in trace.of(Targets)
+        if event.low == event.high and 0 <= event.high <= 1 and event.high != HALF
+    }
 
 
 def _alike(trace: Trace, known: Calls, turns: list[tuple[Turn, list[Score]]]) -> Finding:
@@ -259,6 +276,13 @@ def _times(turns: list[tuple[Turn, list[Score]]]) -> int:
 def _other(trace: Trace, score: Score) -> tuple[str, tuple[Edit, ...]]:
     """How a score comes to be pushed the other way, and the edit."""
     place = located(trace, score.at.site.user)
+    if score.label is None and score.at.name in LABELLED:
+        given = written_input(trace, score.at, 1)
+        here = Source(trace, score.at.site.user.path)
+        other = "zeros_like" if score.sign < 0 else "ones_like"
+        text = f"torch.{other}({here.file.text(given)})" if given is not None else f"torch.{other}(labels)"
+        edits = here.replace(given, text) if given is not None and "torch" in here.file.imported else ()
+        return f"give it the other label: `{text}` in {place}", edits
     if score.label is None:
         one = "-score(real).mean() + score(generated).mean()"
         return f"give one of the two the other sign in {place}: `{one}`", ()
@@ -271,7 +295,7 @@ def _turned(trace: Trace, wrong: Score) -> tuple[str, tuple[Edit, ...]]:
     """How the generator's loss comes to push the score the other way, and the edit."""
     site = wrong.event.site.user
     given = _given(trace, wrong.event)
-    if wrong.label is not None:
+    if wrong.label is not None or wrong.at.name in LABELLED:
         return _other(trace, wrong)
     if not given:
         return f"give the score the other sign in {located(trace, wrong.at.site.user)}", ()

@@ -302,3 +302,52 @@ def good_labels_of_a_loss_that_is_given_both_networks() -> None:
         opt_j.zero_grad()
         of_judge.backward()
         opt_j.step()
+
+
+def bad_label_filled_for_the_critic() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 6))
+    critic = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1), nn.Sigmoid())
+    criterion = nn.BCELoss()
+    of_critic = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    of_generator = torch.optim.Adam(generator.parameters(), lr=1e-3)
+    for _ in range(6):
+        critic.zero_grad()
+        label = torch.full((16,), 1.0)
+        criterion(critic(torch.randn(16, 6) + 2).view(-1), label).backward()
+        made = generator(torch.randn(16, 4))
+        label.fill_(0.0)
+        criterion(critic(made.detach()).view(-1), label).backward()
+        of_critic.step()
+        generator.zero_grad()
+        scores = critic(made).view(-1)
+        loss = criterion(scores, label)  # cause: GS743
+        loss.backward()  # effect: GS743
+        of_generator.step()
+
+
+def good_label_filled_for_both() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 6))
+    critic = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1), nn.Sigmoid())
+    criterion = nn.BCELoss()
+    of_critic = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    of_generator = torch.optim.Adam(generator.parameters(), lr=1e-3)
+    for _ in range(6):
+        critic.zero_grad()
+        label = torch.full((16,), 1.0)
+        criterion(critic(torch.randn(16, 6) + 2).view(-1), label).backward()
+        made = generator(torch.randn(16, 4))
+        label.fill_(0.0)
+        criterion(critic(made.detach()).view(-1), label).backward()
+        of_critic.step()
+        generator.zero_grad()
+        label.fill_(1.0)
+        criterion(critic(made).view(-1), label).backward()
+        of_generator.step()

@@ -23,6 +23,8 @@ from gradscope.store import Trace
 
 FEW = 2  # turns that were due to change the rate
 
+LEAST = 0.05  # of a factor
+
 
 def bad() -> None:  # fix: by hand
     import torch
@@ -72,13 +74,7 @@ def step_size_never_met(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, event: Rates, site: Site, size: float, gamma: float) -> Finding:
     holder = optimizer_name(trace, event.optimizer)
-    edits = _swapped(trace, site) if gamma > 1 and gamma == int(gamma) else ()
-    fix = (
-        f"in {located(trace, site)} {gamma:g} looks like the number of turns, and {size:g} like the factor: swap them"
-        if edits
-        else f"give {located(trace, site)} how many turns lie between two changes: `step_size=1` multiplies the rate by"
-        f" {gamma:g} at each of them"
-    )
+    fix, edits = _fix(trace, site, size, gamma)
     return Finding(
         message=f"{code(trace, site, 'the schedule')} never changes the rate: its `step_size` is {size:g}, and no"
         " number of turns is a multiple of that",
@@ -97,13 +93,32 @@ def _finding(trace: Trace, event: Rates, site: Site, size: float, gamma: float) 
     )
 
 
-def _swapped(trace: Trace, site: Site) -> Edits:
-    """`StepLR(opt, 0.1, 30)` → `StepLR(opt, 30, 0.1)`, where both stand by their places."""
-    here = Source(trace, site.path)
+def _fix(trace: Trace, site: Site, size: float, gamma: float) -> tuple[str, Edits]:
+    here, place = Source(trace, site.path), located(trace, site)
     call = here.file.at(site)
-    if not isinstance(call, ast.Call) or len(call.args) != 3 or call.keywords:
-        return ()
-    if any(isinstance(a, ast.Starred) for a in call.args):
-        return ()
-    size, gamma = call.args[1:]
-    return here.replace(size, here.file.text(gamma)) + here.replace(gamma, here.file.text(size))
+    if isinstance(call, ast.Call) and not any(isinstance(one, ast.Starred) for one in call.args):
+        words = {word.arg: word.value for word in call.keywords}
+        given = dict(zip(("optimizer", "step_size", "gamma"), call.args, strict=False)) | words
+        turns = given.get("step_size")
+        if gamma > 1 and gamma == int(gamma) and turns is not None and "gamma" in given:
+            text = f"in {place} {gamma:g} looks like the number of turns, and {size:g} like the factor: swap them"
+            other = given["gamma"]
+            return text, here.replace(turns, here.file.text(other)) + here.replace(
+                other, here.file.text(turns)
+            )
+        if isinstance(turns, ast.BinOp) and isinstance(turns.op, ast.Div) and size >= 1:
+            whole = f"{here.file.text(turns.left)} // {here.file.text(turns.right)}"
+            return f"take a whole number of turns: `{whole}` in {place}, which is {int(size)}", here.replace(
+                turns, whole
+            )
+        if turns is not None and "gamma" not in given and LEAST <= size < 1:
+            kept = f"step_size=1, gamma={here.file.text(turns)}"
+            text = (
+                f"{size:g} looks like the factor: `{kept}` in {place} multiplies the rate by it at each turn"
+            )
+            word = next((word for word in call.keywords if word.arg == "step_size"), None)
+            return text, here.replace(turns, kept.removeprefix("step_size=" if word is not None else ""))
+    return (
+        f"give {place} how many turns lie between two changes: at each of them the rate is multiplied by {gamma:g}",
+        (),
+    )

@@ -75,3 +75,33 @@ def good_a_factor_of_one_holds_the_rate() -> None:
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
         scheduler.step()
+
+
+def bad_a_third_of_the_epochs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, epochs = nn.Linear(3, 1), 10
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, epochs / 3)  # type: ignore[arg-type]  # cause: GS251
+    for _ in range(epochs):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()  # effect: GS251
+
+
+def bad_factor_for_the_turns() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, decay = nn.Linear(3, 1), 0.7
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, decay)  # type: ignore[arg-type]  # cause: GS251
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()  # effect: GS251

@@ -8,7 +8,8 @@ Fix: a copy that stays behind, `copy.deepcopy(model)`, frozen.
 Measured: both sides of the difference were computed by the same parameters, one of them without a graph; the difference
 was exactly zero in all calls that were looked at, and steps were made between them.
 Silent on: a value less itself, detached, whose gradient is wanted and not its number; differences whose exponential is
-taken: in the first step on a batch a ratio is 1.
+taken: in the first step on a batch a ratio is 1; divergences that are differentiated twice, as a trust region's: at
+the network itself number and gradient are zero, and the second derivative is not.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from gradscope.events import NoDifference
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.reach._with_graph import keeps_graph
 from gradscope.store import Trace
 
 ENOUGH = 2  # steps between the calls
@@ -81,13 +83,22 @@ def reference_is_itself(trace: Trace) -> Iterator[Finding]:
     if not events:
         return
     known = paths(trace)
-    told: set[tuple[str, int]] = set()
-    for _, op in known.used_calls(SUBTRACTIONS):
-        place, event = op.site.user.location(), events.get(op.site.user.span())
-        shared = _shared(known, op) if event is not None and place not in told else frozenset()
-        if event is not None and shared:
+    compared = [(key, op) for key, op in known.used_calls(SUBTRACTIONS) if op.site.user.span() in events]
+    told = {op.site.user.location() for key, op in compared if _differentiated_twice(known, key)}
+    for _, op in compared:
+        place = op.site.user.location()
+        shared = _shared(known, op) if place not in told else frozenset()
+        if shared:
             told.add(place)
-            yield _finding(trace, known, op, event, shared)
+            yield _finding(trace, known, op, events[op.site.user.span()], shared)
+
+
+def _differentiated_twice(known: Paths, key: Key) -> bool:
+    """Whether a pass goes through a gradient of what this became."""
+    return any(
+        op is not None and keeps_graph(op) and (result[0], known.value(result).node) in known.reached.nodes
+        for _, result, op in known.onward(key, lambda *_: True)
+    )
 
 
 def _shared(known: Paths, op: Op) -> frozenset[int]:

@@ -7,6 +7,9 @@ after training than before, and other ones in training than in evaluation.
 Fix: put the frozen part into evaluation mode as well (`backbone.eval()`), after every
 `model.train()`.
 
+A note where the program puts that very network into training mode, and never into evaluation mode, as for a teacher
+that is to work on the statistics of each batch.
+
 Silent on: networks that are frozen for a while (a critic in the generator's step); averaged
 copies; layers whose statistics did not move; what a later call was to switch on again (GS261).
 """
@@ -14,7 +17,7 @@ copies; layers whose statistics did not move; what a later call was to switch on
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.calls import Calls, calls
+from gradscope.analysis.calls import Calls, calls, is_part_of
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.networks import updates_nobody_calls
 from gradscope.analysis.own_writes import kept_up
@@ -96,6 +99,7 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     switched = _switched(trace, events[0])
     trained = any(p.passes or p.steps for p in trace.parameters if p.module in {e.module for e in events})
     held = _held_by_another(trace, known, events[0])
+    asked = _asked_for(trace, known, events[0])
     related: tuple[tuple[Site, str], ...] = ()
     if held is not None:
         name, holder, put, edits = held
@@ -118,12 +122,34 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
         cause=site,
         cause_label="called in training mode",
         related=related,
-        seen=(*seen, f"{at_least(trace, times, 'call')} in training mode from this line"),
-        fix=fix,
+        seen=(
+            *seen,
+            f"{at_least(trace, times, 'call')} in training mode from this line",
+            *(
+                (
+                    f"{located(trace, asked)} put it into training mode by itself, and nothing put it into evaluation"
+                    " mode in this run",
+                )
+                if asked is not None
+                else ()
+            ),
+        ),
+        fix=f"if it is not to work on the statistics of each batch, {fix}" if asked is not None else fix,
         count=times,
+        severity="note" if asked is not None else "",
         edits=edits,
         subjects=frozenset({("call", site.location()), *(("layer", e.module) for e in events)}),
     )
+
+
+def _asked_for(trace: Trace, known: Calls, event: Drift) -> Site | None:
+    """The `train()` of the called network itself, which nothing trains any part of and nothing ever put into
+    evaluation mode."""
+    about = [mode for mode in trace.of(Mode) if is_part_of(trace, event.called, mode.module)]
+    own = next((mode for mode in about if mode.training), None)
+    if own is None or not all(mode.training and mode.module == own.module for mode in about):
+        return None
+    return own.site.user if known.trained.isdisjoint(p.id for p in known.parameters_of(own.module)) else None
 
 
 def _alike(trace: Trace, events: list[Drift]) -> Iterator[int]:

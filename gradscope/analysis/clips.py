@@ -35,6 +35,8 @@ class Clipped:
     others: Counter[Site] = field(default_factory=Counter)
     # the same where all that it met was cleared before a step used any of it
     cleared: Counter[Site] = field(default_factory=Counter)
+    # times that it met nothing new, and the step of these parameters that came next found no gradient of any either
+    idle: int = 0
     next: Counter[Site] = field(default_factory=Counter)  # the line of the step that came next: how often
     lost: int = (
         0  # times that all gradients it met were cleared before a step used any, also such as held older ones
@@ -145,6 +147,9 @@ class Clips:
 
     def _step(self, event: Step) -> None:
         new = event.fresh
+        if not event.fed:
+            for clip, repeat in self.in_vain:
+                clip.idle += repeat if clip.parameters.issubset(event.in_state("none", "zero")) else 0
         if new:
             self.steps.setdefault(event.site.user, set()).update(new)
             self.holders[event.site.user] = event.optimizer

@@ -135,6 +135,23 @@ def _set_last(trace: Trace) -> dict[int, RequiresGrad]:
 
 
 @once
+def frozen_throughout(trace: Trace) -> set[int]:
+    """Optimizers of two steps or more that hold nothing but frozen parameters at each of them: by whichever line, and
+    whatever had trained these before."""
+    off = {p.id for p in trace.parameters if not p.requires_grad}
+    steps: dict[int, int] = {}
+    others: set[int] = set()  # optimizers that found something to train
+    for repeat, event in in_order(trace):
+        if isinstance(event, (Flipped, RequiresGrad)):
+            (off.difference_update if event.to else off.update)(event.leaves)
+        elif isinstance(event, Step) and event.optimizer in trace.optimizers:
+            steps[event.optimizer] = steps.get(event.optimizer, 0) + repeat
+            if event.fed or not off.issuperset(trace.optimizers[event.optimizer].parameters):
+                others.add(event.optimizer)
+    return {number for number, count in steps.items() if count >= 2} - others
+
+
+@once
 def thawed(trace: Trace) -> dict[int, Event]:
     """Parameters that were frozen and require a gradient since: → where that was set last, or noticed."""
     off: set[int] = set()

@@ -1,9 +1,14 @@
 """Watches where parameters are made (also by `copy.deepcopy` and `torch.load`), and those that are made to
-share another parameter's memory: through `.data`, or by wrapping a tensor that lies in it."""
+share another parameter's memory: through `.data`, or by wrapping a tensor that lies in it.
+
+While sampling sleeps it is woken where one is made in a place that made none before: another model, or another part of
+one, is put together there, and what is set on it then (`requires_grad`) is seen.
+"""
 
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any
 
 import torch
@@ -11,6 +16,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
+from gradscope.hooks.sampling.places import place_of
 
 
 class Ties(Hook):
@@ -18,6 +24,7 @@ class Ties(Hook):
 
     def install(self) -> None:
         self.last: dict[int, tuple[int, int, int]] = {}  # record → (the other's, both memories) of its tie
+        self.places: set[int] = set()  # of the program's that made parameters
         self.recorder.signals.data_set.connect(self._set_data)
         self.patch(nn.Parameter, "__new__", staticmethod(self._new(nn.Parameter.__new__)))
 
@@ -32,6 +39,7 @@ class Ties(Hook):
             made = real(cls, data, *args, **kwargs)
             if data is not None and cls is nn.Parameter and recorder.mine():
                 try:
+                    self._seen(sys._getframe(1))
                     with DisableTorchFunction():
                         if recorder.live.find(made) is None:
                             recorder.live.make(made).site = recorder.sites.current(sys._getframe(1))
@@ -43,6 +51,12 @@ class Ties(Hook):
             return made
 
         return __new__
+
+    def _seen(self, frame: FrameType) -> None:
+        at = self.recorder.sites.of_user(frame)
+        if at is not None and (place := place_of(at)) not in self.places:
+            self.places.add(place)
+            self.recorder.services.wake()
 
     def _set_data(self, t: Any, data: Any, site: int) -> None:
         if type(t) is nn.Parameter and isinstance(data, torch.Tensor):

@@ -24,6 +24,7 @@ from gradscope.analysis.loop import nearest_backward, parameters_of
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_segment
+from gradscope.analysis.stops import frozen_throughout
 from gradscope.analysis.text import named_subject, nodes_that_ran, not_called, parentheses, site_of
 from gradscope.analysis.trainers import last_with_graph, runs_it
 from gradscope.analysis.words import (
@@ -81,7 +82,7 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     elif not forwards(trace, set(tallies)):
         return
     for number, tally in tallies.items():
-        if told := tally.told():
+        if (told := tally.told()) and number not in frozen_throughout(trace):  # GS208's
             yield _finding(trace, number, tally, told)
 
 

@@ -15,12 +15,12 @@ them). Silent on: parameters that are unfrozen later in the run.
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_unfreeze
-from gradscope.analysis.loop import parameters_of
+from gradscope.analysis.loop import in_order, parameters_of
 from gradscope.analysis.made import made_at
-from gradscope.analysis.stops import Stop, frozen, set_at, stops, thawed
+from gradscope.analysis.stops import Stop, frozen, frozen_by, frozen_throughout, set_at, stops, thawed
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects, plural
-from gradscope.events import Backward, RequiresGrad
+from gradscope.events import Backward, RequiresGrad, Step
 from gradscope.fixes.blocks import only_trained
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -107,9 +107,9 @@ def _always(trace: Trace) -> Iterator[Finding]:
             continue
         groups = [parameters_of(trace, group["parameters"]) for group in optimizer.groups]
         frozen = [[p for p in group if _frozen(p)] for group in groups]
-        if all(len(some) == len(group) for some, group in zip(frozen, groups, strict=True)):
-            if (everything := [p for some in frozen for p in some]) and trace.of(Backward):
-                yield _finding(trace, number, optimizer, None, everything, True)
+        if number in frozen_throughout(trace):
+            if trace.of(Backward) and optimizer.parameters:
+                yield _nothing_to_train(trace, number, optimizer)
             continue
         for place, (some, group) in enumerate(zip(frozen, groups, strict=True)):
             if some:
@@ -171,6 +171,70 @@ def _never_reached(trace: Trace, optimizer: Optimizer) -> list[Parameter]:
     """Parameters of the same optimizer that would train, and that no backward pass gave a gradient."""
     held = parameters_of(trace, optimizer.parameters)
     return [p for p in held if p.requires_grad and not (p.passes or p.steps or p.updates)]
+
+
+def _nothing_to_train(trace: Trace, number: int, optimizer: Optimizer) -> Finding:
+    """All that it holds is frozen at each of its steps, whatever has trained it before."""
+    held = sorted(parameters_of(trace, optimizer.parameters), key=lambda p: bool(p.passes or p.steps))
+    new = [p for p in held if not (p.passes or p.steps)]
+    names, holder = parameter_names(trace, [p.id for p in held]), optimizer_name(trace, number)
+    lines = _froze(trace, {p.id for p in held})
+    last = frozen_by(trace, held[0])
+    froze = last.site.user if last is not None else lines[-1] if lines else None
+    made = optimizer.site.user if optimizer.site else None
+    calls = [frame for frame in last.site.stack[:-1] if frame.kind == "user"] if last is not None else []
+    steps = [event for event in trace.of(Step) if event.optimizer == number]
+    before = _pass_before(trace, number)
+    drawn = dict.fromkeys(
+        site for p in (new if len(new) < len(held) else ()) if (site := made_at(trace, p)) is not None
+    )
+    reached = (
+        (f"the pass before them ({located(trace, before.site.user, '`backward()`')}) reached none of these",)
+        if before is not None
+        else ()
+    )
+    again = f" again ({located(trace, calls[-1])} does)" if calls and len(new) < len(held) else ""
+    return Finding(
+        message=f"{names}: frozen all the time, though {holder} holds {'them' if len(held) > 1 else 'it'}, and it"
+        " holds nothing else",
+        cause=froze or made,
+        cause_label=f"freezes what {holder} is to train"
+        if froze
+        else "holds nothing that will get a gradient",
+        effect=made if froze else steps[0].site.user if steps else None,
+        effect_label=f"holds {plural(len(held), 'parameter')}, none of which requires a gradient",
+        seen=(
+            f"none of {plural(len(held), 'parameter')} required a gradient at any of"
+            f" {plural(optimizer.steps, 'step')} of {holder}",
+            *reached,
+        ),
+        related=(
+            *((frame, "and this is the call that does so") for frame in calls[-1:]),
+            *((line, "others are frozen here") for line in lines if froze is None or line != froze),
+            *((site, "made here, and frozen before its first step") for site in list(drawn)[:FEW]),
+        ),
+        fix=(
+            f"do not let {located(trace, froze)} run over them{again} if they should train, or call"
+            if froze
+            else "call"
+        )
+        + f" `requires_grad_(True)` on what should train ({parameter_names(trace, [p.id for p in new or held])})"
+        + (" after it" if froze else "")
+        + f"; if all should stay as they are, {holder} is of no use",
+        count=1,
+        subjects=parameter_subjects(p.id for p in held) | {("optimizer", number), ("held", number)},
+    )
+
+
+def _pass_before(trace: Trace, number: int) -> Backward | None:
+    """The pass that came before a step of this optimizer."""
+    last: Backward | None = None
+    for _, event in in_order(trace):
+        if isinstance(event, Backward):
+            last = event
+        elif isinstance(event, Step) and event.optimizer == number:
+            return last
+    return None
 
 
 def _froze(trace: Trace, ids: set[int]) -> list[Site]:

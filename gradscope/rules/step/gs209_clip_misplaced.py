@@ -99,7 +99,7 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
             yield _empty(trace, run, clip, step)
         elif clip.times >= 2 and (other := _of_another(run, clip)) is not None:
             yield _others(trace, run, clip, other)
-        elif not clip.met and clip.times >= 2:
+        elif not clip.met and clip.times >= 2 and clip.idle < clip.times:
             yield _in_vain(trace, run, clip, step)
         elif clip.scaled and _by_scaler(trace, step):
             yield _scaled(trace, run, clip, step)

@@ -6,9 +6,9 @@ def bad_everything() -> None:  # fix: by hand
     from torch import nn
 
     body, head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)), nn.Linear(3, 1)
-    opt = torch.optim.SGD(head.parameters(), lr=0.1)  # cause: GS208
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)  # effect: GS208
     for p in head.parameters():
-        p.requires_grad = False  # effect: GS208
+        p.requires_grad = False  # cause: GS208
     for _ in range(3):
         opt.zero_grad()
         head(body(torch.randn(8, 3))).pow(2).mean().backward()
@@ -24,10 +24,10 @@ def bad_all_but_the_norm() -> None:  # fix: by hand
     model = nn.Sequential(
         OrderedDict([("body", nn.Linear(3, 3)), ("norm", nn.BatchNorm1d(3)), ("head", nn.Linear(3, 1))])
     )
-    opt = torch.optim.SGD(model[2].parameters(), lr=0.1)  # cause: GS208
+    opt = torch.optim.SGD(model[2].parameters(), lr=0.1)  # effect: GS208
     for name, p in model.named_parameters():
         if "norm" not in name:
-            p.requires_grad = False  # effect: GS208
+            p.requires_grad = False  # cause: GS208
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
@@ -118,4 +118,70 @@ def bad_part_that_nothing_unfreezes_while_nobody_looks() -> None:  # fix: by han
                 p.requires_grad = True
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_frozen_again_with_its_adapter() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Adapted(nn.Module):
+        def __init__(self, base):
+            super().__init__()
+            self.base, self.down, self.up = base, nn.Linear(6, 2), nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.base(x) + self.up(self.down(x))
+
+    def prepared(model):
+        for p in model.parameters():
+            p.requires_grad = False  # cause: GS208
+        return model
+
+    model = nn.Linear(6, 1)
+    first = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(40):
+        first.zero_grad()
+        model(torch.randn(8, 6)).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        first.step()
+    adapted = prepared(Adapted(prepared(model)))
+    opt = torch.optim.AdamW(adapted.parameters(), lr=0.01)  # effect: GS208
+    for _ in range(20):
+        x = torch.randn(8, 6).requires_grad_()
+        loss = adapted(x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(adapted.parameters(), 1.0)
+        opt.step()
+
+
+def good_adapter_put_in_behind_the_freezing() -> None:
+    import torch
+    from torch import nn
+
+    class Adapted(nn.Module):
+        def __init__(self, base):
+            super().__init__()
+            self.base, self.down, self.up = base, nn.Linear(6, 2), nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.base(x) + self.up(self.down(x))
+
+    model = nn.Linear(6, 1)
+    first = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(40):
+        first.zero_grad()
+        model(torch.randn(8, 6)).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        first.step()
+    for p in model.parameters():
+        p.requires_grad = False
+    adapted = Adapted(model)
+    opt = torch.optim.AdamW([p for p in adapted.parameters() if p.requires_grad], lr=0.01)
+    for _ in range(20):
+        loss = adapted(torch.randn(8, 6)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(adapted.parameters(), 1.0)
         opt.step()

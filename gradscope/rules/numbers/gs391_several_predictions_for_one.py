@@ -8,16 +8,27 @@ Fix: let the last layer give one number, `nn.Linear(features, 1)`; or pick the o
 `q.gather(1, action)`.
 
 Measured: in a loss of torch's, in every pass, the last axis of the prediction is that of a layer's numbers, and the
-target has size 1 there and the same sizes elsewhere.
+target has size 1 there and the same sizes elsewhere; or the prediction is all that the layer gives for a batch of one
+sample, and the target a single number, one of several in the data.
 Silent on: layers whose numbers are taken together or picked anywhere in the run, as those of an ensemble or of twin
 critics are; targets that are one constant; losses written by hand; predictions that the program gave that size itself.
 """
 
 from collections.abc import Iterator
+from math import prod
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import FILLED, LIKE, LOSSES, POINTWISE_LOSSES, SOFTMAXES
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.ops import (
+    CASTS,
+    FILLED,
+    JOINING,
+    LIKE,
+    LOSSES,
+    PARTS,
+    POINTWISE_LOSSES,
+    SOFTMAXES,
+)
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
@@ -27,6 +38,7 @@ from gradscope.store import Trace
 COMPARED = (
     LOSSES | SOFTMAXES | {"argmax"}
 )  # say which of the numbers is the largest, or compare them one by one
+FORMS = {"flatten", "view", "reshape", "squeeze"}  # the same numbers on fewer axes
 
 
 def bad() -> None:
@@ -64,8 +76,11 @@ def several_predictions_for_one(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[str, int], list[tuple[Op, Op | None]]] = {}
     for _, op in known.used_calls(POINTWISE_LOSSES):
-        repeated = _is_repeated(known, op)
-        layer = layer_before(known, (op.graph, op.inputs[0])) if repeated else None
+        layer = None
+        if _is_repeated(known, op):
+            layer = layer_before(known, (op.graph, op.inputs[0]))
+        elif _is_repeated_for_one_sample(known, op):
+            layer = layer_before(known, _before_forms(known, (op.graph, op.inputs[0])))
         found.setdefault(op.site.user.location(), []).append((op, layer))
     for pairs in found.values():
         op, layer = pairs[-1]
@@ -90,6 +105,32 @@ def _is_repeated(known: Paths, op: Op) -> bool:
     )
 
 
+def _is_repeated_for_one_sample(known: Paths, op: Op) -> bool:
+    """Whether the target is a single number, one of several in the data, and the prediction of a batch of one sample
+    has more."""
+    if len(op.inputs) < 2:
+        return False
+    prediction, target = (known.value((op.graph, i)) for i in op.inputs[:2])
+    maker = known.maker_behind((op.graph, op.inputs[1]), CASTS | FORMS | JOINING | {"unsqueeze"})
+    return (
+        prediction.requires_grad
+        and not target.requires_grad
+        and len(prediction.shape) > 1
+        and prediction.shape[0] == 1 == prod(target.shape)
+        and prod(prediction.shape) > 1
+        and maker is not None
+        and maker.name in PARTS
+        and prod(known.value((maker.graph, maker.inputs[0])).shape) > 1
+    )
+
+
+def _before_forms(known: Paths, key: Key) -> Key:
+    """The value that a prediction had been before it got fewer axes."""
+    while (maker := known.maker(key)) is not None and maker.name in FORMS:
+        key = (maker.graph, maker.inputs[0])
+    return key
+
+
 def _told_apart(known: Paths, layer: Op) -> bool:
     """Whether anything in the run takes a layer's numbers together, or picks some of them."""
     weights = [p for i in layer.inputs[1:] if (p := known.parameter_of((layer.graph, i))) is not None]
@@ -103,10 +144,11 @@ def _told_apart(known: Paths, layer: Op) -> bool:
 
 
 def _apart(graph: Graph, layer: Op) -> bool:
-    several = graph.values[layer.outputs[0]].shape[-1]
+    form = graph.values[layer.outputs[0]].shape
 
     def whole(op: Op) -> bool:
-        return all(graph.values[i].shape[-1:] == (several,) for i in op.outputs)
+        shapes = [graph.values[i].shape for i in op.outputs]
+        return all(shape[-1:] == form[-1:] or _is_flat(form, shape) for shape in shapes)
 
     return any(
         op.outputs and op.name not in COMPARED and not whole(op)
@@ -114,18 +156,29 @@ def _apart(graph: Graph, layer: Op) -> bool:
     )
 
 
+def _is_flat(form: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether these are all numbers of each sample in a row."""
+    return len(form) > 2 and shape == (form[0], prod(form[1:]))
+
+
 def _finding(trace: Trace, known: Paths, op: Op, layer: Op, count: int) -> Finding:
     graph = known.graph(op.graph)
     prediction, target = (graph.values[i] for i in op.inputs[:2])
-    several = prediction.shape[-1]
+    several = prediction.shape[-1] if len(prediction.shape) == len(target.shape) else prod(prediction.shape)
     made, edits, text = with_features(trace, layer, 1)
+    form = known.value((layer.graph, layer.outputs[0])).shape
+    places = several // form[-1]
+    label, fewer = f"gives {several:,} numbers for each sample", ""
+    if places > 1:
+        label = f"gives {form[-1]:,} numbers at each of {places:,} places of a sample"
+        fewer = f", and take one of the {places:,} places before that layer, as the last step `x[:, -1]` of a sequence"
     loss = op.site.user
     shapes = ["×".join(map(str, value.shape)) for value in (prediction, target)]
     name = names_of(trace).name(graph, op.inputs[0])
     return Finding(
         message=f"{code(trace, loss, 'the loss')} compares {several:,} predictions for each sample with its one target",
         cause=made,
-        cause_label=f"gives {several:,} numbers for each sample",
+        cause_label=label,
         effect=loss if loss.location() != made.location() else None,
         effect_label=f"repeats the target for all {several:,}",
         seen=(
@@ -133,8 +186,9 @@ def _finding(trace: Trace, known: Paths, op: Op, layer: Op, count: int) -> Findi
             f" this line; nothing in the run takes the {several:,} together, or one of them",
         ),
         why=f"the loss repeats the target: all {several:,} numbers are drawn to the same one, and learn the same",
-        fix=f"let the layer give one number: {text or 'one'} in {located(trace, made)}; or give the loss the one of"
-        f" them that the target is of, or a target for each (a class among {several:,} is a case for `cross_entropy`)",
-        edits=edits,
+        fix=f"let the layer give one number: {text or 'one'} in {located(trace, made)}{fewer}; or give the loss the"
+        f" one of them that the target is of, or a target for each (a class among {several:,} is a case for"
+        " `cross_entropy`)",
+        edits=edits if places == 1 else (),
         count=count,
     )

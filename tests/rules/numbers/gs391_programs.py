@@ -36,6 +36,82 @@ def bad_values_of_all_actions() -> None:
         opt.step()
 
 
+def bad_all_steps_of_one_sample() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+
+    class Next(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(1, 6, batch_first=True)
+            self.head = nn.Linear(6, 2)  # cause: GS391
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            numbers: torch.Tensor = self.head(self.rnn(x)[0]).flatten(1)
+            return numbers
+
+    numbers = torch.arange(16.0) / 16
+    windows = torch.stack([numbers[i : i + 4] for i in range(12)]).unsqueeze(-1)
+    model = Next()
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for x, y in DataLoader(TensorDataset(windows, numbers[4:]), batch_size=1, shuffle=True):
+        loss = nn.functional.mse_loss(model(x), y)  # effect: GS391
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_sample_by_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 4))  # cause: GS391
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    inputs, targets = torch.randn(6, 3), torch.randn(6)
+    for i in range(6):
+        loss = nn.functional.l1_loss(model(inputs[i : i + 1]), targets[i])  # effect: GS391
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_number_of_the_last_step() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(1, 6, batch_first=True), nn.Linear(6, 1)
+    numbers = torch.arange(16.0) / 16
+    windows = torch.stack([numbers[i : i + 4] for i in range(12)]).unsqueeze(-1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.05)
+    for x, y in DataLoader(TensorDataset(windows, numbers[4:]), batch_size=1, shuffle=True):
+        loss = nn.functional.mse_loss(head(rnn(x)[0][:, -1]).flatten(), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_all_patches_of_one_picture() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    judge = nn.Conv2d(1, 1, 3)
+    opt = torch.optim.SGD(judge.parameters(), lr=0.05)
+    real, fake = torch.ones(1), torch.zeros(1)
+    for _ in range(6):
+        loss = nn.functional.mse_loss(judge(torch.randn(1, 1, 6, 6)), real)
+        loss = loss + nn.functional.mse_loss(judge(torch.rand(1, 1, 6, 6)), fake)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_ensemble_whose_mean_is_the_answer() -> None:
     import torch
     from torch import nn

@@ -16,7 +16,7 @@ Silent on: masks of another form (labels, rewards, dropout by hand), means that 
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_fixed_divisor
-from gradscope.analysis.ops import CASTS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
+from gradscope.analysis.ops import ADDITIONS, CASTS, LOSSES, MEANS, MULTIPLICATIONS, REDUCTIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.events import ZeroOnes
@@ -27,6 +27,7 @@ from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
 LEAST, MOST = 0.1, 0.5  # of the places: told from the one on, a warning from the other on
+NEAR = 6  # calls from the means of the samples to their sum
 SAME = CASTS | {"neg", "__neg__", "squeeze", "flatten", "view", "reshape"}
 
 
@@ -101,16 +102,28 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
 
 
 def _means(known: Paths, key: Key) -> Iterator[Op]:
-    """The means over all places of a value, whose result is not divided by another tensor."""
+    """The means over all places of a value, or over those of each sample, whose result is not divided by another
+    tensor."""
     todo = [key]
     for one in todo:  # grows while it is walked
         for given, op in known.used.feeds.get(one, ()):
             if op is None or given[0] != one[0]:
                 continue
-            if op.name in MEANS and not shape_of(known, given) and not _scaled(known, given):
+            if op.name in MEANS and not _scaled(known, given) and _is_of_the_loss(known, one, given, op):
                 yield op
             elif op.name in SAME and given not in todo:
                 todo.append(given)
+
+
+def _is_of_the_loss(known: Paths, given: Key, result: Key, mean: Op) -> bool:
+    """Whether a mean is over all places, or over those of each sample and then added up to a loss."""
+    left, dims = shape_of(known, result), mean.extra.get("dims")
+    if not left:
+        return True
+    per_sample = left == shape_of(known, given)[:1] and dims in ([1], [-1])
+    return per_sample and (
+        result in known.roots or known.becomes_number(result, SAME | ADDITIONS, REDUCTIONS, NEAR)
+    )
 
 
 def _of_both(known: Paths, event: ZeroOnes, op: Op) -> Iterator[Op]:
@@ -182,11 +195,19 @@ def _finding(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op, dire
     loss = known.loss_of((mean.graph, mean.outputs[0]))
     text, fix, edits = mean_over(trace, mean.site.user, op.site.user, event.place, direct=direct)
     mask = f"`{text}`" if text else "the mask"
+    places = f"all {event.elements:,} places"
+    if shape_of(known, (mean.graph, mean.outputs[0])):
+        places = f"all {event.shape[-1]:,} places of each sample"
+        own = f"{text or 'mask'}.sum(1)"
+        fix = (
+            f"take the sum of each sample in {located(trace, mean.site.user)} and divide it by what counts, `{own}`; or"
+            " take the sum alone, where the program divides by the number of what counts later"
+        )
     whole = code(trace, mean.site.user, f"`{mean.name}`")
     by = located(trace, op.site.user, f"`{op.name}`")
     left_out = "sets to zero" if direct else f"leaves out in {code(trace, op.site.user, 'another term')}"
     return Finding(
-        message=f"{whole} divides by all {event.elements:,} places: {100 * share:.0f}% of them are padding, which "
+        message=f"{whole} divides by {places}: {100 * share:.0f}% of them are padding, which "
         f"{mask} {left_out}",
         cause=mean.site.user,
         cause_label="counts the padding",

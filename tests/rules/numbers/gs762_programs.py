@@ -21,6 +21,57 @@ def bad_entropy_of_all_steps() -> None:
         opt.step()
 
 
+def bad_mean_of_each_sample() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 9, 4), torch.randint(0, 6, (8, 9))
+        weights = torch.ones_like(y)
+        weights[torch.arange(9) >= torch.randint(2, 6, (8, 1))] = 0
+        each = nn.functional.cross_entropy(model(x).permute(0, 2, 1), y, reduction="none")
+        loss = (each * weights).mean(dim=1)  # cause: GS762
+        opt.zero_grad()
+        loss.sum().backward()  # effect: GS762
+        opt.step()
+
+
+def good_sum_of_each_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y, lengths = torch.randn(8, 9, 4), torch.randint(0, 6, (8, 9)), torch.randint(2, 6, (8, 1))
+        weights = torch.arange(9) < lengths
+        each = nn.functional.cross_entropy(model(x).permute(0, 2, 1), y, reduction="none")
+        loss = (each * weights).sum(dim=1).mean() + ((each * weights).mean(1) * 9 / lengths[:, 0]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_features_are_averaged_with_their_padding() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(1, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 9, 4), torch.randint(0, 2, (8,))
+        mask = (torch.arange(9) < torch.randint(2, 6, (8, 1))).float()
+        pooled = (score(x).squeeze(-1) * mask).mean(1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(pooled.unsqueeze(1)), y).backward()
+        opt.step()
+
+
 def good_divided_by_the_share() -> None:
     import torch
     from torch import nn

@@ -936,6 +936,20 @@ class ZeroOnes(Kind):
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
 
 
+class UnmaskedSum(Kind):
+    """A sum over all places of sequences was divided by the number of those that a mask counts."""
+
+    __slots__ = ()
+    of = "unmasked_sum"
+    total = Field(_id, "sum")  # site of the sum
+    counted = Field(_id, "count")  # site of the sum of the mask
+    calls = Field(_count)  # of the division, that were looked at
+    elements = Field(_count)  # of the masks in all of them
+    left_out = Field(_count)  # of these, where the mask is false
+    other = Field(_count)  # of those, where what is summed is not zero
+    share = Field(_known)  # what stands there of all that is summed, without its signs
+
+
 class AddedMask(Kind):
     """A mask of zeros and ones was added to a value with a graph, or given to attention, which adds it."""
 

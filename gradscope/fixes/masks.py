@@ -53,6 +53,33 @@ def mean_over(trace: Trace, mean: Site, product: Site, place: int, *, direct: bo
     )
 
 
+def sum_over(trace: Trace, total: Site, counted: Site | None) -> tuple[str, str, Edits]:
+    """The text of the mask that is summed at `counted`, what to write so that the sum at `total` is over its places
+    alone, and the edits."""
+    here = Source(trace, total.path)
+    given = [_first_of(here, total), _first_of(Source(trace, counted.path), counted) if counted else None]
+    mask = ""
+    if counted is not None and isinstance(given[1], PRIMARIES):
+        mask = " ".join(trace.source_file(counted.path).text(given[1]).split())
+    name, where = mask or "mask", located(trace, total, "the sum")
+    if given[0] is None:
+        return mask, f"set what the mask leaves out to zero before {where}: `x * {name}`", ()
+    new = f"({here.part(given[0], Binds.PRODUCT)} * {name})"
+    same = counted is not None and (total.path, total.function) == (counted.path, counted.function)
+    fix = f"set what the mask leaves out to zero before it is added up: {quoted(new[1:-1])} in {where}"
+    return mask, fix, here.replace(given[0], new) if mask and same and "\n" not in new else ()
+
+
+def _first_of(here: Source, site: Site) -> ast.expr | None:
+    """What a sum is of: `x` of `torch.sum(x, 1)` and of `x.sum(1)`."""
+    call = here.file.at(site)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if here.file.is_imported(call.func):
+        return call.args[0] if call.args else None
+    return call.func.value
+
+
 def _factor(trace: Trace, product: Site, place: int) -> str:
     """The text of one factor of `a * b`, where it is a name or the like."""
     file = trace.source_file(product.path)

@@ -96,7 +96,7 @@ def _look(mask: Any) -> dict[str, Any] | None:
         return None
     if not 0 < zeros < mask.numel():
         return {}
-    return {"elements": mask.numel(), "zeros": zeros, "sequences": _ends(mask.squeeze())}
+    return {"elements": mask.numel(), "zeros": zeros, "sequences": ends(mask.squeeze())}
 
 
 def _added(mask: Any) -> dict[str, Any] | None:
@@ -111,7 +111,7 @@ def _added(mask: Any) -> dict[str, Any] | None:
     return {"elements": found["elements"], "zeros": found["zeros"], "begins": begins, "whole": whole}
 
 
-def _ends(rows: Any) -> bool:
+def ends(rows: Any) -> bool:
     """Whether each row is ones up to some place and zeros behind it, and not all end at the same."""
     if rows.dim() != 2 or rows.shape[1] < 3 or not bool((rows[:, 1:] <= rows[:, :-1]).all()):
         return False

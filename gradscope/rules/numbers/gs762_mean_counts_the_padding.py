@@ -4,29 +4,43 @@ Why: `(loss * mask).mean()` divides by all places, also by those that the mask h
 gradient, is too small by the share of padding, which differs from batch to batch and between the terms of a loss. A
 mean that knows nothing of the mask trains on steps that never were.
 
+The other way round `loss.sum() / mask.sum()` divides by what counts, and adds up all places, those of padding too.
+
 Fix: divide by what counts: `(loss * mask).sum() / mask.sum()`, or `loss[mask.bool()].mean()`.
 
 A note where less than half of the places are padding, and where a comment beside it says that the divisor is to be
 fixed (as in Dr. GRPO).
 
-Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it.
+Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it;
+of a sum, what stands where the mask is false.
 Silent on: masks of another form (labels, rewards, dropout by hand), means that are divided by the mask's own.
 """
 
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_fixed_divisor
-from gradscope.analysis.ops import ADDITIONS, CASTS, LOSSES, MEANS, MULTIPLICATIONS, REDUCTIONS, SCALES
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CASTS,
+    DIVISIONS,
+    LOSSES,
+    MEANS,
+    MULTIPLICATIONS,
+    REDUCTIONS,
+    SCALES,
+)
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
-from gradscope.events import ZeroOnes
-from gradscope.fixes.masks import mean_over
+from gradscope.analysis.words import code, located, percent, plural, user
+from gradscope.events import Backward, UnmaskedSum, ZeroOnes
+from gradscope.fixes.masks import mean_over, sum_over
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
 LEAST, MOST = 0.1, 0.5  # of the places: told from the one on, a warning from the other on
+SHARE = 0.05  # of a sum, that is padding
+NEARLY_ALL = 0.9  # of the padding's places, that hold something
 NEAR = 6  # calls from the means of the samples to their sum
 SAME = CASTS | {"neg", "__neg__", "squeeze", "flatten", "view", "reshape"}
 
@@ -67,6 +81,7 @@ def good() -> None:
 
 @rule("GS762", name="mean-counts-the-padding", severity="warning")
 def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
+    yield from _sums_of_all(trace)
     events = {e.site.user.span(): e for e in trace.of(ZeroOnes) if e.sequences}
     events = {span: e for span, e in events.items() if e.zeros >= LEAST * e.elements}
     if not events:
@@ -99,6 +114,48 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
             if finding.cause is not None
             else finding
         )
+
+
+def _sums_of_all(trace: Trace) -> Iterator[Finding]:
+    """Sums that are divided by the number of the places that a mask counts, and that are over all places."""
+    events = {
+        event.site.user.span(): event
+        for event in reversed(list(trace.of(UnmaskedSum)))
+        if event.share >= SHARE and event.other >= NEARLY_ALL * event.left_out
+    }
+    if not events:
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, op in known.used_calls(DIVISIONS):
+        event = events.get(op.site.user.span())
+        loss = known.loss_of(key)
+        if event is not None and loss is not None and op.site.user.location() not in told:
+            told.add(op.site.user.location())
+            yield _of_all(trace, event, loss)
+
+
+def _of_all(trace: Trace, event: UnmaskedSum, loss: Backward) -> Finding:
+    division = event.site.user
+    total, counted = user(trace.site(event.total)) or division, user(trace.site(event.counted))
+    mask, fix, edits = sum_over(trace, total, counted)
+    return Finding(
+        message=f"{code(trace, total, 'the sum')} adds up all places, and is divided by the number of those that"
+        f" {f'`{mask}`' if mask else 'a mask'} counts: what stands on the others goes into the loss",
+        cause=total,
+        cause_label="adds up the padding too",
+        effect=loss.site.user,
+        effect_label="learns from the padding",
+        related=((counted, "counts what is no padding"),) if counted is not None else (),
+        seen=(
+            f"in {plural(event.calls, 'call')} the mask left out {event.left_out:,} of {event.elements:,} places, and"
+            f" {event.other:,} of these were not zero: {percent(event.share)} of what was added up, without its signs",
+        ),
+        why="the number of places that count is the divisor of a sum over those places alone: of a sum over all of"
+        " them it makes a loss that grows with the share of padding, and trains on steps that never were",
+        fix=fix,
+        edits=edits,
+    )
 
 
 def _means(known: Paths, key: Key) -> Iterator[Op]:

@@ -39,6 +39,79 @@ def bad_mean_of_each_sample() -> None:  # fix: by hand
         opt.step()
 
 
+def bad_sum_of_all_places_by_the_count() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 9, 4), torch.randint(0, 6, (8, 9))
+        mask = torch.arange(9) < torch.randint(2, 9, (8, 1))
+        each = nn.functional.cross_entropy(model(x).permute(0, 2, 1), y, reduction="none")
+        loss = each.sum() / mask.sum()  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def bad_sums_of_samples_by_their_count() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+
+    def average(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        return (-values.sum(1) / count).mean()  # cause: GS762
+
+    for _ in range(3):
+        mask = (torch.arange(12) >= torch.randint(2, 11, (8, 1))).float()
+        error = -(head(rnn(torch.randn(8, 12, 3))[0]).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        loss = average(error, mask.sum(1).clamp(min=1))
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def good_sum_of_what_the_loss_ignores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 9, 4), torch.randint(0, 6, (8, 9))
+        mask = torch.arange(9) < torch.randint(2, 9, (8, 1))
+        y[~mask] = -100
+        each = nn.functional.cross_entropy(model(x).permute(0, 2, 1), y, reduction="none")
+        loss = each.sum() / mask.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_all_boxes_by_the_number_that_hold_something() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x, found = torch.randn(8, 20, 4), torch.rand(8, 20) < 0.2
+        each = nn.functional.binary_cross_entropy_with_logits(
+            model(x).squeeze(-1), found.float(), reduction="none"
+        )
+        loss = each.sum() / found.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_sum_of_each_sample() -> None:
     import torch
     from torch import nn

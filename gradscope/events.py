@@ -1067,6 +1067,16 @@ class PickedTwice(Kind):
     varied = Field(_flag)  # not all calls had as many
 
 
+class PickedColumns(Kind):
+    """Columns were picked by as many numbers as there are rows, in all calls of the line."""
+
+    __slots__ = ()
+    of = "picked_columns"
+    shape = Field(_ids)  # of what is picked from, in the first call
+    calls = Field(_count)  # that were looked at
+    changed = Field(_count)  # of them, in which the numbers were other ones than before
+
+
 class ReplacedTable(Kind):
     """This line took more entries out of a tensor than it has, and in its next calls out of what it had given itself in
     the call before."""

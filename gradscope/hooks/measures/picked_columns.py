@@ -1,0 +1,56 @@
+"""Which lines pick columns, `x[:, index]`, by as many numbers as there are rows, in all calls that were looked at, and
+how often these were other numbers than in the call before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.values import can_be_asked
+
+FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
+MAX_SITES = 64
+MAX_ELEMENTS = 4096
+
+
+class PickedColumns(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.looks = Looks(FIRST, MAX_SITES)
+        self.picked = Unbroken()
+        self.last: dict[int, torch.Tensor] = {}  # site → a copy of the index
+        self.recorder.functions.follow(["__getitem__"], self._pick)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _pick(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) != 2 or type(args[1]) is not tuple or len(args[1]) != 2:
+            return
+        rows, index = args[1]
+        if type(rows) is not slice or not isinstance(index, torch.Tensor) or index.dtype != torch.int64:
+            return
+        x = args[0]
+        if rows != slice(None) or not x.requires_grad or x.dim() != 2 or index.dim() != 1:
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.picked.broken or not self.looks.due(site) or not can_be_asked(index, MAX_ELEMENTS):
+            return
+        if index.shape[0] != x.shape[0]:
+            self.picked.end(site)
+        else:
+            shape = list(x.shape)
+            self.recorder.arrivals.when_here((index,), lambda index: self._count(site, shape, index))
+
+    def _count(self, site: int, shape: list[int], index: torch.Tensor) -> None:
+        told = self.picked.hold(site, shape=shape, changed=0)
+        last = self.last.get(site)
+        told["changed"] += last is not None and not torch.equal(last, index)
+        self.last[site] = index.clone()
+
+    def _tell(self) -> None:
+        for site, found in self.picked.told.items():
+            if found["shape"][0] > 1:
+                self.recorder.emit("picked_columns", site, found)

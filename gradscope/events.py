@@ -1067,6 +1067,20 @@ class PickedTwice(Kind):
     varied = Field(_flag)  # not all calls had as many
 
 
+class Bits(Kind):
+    """Whole numbers larger than 1 were brought together bit by bit, by `&` or `|`."""
+
+    __slots__ = ()
+    of = "bits"
+    calls = Field(_count)  # that were looked at
+    elements = Field(_count)  # of either side, in all of them
+    low = Field(_known)  # the smallest number of both; 0 where none is below
+    left = Field(_count)  # the largest number of either side
+    right = Field(_count)
+    apart = Field(_count)  # places where the sides differ
+    common = Field(_count)  # of these, where they have bits in common
+
+
 class PickedColumns(Kind):
     """Columns were picked by as many numbers as there are rows, in all calls of the line."""
 

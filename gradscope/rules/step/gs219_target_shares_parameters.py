@@ -31,7 +31,7 @@ from gradscope.analysis.words import (
 from gradscope.events import RequiresGrad, Update
 from gradscope.fixes.copies import deepcopied
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import called_name, own_name
 from gradscope.store import Trace
@@ -103,6 +103,9 @@ def target_shares_parameters(trace: Trace) -> Iterator[Finding]:
         for op in graph.ops:
             if op.writes and len(op.inputs) > 1:
                 _count(known, graph, op, written, mixes)
+    for event in trace.of(Update):
+        if event.how == "assigned":
+            _count_assigned(known, event, mixes)
     for mix in mixes.values():
         if mix.apart and mix.shared.keys() - mix.apart.keys() == mix.shared.keys() and mix.shared:
             yield _finding(trace, mix)
@@ -125,18 +128,34 @@ def _count(
         return
     given = [value for index in op.inputs[1:] for value in (index, *graph.upstream(index))]
     sources = _parameters(known, graph, given)
-    parameter = known.parameters[next(iter(target))]
     mix = mixes.setdefault(site.location(), _Mix(site))
-    if sources == target and parameter.optimizers and not parameter.requires_grad and not parameter.steps:
-        mix.frozen[parameter.id] = None
-    elif sources == target and parameter.steps and parameter.passes:
-        mix.shared[parameter.id] = None
-    elif sources - target and not parameter.steps:
-        mix.apart[parameter.id] = None
+    _sort(mix, known.parameters[next(iter(target))], sources)
     into = _taken(graph, op.inputs[0])
     if sources == target and into is not None and not mix.taken:
         sides = into, *(place for value in given if (place := _taken(graph, value)) is not None)
         mix.taken = tuple({side.location(): side for side in sides}.values())
+
+
+def _count_assigned(known: Paths, event: Update, mixes: dict[tuple[str, int], _Mix]) -> None:
+    """`q.data = 0.9 * q.data + 0.1 * p.data`: each of the two terms is made of one parameter."""
+    site, graph = event.site.user, known.graph(event.graph)
+    op = graph.ops[event.position] if 0 <= event.position < len(graph.ops) else None
+    if op is None or op.site.user.location() != site.location() or len(op.inputs) != 2:
+        return
+    terms = [_parameters(known, graph, (value, *graph.upstream(value))) for value in op.inputs]
+    if all(len(term) == 1 for term in terms) and {event.parameter} in terms:
+        mix = mixes.setdefault(site.location(), _Mix(site))
+        _sort(mix, known.parameters[event.parameter], terms[0] | terms[1])
+
+
+def _sort(mix: _Mix, parameter: Parameter, sources: set[int]) -> None:
+    itself = sources == {parameter.id}
+    if itself and parameter.optimizers and not parameter.requires_grad and not parameter.steps:
+        mix.frozen[parameter.id] = None
+    elif itself and parameter.steps and parameter.passes:
+        mix.shared[parameter.id] = None
+    elif sources - {parameter.id} and not parameter.steps:
+        mix.apart[parameter.id] = None
 
 
 def _taken(graph: Graph, value: int) -> Site | None:
@@ -324,6 +343,8 @@ def _bound(trace: Trace, site: Site, sides: list[str]) -> tuple[Site, ast.expr] 
     """The one assignment in the file that makes one of the two sides a name for something else that has a name."""
     file = trace.source_file(site.path)
     values = [value for side in sides for value in file.assigned.get(side, ())]
+    again = [value for value in values if ast.unparse(value) in sides]
+    values = again if len(again) == 1 else values
     if len(values) != 1 or not isinstance(values[0], (ast.Name, ast.Attribute)):
         return None
     function = file.function_of(values[0])

@@ -322,3 +322,69 @@ def good_states_decayed_by_hand() -> None:
         opt.step()
         for value in net.state_dict().values():
             value.add_(value, alpha=-0.01)
+
+
+def bad_averaged_with_itself_by_assignment() -> None:
+    import torch
+    from torch import nn
+
+    class Twins(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.online = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+            self.target = self.online  # cause: GS219
+            self.head = nn.Linear(2, 2)
+
+        @torch.no_grad()
+        def follow(self) -> None:
+            for p, q in zip(self.online.parameters(), self.target.parameters(), strict=True):
+                q.data = 0.9 * q.data + (1 - 0.9) * p.data  # effect: GS219
+
+    torch.manual_seed(0)
+    twins = Twins()
+    opt = torch.optim.Adam(twins.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = twins.target(x + 0.1 * torch.randn(8, 3))
+        opt.zero_grad()
+        nn.functional.mse_loss(twins.head(twins.online(x)), wanted).backward()
+        opt.step()
+        twins.follow()
+
+
+def good_average_by_assignment() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    target = copy.deepcopy(online)
+    head = nn.Linear(2, 2)
+    opt = torch.optim.Adam([*online.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = target(x + 0.1 * torch.randn(8, 3))
+        opt.zero_grad()
+        nn.functional.mse_loss(head(online(x)), wanted).backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(online.parameters(), target.parameters(), strict=True):
+                q.data = 0.9 * q.data + (1 - 0.9) * p.data
+
+
+def good_stepped_by_assignment_with_gradients_of_a_name() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    held = net
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        for p, q in zip(net.parameters(), held.parameters(), strict=True):
+            p.data = p.data - 0.01 * q.grad

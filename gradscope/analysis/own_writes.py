@@ -30,7 +30,7 @@ class _Write:
     call: int  # the user's call, with all that led to it
     segments: list[int]  # in each of which it is made
     position: int
-    op: Op | None  # None: `p.data = …`
+    op: Op | None  # None: `p.data = …` of what another line made
     used: bool = False  # its gradient had been read since the last pass
 
 
@@ -138,12 +138,23 @@ def _assigned(trace: Trace, known: Paths) -> Iterator[_Write]:
     if not any(event.how == "assigned" for event in known.updates):
         return
     found: dict[tuple[int, int, int, bool], list[int]] = {}
+    ops: dict[tuple[int, int, int, bool], Op | None] = {}
     for segment, events in stretches(trace):
         for event in events:
             if isinstance(event, Update) and event.how == "assigned":
                 call, used = event.site.user.id, bool(event.used)
                 key = event.parameter, call, event.position, used
                 found.setdefault(key, []).append(segment.index)
-    for (parameter, call, position, used), segments in found.items():
+                if ops.get(key) is None:
+                    ops[key] = assigned_from(known, event)
+    for key, segments in found.items():
+        parameter, call, position, used = key
         if parameter in known.parameters:
-            yield _Write(parameter, call, segments, position, None, used)
+            yield _Write(parameter, call, segments, position, ops[key], used)
+
+
+def assigned_from(known: Paths, event: Update) -> Op | None:
+    """The op that made what `p.data = …` assigns, where the same line has computed it."""
+    ops = known.graph(event.graph).ops if event.position >= 0 else ()
+    op = ops[event.position] if event.position < len(ops) else None
+    return op if op is not None and op.site.user.location() == event.site.user.location() else None

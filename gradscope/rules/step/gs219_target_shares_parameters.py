@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.ops import ALIASES
+from gradscope.analysis.own_writes import assigned_from
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import (
@@ -138,10 +139,10 @@ def _count(
 
 def _count_assigned(known: Paths, event: Update, mixes: dict[tuple[str, int], _Mix]) -> None:
     """`q.data = 0.9 * q.data + 0.1 * p.data`: each of the two terms is made of one parameter."""
-    site, graph = event.site.user, known.graph(event.graph)
-    op = graph.ops[event.position] if 0 <= event.position < len(graph.ops) else None
-    if op is None or op.site.user.location() != site.location() or len(op.inputs) != 2:
+    op = assigned_from(known, event)
+    if op is None or len(op.inputs) != 2:
         return
+    graph, site = known.graph(op.graph), op.site.user
     terms = [_parameters(known, graph, (value, *graph.upstream(value))) for value in op.inputs]
     if all(len(term) == 1 for term in terms) and {event.parameter} in terms:
         mix = mixes.setdefault(site.location(), _Mix(site))

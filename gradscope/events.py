@@ -1798,6 +1798,7 @@ class Loader(Kind):
     drawn = Field(_count)  # samples, where they are a subset that the program chose; else 0
     held = Field(_count)  # samples of its dataset, at least, then
     content = Field(_text)  # its dataset's class and a print of what that holds, where ranks may draw alike
+    grad = Field(_flag)  # gradients were on when this loop first went through it
 
 
 class LoaderLeft(Kind):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+import torch
 from torch import distributed
 from torch.utils.data import (
     BatchSampler,
@@ -226,6 +227,7 @@ class Loaders(Hook):
             order = ""  # it draws the batches by itself, and `sampler` is not asked
         subset = _subset(sampler)
         data = {"loop": loop, "order": order, "drawn": subset[0], "held": subset[1]}
+        data["grad"] = torch.is_grad_enabled()
         if type(sampler) is RandomSampler and not vars(sampler).get("replacement") and among_ranks():
             with private.aside():
                 data["content"] = print_of_dataset(vars(loader).get("dataset"))

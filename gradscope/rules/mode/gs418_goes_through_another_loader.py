@@ -7,6 +7,8 @@ Fix: go through the loader whose batches are counted.
 
 Told of a loader that nobody went through in the whole run, though its length was asked for in the function that goes
 through the training's, or the block which does so without gradients asks for it by its name (`if held is not None:`).
+Or its function does not mention it again, of the other loaders made there only the training's is gone through, and one
+loop of that function does so without gradients.
 """
 
 from __future__ import annotations
@@ -100,6 +102,9 @@ def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
                 told.add(loop.location())
                 name = trace.source_file(made.path).variable(made) or ""
                 yield _finding(trace, made, name, block, loop, training)
+        if (found := _unmentioned(trace, made)) is not None and found[0].location() not in told:
+            told.add(found[0].location())
+            yield _finding(trace, made, trace.source_file(made.path).variable(made) or "", None, *found)
 
 
 def _about(trace: Trace, made: Site, loops: dict[Site, list[Site]]) -> Iterator[tuple[Site, Site, Site]]:
@@ -121,23 +126,56 @@ def _about(trace: Trace, made: Site, loops: dict[Site, list[Site]]) -> Iterator[
                 yield site_of(made.path, made.function, block.test), loop, within[0]
 
 
-def _finding(trace: Trace, made: Site, name: str, asked: Site, loop: Site, training: Site) -> Finding:
+def _unmentioned(trace: Trace, made: Site) -> tuple[Site, Site] | None:
+    """Of a loader that its function never mentions again, and of which all others that are made there and gone through
+    are one: the only loop of that function that goes through it without gradients, and the one of the training."""
+    file = trace.source_file(made.path)
+    scope, name = file.scope(made), file.variable(made)
+    if not name or "." in name or name in names_in(scope, ast.Load):
+        return None
+    passes = [
+        (event, loop)
+        for event in trace.of(Loader)
+        if (loop := user(trace.site(event.loop))) is not None
+        if event.site.user.path == made.path and file.scope(event.site.user) is scope
+    ]
+    evaluations = {loop.location(): loop for event, loop in passes if not event.grad}
+    if len(evaluations) != 1 or len({event.site.user for event, _ in passes} | {made}) != 2:
+        return None
+    loop = next(iter(evaluations.values()))
+    inside = loop.path == made.path and file.scope(loop) is scope
+    is_loop = any(isinstance(node, ast.For) and node.lineno == loop.line for node in file.around(loop))
+    first, training = passes[0]
+    return (loop, training) if inside and is_loop and first.grad else None
+
+
+def _finding(trace: Trace, made: Site, name: str, asked: Site | None, loop: Site, training: Site) -> Finding:
+    """`asked`: where the program asks for the other loader; None where its function does not mention it again."""
     other = f"`{name}`" if name else f"the loader of {located(trace, made)}"
-    counted = isinstance(trace.source_file(asked.path).at(asked), ast.Call)
+    counted = asked is not None and isinstance(trace.source_file(asked.path).at(asked), ast.Call)
     what = f"where the batches of {other} are counted" if counted else f"where the block is about {other}"
+    label = f"counts those of {other}" if counted else f"asks for {other}"
+    if asked is None:
+        what, label = f"and nobody goes through {other}", "nobody goes through this one"
+    unread = asked is None and "; its function does not mention it again"
     return Finding(
         message=f"{code(trace, loop, 'this loop')} goes through the training's loader, {what}",
         cause=loop,
         cause_label="takes its batches from the training's loader",
-        effect=asked,
-        effect_label=f"counts those of {other}" if counted else f"asks for {other}",
+        effect=asked or made,
+        effect_label=label,
         related=(
             (training, "the training goes through it here"),
-            (made, "nobody goes through this one"),
+            *([(made, "nobody goes through this one")] if asked is not None else []),
         ),
         seen=(
             f"nobody went through {other} in the whole run"
-            + ("; its length was asked for" if counted else ""),
+            + ("; its length was asked for" if counted else unread or ""),
+            *(
+                ["no other loader that is made there was gone through but the training's"]
+                if asked is None
+                else []
+            ),
         ),
         fix=f"go through {other} in {located(trace, loop)}",
         edits=_instead(trace, loop, name) if name else (),

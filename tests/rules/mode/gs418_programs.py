@@ -81,3 +81,76 @@ def good_block_goes_through_the_held_out_ones() -> None:
                     print(nn.functional.mse_loss(model(x), y).item())
                 for x, y in held:
                     print(nn.functional.mse_loss(model(x), y).item())
+
+
+def bad_held_out_ones_that_nothing_mentions_again() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def fit(model: nn.Module) -> None:
+        batches = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+        rest = TensorDataset(torch.randn(16, 4), torch.randn(16, 1))
+        held = DataLoader(rest, batch_size=8)  # effect: GS418
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            model.train()
+            for x, y in batches:
+                opt.zero_grad()
+                nn.functional.mse_loss(model(x), y).backward()
+                opt.step()
+            model.eval()
+            with torch.no_grad():
+                total = 0.0
+                for _, (x, y) in enumerate(batches):  # cause: GS418
+                    total += nn.functional.mse_loss(model(x), y).item()
+            print(total)
+
+    torch.manual_seed(0)
+    fit(nn.Linear(4, 1))
+
+
+def good_error_of_the_training_beside_a_loader_that_is_given_on() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def fit(model: nn.Module) -> DataLoader:
+        batches = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+        held = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            for x, y in batches:
+                opt.zero_grad()
+                nn.functional.mse_loss(model(x), y).backward()
+                opt.step()
+            with torch.no_grad():
+                for x, y in batches:
+                    print(nn.functional.mse_loss(model(x), y).item())
+        return held
+
+    torch.manual_seed(0)
+    fit(nn.Linear(4, 1))
+
+
+def good_error_of_the_training_beside_another_evaluation() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    batches = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8)
+    held = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8)
+    spare = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=8)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for x, y in batches:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            opt.step()
+        with torch.no_grad():
+            for x, y in batches:
+                print(nn.functional.mse_loss(model(x), y).item())
+            for x, y in held:
+                print(nn.functional.mse_loss(model(x), y).item())

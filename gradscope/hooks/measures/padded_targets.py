@@ -43,6 +43,7 @@ class PaddedTargets(Hook):
         self.told: set[int] = set()
         self.recorder.functions.follow(["embedding"], self._embedding)
         self.recorder.functions.follow(OF_CLASSES, self._loss)
+        self.recorder.functions.follow(["gather"], self._pick)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(EMBEDDING, args, kwargs)
@@ -82,8 +83,34 @@ class PaddedTargets(Hook):
             return
         if given.get("reduction", "mean") == "none" or given.get("weight") is not None:
             return  # the program may leave it out itself
-        classes, left_out = scores.shape[1], given.get("ignore_index", -100)
-        index, form = self.padding.get(classes), form_of(scores, target)
+        left_out = given.get("ignore_index", -100)
+        self._compared(site, name, target, scores.shape[1], left_out, form_of(scores, target))
+
+    def _pick(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """A loss by hand, which takes what its classes have at the targets."""
+        given = by_name(("input", "dim", "index"), args, kwargs)
+        scores: Any = given.get("input")
+        picked: Any = given.get("index")
+        if not torch.is_grad_enabled() or not isinstance(scores, torch.Tensor) or not scores.requires_grad:
+            return
+        if scores.dim() != 3 or given.get("dim") not in (-1, 2) or not can_be_asked(picked, MAX_ELEMENTS):
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.told or self.looked[site] >= FIRST or picked.shape != (*scores.shape[:2], 1):
+            return
+        target = picked.squeeze(-1)
+        self._compared(site, name, target, scores.shape[2], -100, (target.shape[0], target.shape[1]))
+
+    def _compared(
+        self,
+        site: int,
+        name: str,
+        target: torch.Tensor,
+        classes: int,
+        left_out: object,
+        form: tuple[int, int] | None,
+    ) -> None:
+        index = self.padding.get(classes)
 
         def look(target: torch.Tensor) -> None:
             if index is None:

@@ -14,12 +14,14 @@ padding.
 """
 
 import ast
+import math
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.ops import MASKING, PASSING, REDUCTIONS, SCALES, SUMS
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import listed, located, percent, source
+from gradscope.analysis.senses import NEGATIONS
+from gradscope.analysis.words import code, listed, located, percent, source
 from gradscope.events import PaddedTargets
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
@@ -67,6 +69,9 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(PaddedTargets):
         if event.share < SHARE:
             continue
+        if event.name == "gather":
+            yield from _by_hand(trace, event)
+            continue
         place, index = event.site.user, event.index
         plain = event.name in source(trace, place).partition("(")[0]
         made = None if plain else _made(trace, event)
@@ -104,6 +109,51 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
             else (),
             severity="" if event.named or event.marked else "note",
         )
+
+
+def _by_hand(trace: Trace, event: PaddedTargets) -> Iterator[Finding]:
+    """Log-probabilities at the targets, whose mean or sum takes all places."""
+    known = paths(trace)
+    picking = next((op for _, op in known.used_calls({"gather"}) if op.site.id == event.site.id), None)
+    graph = known.graph(picking.graph) if picking is not None else None
+    if picking is None or graph is None or graph.maker_behind(picking.inputs[0], PASSING) is None:
+        return
+    whole = graph.values[picking.outputs[0]].shape
+    reduced: Op | None = None
+    for value, op in graph.readers_behind(
+        picking.outputs, lambda op: op.name in PASSING | SUMS | SCALES | NEGATIONS
+    ):
+        others = [graph.values[other] for other in op.inputs if other != value]
+        if op.name in SCALES and any(not other.requires_grad and other.shape for other in others):
+            return  # by a mask
+        if op.name in MASKING | {"where"} or graph.values[value].shape not in (
+            whole,
+            whole[:-1],
+            _flat(whole),
+        ):
+            return
+        if op.name in REDUCTIONS:
+            reduced = reduced or op
+    if reduced is None or graph.values[reduced.outputs[0]].shape:
+        return
+    place, index = reduced.site.user, event.index
+    yield Finding(
+        message=f"{code(trace, place, 'the loss')} counts the padding: {percent(event.share)} of its targets are"
+        f" {index}",
+        cause=place,
+        cause_label=f"learns to give {index} behind the end of each sequence",
+        related=((picking.site.user, "takes the numbers of all places"),)
+        if picking.site.user.location() != place.location()
+        else (),
+        seen=(_seen(event),),
+        fix=f"take the numbers of real places alone to {located(trace, place)}: `[targets != {index}]` behind what it"
+        " reduces",
+        severity="" if event.named or event.marked else "note",
+    )
+
+
+def _flat(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (math.prod(shape),)
 
 
 def _compared(trace: Trace, event: PaddedTargets) -> list[Op]:

@@ -292,3 +292,59 @@ def good_end_mark_also_pads() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_loss_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, head = nn.Embedding(30, 8, padding_idx=0), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*words.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        real = torch.arange(7) < torch.randint(2, 7, (16, 1))
+        tokens = torch.randint(1, 30, (16, 7)) * real
+        tags = (1 + tokens % 8) * real
+        logs = head(words(tokens)).log_softmax(dim=-1)
+        picked = logs.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
+        loss = -(0.9 * picked + 0.1 / 9 * logs.sum(-1)).mean()  # cause: GS746
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_loss_by_hand_of_real_places() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, head = nn.Embedding(30, 8, padding_idx=0), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*words.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        real = torch.arange(7) < torch.randint(2, 7, (16, 1))
+        tokens = torch.randint(1, 30, (16, 7)) * real
+        tags = (1 + tokens % 8) * real
+        logs = head(words(tokens)).log_softmax(dim=-1)
+        picked = logs.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
+        loss = -(picked * real).sum() / real.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_picked_and_then_selected() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, head = nn.Embedding(30, 8, padding_idx=0), nn.Linear(8, 9)
+    opt = torch.optim.SGD([*words.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        real = torch.arange(7) < torch.randint(2, 7, (16, 1))
+        tokens = torch.randint(1, 30, (16, 7)) * real
+        tags = (1 + tokens % 8) * real
+        logs = head(words(tokens)).log_softmax(dim=-1)
+        loss = -logs.gather(-1, tags.unsqueeze(-1)).squeeze(-1)[tags != 0].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

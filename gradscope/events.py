@@ -1399,6 +1399,7 @@ class PaddedTargets(Kind):
     named = Field(_flag)  # by an embedding's `padding_idx`; else its runs in the tokens have shown it
     marked = Field(_flag)  # of those: whether the same token stands before each of them
     alone = Field(_flag)  # the runs were looked for in the targets only, in three calls
+    beside = Field(_flag)  # of those: where the tokens of an embedding have its `padding_idx`
 
 
 class HiddenTargets(Kind):

@@ -35,11 +35,14 @@ class PaddedTargets(Hook):
         self.shown: dict[tuple[int, tuple[int, ...], bool], tuple[int, bool, torch.Tensor]] = {}
         """Rows of an embedding, form of its tokens, whether that was turned round → index, whether it comes after the
         same token in all rows, where it stands."""
+        self.named: dict[
+            tuple[int, ...], torch.Tensor
+        ] = {}  # form of tokens → where an embedding's padding stands
         self.looked: Counter[int] = Counter()  # at these sites of an embedding, and of a loss
         self.matched: Counter[tuple[int, int]] = Counter()  # calls with the tokens' padding: loss, index
-        self.alone: dict[int, list[tuple[int, bool] | None]] = {}
+        self.alone: dict[int, list[tuple[int, bool, bool] | None]] = {}
         """Site of a loss → what its targets have shown by themselves: index, whether it comes after the same class in
-        all rows."""
+        all rows, whether the tokens of an embedding have their padding at the same places."""
         self.told: set[int] = set()
         self.recorder.functions.follow(["embedding"], self._embedding)
         self.recorder.functions.follow(OF_CLASSES, self._loss)
@@ -53,16 +56,19 @@ class PaddedTargets(Hook):
             return
         if isinstance(padding, int):
             self.padding[len(weight)] = padding % len(weight)
-        elif torch.is_grad_enabled() and isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
+        if torch.is_grad_enabled() and isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
             site = self.recorder.sites.current(frame)
             if self.looked[site] >= FIRST or not can_be_asked(tokens, MAX_TOKENS):
                 return
             self.looked[site] += 1
             if tokens.dtype == torch.int64:
-                rows = len(weight)
-                self.recorder.arrivals.when_here((tokens,), lambda tokens: self._look_at(rows, tokens))
+                rows, named = len(weight), self.padding[len(weight)] if isinstance(padding, int) else None
+                self.recorder.arrivals.when_here((tokens,), lambda tokens: self._look_at(rows, named, tokens))
 
-    def _look_at(self, rows: int, tokens: torch.Tensor) -> None:
+    def _look_at(self, rows: int, named: int | None, tokens: torch.Tensor) -> None:
+        if named is not None:
+            self.named[tuple(tokens.shape)] = tokens == named
+            return
         for turned in (False, True):
             found = padding_runs(tokens.t() if turned else tokens)
             if found is not None:
@@ -145,13 +151,17 @@ class PaddedTargets(Hook):
                     return
         if classes >= FEWEST_CLASSES and form is not None:
             found = padding_runs(target.reshape(form))
+            named = self.named.get(form)
+            beside = found is not None and named is not None and bool((found[2] == named).all())
             seen = self.alone.setdefault(site, [])
-            seen.append(None if found is None else found[:2])
+            seen.append(None if found is None else (found[0], found[1], beside))
             first = seen[0]
             if len(seen) == FIRST and first is not None and first[0] != left_out:
                 if all(one is not None and one[0] == first[0] for one in seen):
-                    marked = all(one is not None and one[1] for one in seen)
-                    self._tell(site, name, target, classes, first[0], marked=marked, alone=True)
+                    marked, beside = (all(one is not None and one[at] for one in seen) for at in (1, 2))
+                    self._tell(
+                        site, name, target, classes, first[0], marked=marked, alone=True, beside=beside
+                    )
 
     def _tell(
         self, site: int, name: str, target: torch.Tensor, classes: int, index: int, **more: bool

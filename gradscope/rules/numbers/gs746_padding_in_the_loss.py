@@ -87,7 +87,7 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
                 f"; and of {listed([located(trace, op.site.user) for op in compared])}, which counts it too:"
             )
             fix += f" {listed([f'`{text}`' for text, _ in found])}"
-        if not event.named and not event.marked:
+        if not (event.named or event.marked or event.beside):
             fix += f"; where {index} is to end a sequence as well, put -100 in place of all but the first of each"
         yield Finding(
             message=f"`{event.name}` counts the padding: {percent(event.share)} of its targets are {index}",
@@ -107,7 +107,7 @@ def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
             )
             if plain or made is not None
             else (),
-            severity="" if event.named or event.marked else "note",
+            severity="" if event.named or event.marked or event.beside else "note",
         )
 
 
@@ -148,7 +148,7 @@ def _by_hand(trace: Trace, event: PaddedTargets) -> Iterator[Finding]:
         seen=(_seen(event),),
         fix=f"take the numbers of real places alone to {located(trace, place)}: `[targets != {index}]` behind what it"
         " reduces",
-        severity="" if event.named or event.marked else "note",
+        severity="" if event.named or event.marked or event.beside else "note",
     )
 
 
@@ -206,6 +206,11 @@ def _seen(event: PaddedTargets) -> str:
         return (
             f"in all of its first calls: {runs}, and {event.index} nowhere else; in the last of them {share}"
             + (f"; {before}" if event.marked else "")
+            + (
+                "; the tokens of an embedding have their `padding_idx` at the same places"
+                if event.beside
+                else ""
+            )
         )
     return (
         f"in two of its first calls, in the second {share}: {runs}, and {event.index} nowhere else; so it was in the"

@@ -179,11 +179,13 @@ def _in_training_alone(trace: Trace, entry: Site, step: Site) -> tuple[str, Edit
     found = [here.file.statement(site) for _, site in lines]
     statements = [one for one in found if one is not None]
     fix = f"pass and step in training mode alone: `if {model}.training:` before {located(trace, lines[0][1])}"
+    if not passes or not statements or (entry.path, entry.function) != (step.path, step.function):
+        return fix, ()
     siblings = here.file.siblings(statements[0])
-    if (entry.path, entry.function) != (step.path, step.function) or statements[-1] not in siblings:
+    if statements[-1] not in siblings:
         return fix, ()
     block = siblings[siblings.index(statements[0]) : siblings.index(statements[-1]) + 1]
-    if len(passes) == 0 or not all(isinstance(one, ast.Expr) for one in block):
+    if not all(isinstance(one, ast.Expr) for one in block):
         return fix, ()
     return fix, here.together_under(block, f"if {model}.training:")
 

@@ -1457,6 +1457,18 @@ class Degrees(Kind):
     summed = Field(_id)  # site of the sum that gave them, where that was seen
 
 
+class AddedFlags(Kind):
+    """A line adds numbers that are 0 or one other to numbers of all sizes."""
+
+    __slots__ = ()
+    of = "added_flags"
+    place = Field(_count)  # of the flags, 0 or 1
+    number = Field(_known)  # that is not 0
+    zeros = Field(_count)  # in all looked-at calls
+    elements = Field(_count)
+    calls = Field(_count)
+
+
 class AddedTerms(Kind):
     """The two single numbers with a graph that a line adds up."""
 

@@ -21,7 +21,8 @@ A note, too, where the same input is evaluated in evaluation mode before the nex
 
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
 (Monte Carlo dropout); results that a training loss uses; generators that draw samples;
-shape probes and forwards that only refresh running statistics; layers that `forward` makes anew,
+shape probes and forwards that only refresh running statistics; calibrations, which put the model in training mode
+themselves and whose result nothing reads; layers that `forward` makes anew,
 which no `eval()` can reach (GS214, GS404).
 """
 
@@ -30,11 +31,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 
 from gradscope.analysis.calls import Call, Calls, calls, is_part_of
 from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import buffer_name, short_path
+from gradscope.analysis.never_read import read_again
 from gradscope.analysis.text import classes_of_program
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import listed, located, named_at, numbers, percent, plural, user
@@ -286,11 +289,11 @@ def _edits(
 
 def _put_there(trace: Trace, known: Calls, call: Call, cause: Site) -> list[Site]:
     """The `train()` of the function that evaluates, where it is that which put the module in training mode."""
-    when, called = (call.event.segment, call.event.position), known.called(call.event)
+    called = known.called(call.event)
     before = [
-        mode
-        for mode in trace.of(Mode)
-        if (mode.segment, mode.position) <= when and is_part_of(trace, called, mode.module)
+        event
+        for event in takewhile(lambda event: event is not call.event, trace.of(Mode, ModuleCall))
+        if isinstance(event, Mode) and is_part_of(trace, called, event.module)
     ]
     site = before[-1].site.user if before and before[-1].training else None
     same = site is not None and (site.path, site.function) == (cause.path, cause.function)
@@ -345,6 +348,8 @@ def severity_of(known: Calls, call: Call) -> str | None:
     if not (known.judged(call.event) if call.event.grad else known.consumed(call.event)):
         if call.event.grad:
             return None
+        if not kept(known, call) and _put_there(known.trace, known, call, call.entry):
+            return None  # what it is for is done within it: statistics, or ranges that hooks note
         return "warning" if kept(known, call) and not draws else "note"
     samples = known.called(call.event) in known.decoders and not known.takes_another(call.event)
     if draws or (samples and call.event.grad):
@@ -462,13 +467,19 @@ def _is_a_turn(file: SourceFile, branch: ast.If) -> bool:
 
 
 def kept(known: Calls, call: Call) -> bool:
-    """Whether the result is given a name or passed on after training began: not so for a
+    """Whether the result is given a name that is read or passed on, after training began: not so for a
     shape probe, or a forward that only refreshes running statistics."""
     entry, first = call.entry, known.paths.first_pass
     if first is None or call.event.segment < first:
         return False
     lines = known.trace.lines(entry.path)
     before = lines[entry.line - 1][: entry.column - 1].strip() if 0 < entry.line <= len(lines) else ""
+    file = known.trace.source_file(entry.path)
+    statement = file.statement(entry)
+    if isinstance(statement, ast.Assign) and statement.value is file.at(entry):
+        (target, *others) = statement.targets
+        if isinstance(target, ast.Name) and not others:
+            return read_again(file, statement, target.id)
     return bool(before) and not before.endswith((":", ";"))
 
 

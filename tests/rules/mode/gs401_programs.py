@@ -593,3 +593,56 @@ def bad_encoder_that_was_called_alone_before() -> None:
             opt.step()
         with torch.no_grad():  # effect: GS401
             (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # cause: GS401
+
+
+def good_calibration_that_puts_it_in_training_mode_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    ranges: dict[nn.Module, torch.Tensor] = {}
+
+    def calibrate() -> None:
+        def note(module: nn.Module, given: object, result: torch.Tensor) -> None:
+            ranges[module] = result.detach().abs().amax()
+
+        hooks = [module.register_forward_hook(note) for module in model]
+        model.train()
+        for _ in range(2):
+            with torch.no_grad():
+                output = model(torch.randn(8, 4))  # noqa: F841
+            break
+        for hook in hooks:
+            hook.remove()
+
+    for _ in range(2):
+        model.train()
+        for _ in range(3):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+        calibrate()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(1) == 0).sum().item()
+
+
+def bad_predictions_kept_in_training_mode_that_was_asked_for() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    predictions = []
+    model.train()
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+    with torch.no_grad():  # effect: GS401
+        for _ in range(2):
+            output = model(torch.randn(8, 4))  # cause: GS401
+            predictions.append(output)

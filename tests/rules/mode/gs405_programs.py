@@ -257,3 +257,51 @@ def good_frozen_attribute_of_a_trainer_in_evaluation() -> None:
     training = FineTune(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()))
     for _ in range(3):
         training.step(torch.randn(8, 4) + 1)
+
+
+def good_teacher_put_in_training_mode_by_itself() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    student = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    teacher = copy.deepcopy(student).requires_grad_(False)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(2):
+        student.train()
+        teacher.train()
+        for _ in range(3):
+            x = torch.randn(8, 4)
+            with torch.no_grad():
+                soft = teacher(x).softmax(1)
+            opt.zero_grad()
+            nn.functional.cross_entropy(student(x), soft).backward()
+            opt.step()
+
+
+def bad_teacher_evaluated_before() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    student = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    teacher = copy.deepcopy(student).requires_grad_(False)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    teacher.eval()
+    with torch.no_grad():
+        right = (teacher(torch.randn(8, 4)).argmax(1) == 0).sum().item()
+    for _ in range(2):
+        student.train()
+        teacher.train()
+        for _ in range(3):
+            x = torch.randn(8, 4)
+            with torch.no_grad():
+                soft = teacher(x).softmax(1)  # cause: GS405
+            opt.zero_grad()
+            nn.functional.cross_entropy(student(x), soft).backward()
+            opt.step()
+    print(right)

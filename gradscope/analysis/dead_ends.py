@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import Unread, read_again
+from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.model import Graph, Op, Site
 from gradscope.source import FUNCTIONS, SourceFile, names_in
@@ -52,20 +53,46 @@ def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
         seen |= made
 
 
-def read_in_the_next_turn(trace: Trace, place: Site) -> Op | None:
-    """What reads a result of the call at `place`, whose last one nothing reads: a loop makes each out of the one
-    before."""
+class OtherTurns(NamedTuple):
+    """Turns of a loop whose results are read, where what one call gives in others is dropped."""
+
+    reader: Op
+    next_turn: bool  # which makes what it gives out of what it reads
+    dropped: str  # "last", "first"; "" for others
+
+
+def other_turns(trace: Trace, place: Site, parameters: list[int]) -> OtherTurns | None:
+    """What reads a result of the call at `place`, of which another one, made from these parameters, is dropped."""
     for graph in trace.graphs:
-        for value in graph.values:
-            made = value.site
-            if made is None or not any(frame.location() == place.location() for frame in made.stack):
-                continue
-            dropped = _drops(trace, made) if graph.consumers.get(value.index) else None
-            for op in graph.consumers[value.index] if dropped == place else ():
-                inside = made.user != place and op.site.user.function == made.user.function
-                if op.outputs and not inside:
-                    return op
+        ends = {i for id in parameters for i in _ends(trace, graph, id) if i is not None}
+        gone = sorted(i for i in ends if _drops(trace, graph.values[i].site) == place)
+        read = dict(_read(trace, graph, place)) if gone else {}
+        if not read:
+            continue
+        before = {
+            index
+            for number, index in paths(trace).flow((graph.id, i) for i in gone).order
+            if number == graph.id
+        }
+        following = next((op for op in read.values() if not before.isdisjoint(op.outputs)), None)
+        if following is not None:
+            return OtherTurns(following, True, "last")
+        dropped = "last" if max(read) < gone[0] else "first" if gone[-1] < min(read) else ""
+        return OtherTurns(next(iter(read.values())), False, dropped if len(gone) == 1 else "")
     return None
+
+
+def _read(trace: Trace, graph: Graph, place: Site) -> Iterator[tuple[int, Op]]:
+    """The results of the call at `place`, each with what reads it outside of that call."""
+    for value in graph.values:
+        made = value.site
+        if made is None or not any(frame.location() == place.location() for frame in made.stack):
+            continue
+        dropped = _drops(trace, made) if graph.consumers.get(value.index) else None
+        for op in graph.consumers[value.index] if dropped == place else ():
+            inside = made.user != place and op.site.user.function == made.user.function
+            if op.outputs and not inside:
+                yield value.index, op
 
 
 def unread_parts(trace: Trace, place: Site) -> list[str]:

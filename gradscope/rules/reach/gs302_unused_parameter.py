@@ -25,12 +25,13 @@ from typing import Any
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.cuts import cuts, exits, resting_cuts
 from gradscope.analysis.dead_ends import (
+    OtherTurns,
     another_in_its_place,
     dropped_at,
     drops,
     given_instead,
     loop_name,
-    read_in_the_next_turn,
+    other_turns,
     unread_parts,
     used_for_its_inside,
 )
@@ -39,6 +40,7 @@ from gradscope.analysis.made import made_at
 from gradscope.analysis.never_read import read_again
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.stops import Stop
 from gradscope.analysis.text import classes_of_program, has_run, may_step
 from gradscope.analysis.unheld import replaced
@@ -54,9 +56,9 @@ from gradscope.analysis.words import (
     user,
     where,
 )
-from gradscope.events import Scheduled
+from gradscope.events import Scheduled, Step
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Module, Op, Optimizer, Parameter, Site
+from gradscope.model import Finding, Module, Optimizer, Parameter, Since, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
@@ -221,7 +223,15 @@ def _never(trace: Trace) -> Iterator[Finding]:
         )
         ids = [p.id for p in parameters]
         holders = _holders(trace, ids) if severity == "note" else frozenset()
-        yield replace(found, severity=severity, subjects=found.subjects | holders)
+        first = _first_step(trace, parameters)
+        yield replace(found, severity=severity, subjects=found.subjects | holders, since=first)
+
+
+def _first_step(trace: Trace, parameters: list[Parameter]) -> Since | None:
+    """The first step of an optimizer that holds them: no loss has depended on them since."""
+    holders = {number for parameter in parameters for number in parameter.optimizers}
+    first = next((event.segment for event in trace.of(Step) if event.optimizer in holders), None)
+    return since_segment(trace, first) if first is not None else None
 
 
 def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Parameter]) -> Finding:
@@ -271,8 +281,10 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     loop = loop_name(trace, place)
     call = located(trace, place, "the call")
     parts = listed([f"`{name}`" for name in unread_parts(trace, place)])
-    reader = read_in_the_next_turn(trace, place) if not parts else None
-    label = "the result goes nowhere" if reader is None else "what its last turn gives goes nowhere"
+    turns = other_turns(trace, place, ids) if not parts else None
+    label = "the result goes nowhere"
+    if turns is not None:
+        label = f"what {f'its {turns.dropped} turn gives' if turns.dropped else 'some of its turns give'} goes nowhere"
     instead = given_instead(trace, place)
     another = another_in_its_place(trace, place) if not loop and instead is None else None
     optimizer = located(trace, _making(_holder(trace, known, parameters)), "the optimizer")
@@ -282,6 +294,9 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         else f"leave the call and {names} out"
     )
     fix = f"let the loss depend on the result of {call}, or {out}"
+    if turns is not None and not turns.next_turn:
+        which = f"its {turns.dropped} turn" if turns.dropped else "these turns"
+        fix = f"let the loss depend on the result of {call} in {which}, too, or {out}"
     if parts:
         label = f"nothing reads {parts} of its results"
         fix = f"let the loss depend on {parts} too ({where(place)}), or leave {names} out of {optimizer}"
@@ -312,7 +327,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
-            (f"no operation read {parts}, of what {call} gave" if parts else _unread(trace, place, reader))
+            (f"no operation read {parts}, of what {call} gave" if parts else _unread(trace, place, turns))
             + (", while one outside of it read what was computed within it" if aside else ""),
             *(
                 (
@@ -330,16 +345,17 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     )
 
 
-def _unread(trace: Trace, place: Site, reader: Op | None) -> str:
+def _unread(trace: Trace, place: Site, turns: OtherTurns | None) -> str:
     call = code(trace, place, "the call")
-    if reader is None:
+    if turns is None:
         return f"no operation read what {call} gave"
-    if reader.site.user == place:
+    if turns.next_turn and turns.reader.site.user == place:
         return f"each turn of {call} reads what the one before gave, and no operation read what the last one gave"
-    next_turn = located(trace, reader.site.user, "the next turn")
-    return (
-        f"{next_turn} reads what {call} gave in the turn before, and no operation read what the last one gave"
-    )
+    reader = located(trace, turns.reader.site.user, "an operation")
+    if turns.next_turn:
+        return f"{reader} reads what {call} gave in the turn before, and no operation read what the last one gave"
+    missed = f"of its {turns.dropped} turn" if turns.dropped else "of these turns"
+    return f"{reader} reads what {call} gave in other turns, and no operation read the result {missed}"
 
 
 def _serves_others(trace: Trace, place: Site) -> bool:

@@ -612,7 +612,7 @@ def good_calibration_that_puts_it_in_training_mode_itself() -> None:
         model.train()
         for _ in range(2):
             with torch.no_grad():
-                output = model(torch.randn(8, 4))  # noqa: F841
+                output = model(torch.randn(8, 4))
             break
         for hook in hooks:
             hook.remove()

@@ -480,3 +480,31 @@ def good_optimizer_that_carries_a_schedule() -> None:
         decay.step()
         with torch.no_grad():
             model.weight.mul_(1 - 0.01 * decay.rate())
+
+
+def bad_first_turn_in_no_loss() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(4, k) for k in (1, 3, 4)])
+
+        def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+            out = []
+            for i in range(3):
+                given = self.layers[i](x[:, i])  # cause: GS302
+                out.append(given)
+            return out
+
+    net = Heads()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        out = net(torch.randn(8, 3, 4))
+        loss = torch.stack([out[j].pow(2).mean() for j in range(1, 3)]).sum()
+        opt.zero_grad()
+        loss.backward()  # effect: GS302
+        opt.step()

@@ -8,13 +8,14 @@ from math import isfinite
 from statistics import fmean
 
 from gradscope.analysis.gradients import thrown_away
-from gradscope.analysis.reach import paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.events import Backward, ConstantAnswer, PassTime
-from gradscope.model import Op, Site
+from gradscope.model import Op, Parameter, Site
 from gradscope.store import Trace
 
 PASSES = 100
 MEASURED = 16  # losses
+OF_SEVERAL = 5  # of each network, where one line trains several: what it has measured is spread over them
 LATE = 2  # of them, at least, in the second half of the run
 NO_BETTER = 0.97  # of what the constant answer has
 ALMOST_ONE = 1e-8  # of the first loss: what that answer has where the targets are nearly one number
@@ -42,7 +43,7 @@ class NoBetter:
 
 def no_better(trace: Trace) -> Iterator[NoBetter]:
     """Those that all passes of a line begin with, as they are, and that parameters are stepped for: no term of a sum,
-    no attack on the inputs."""
+    no attack on the inputs. Where one line trains several networks, each of them has to stand there."""
     known = paths(trace)
     begun: dict[tuple[str, int], list[tuple[Op, Backward]]] = {}
     others: dict[tuple[str, int], set[tuple[str, int] | None]] = {}  # by line: what its passes begin with
@@ -60,29 +61,62 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
         lines = {event.site.user.location() for _, event in found}
         if any(len(others[line]) > 1 for line in lines) or answer.apart > APART:
             continue
+        networks = _networks(known, [event for _, event in found])
+        beside = _networks(known, [e for e in known.backwards if e.site.user.location() in lines])
+        several = len(beside) > 1
         times = [time for time in trace.of(PassTime) if time.site.user.location() in lines]
         passes, sites = sum(time.passes for time in times), {time.site.id for time in times}
-        losses = trace.numbers("loss", sites=sites)
-        if passes < PASSES or len(losses) < MEASURED or not all(isfinite(loss) for _, loss in losses):
+        if several:
+            passes = min((max(map(_uses, map(trace.parameter, ids))) for ids in networks), default=0)
+        if passes < PASSES or not networks:
             continue
-        # Ever fewer are measured in the course of a run: what counts as late has to lie in its second half.
-        half, steps = len(losses) // 2, max((o.steps for o in trace.optimizers.values()), default=0)
-        # Of updates by hand only the order is known.
-        late = [loss for step, loss in losses[half:] if step > steps / 2 or not steps]
-        if answer.best <= ALMOST_ONE * losses[0][1] or len(late) < LATE:
-            continue
-        means = [fmean(late), *(fmean(loss for _, loss in part) for part in (losses[:half], losses[half:]))]
-        if min(means) >= NO_BETTER * answer.best:
+        enough = OF_SEVERAL if several else MEASURED
+        courses = [
+            _course(trace, answer, trace.numbers("loss", sites=sites, filled=ids if several else ()), enough)
+            for ids in networks
+        ]
+        stands = [course for course in courses if course is not None]
+        if len(stands) == len(networks):  # what the best answer has is known of all their targets together
             op, event = found[0]
-            spent = thrown_away(trace).get(event.site.user.location(), set())
-            filled = (
-                frozenset(id for _, event in found for id in known.filled_by(event) if _is_trained(trace, id))
-                - spent
-            )
-            if filled:
-                before, last = losses[-2 * (half // 2) : -(half // 2)], losses[-(half // 2) :]
-                falls = fmean(loss for _, loss in last) < STILL_FALLS * fmean(loss for _, loss in before)
-                yield NoBetter(answer, op, event.site.user, passes, means[0], filled, falls)
+            late, falls = fmean(late for late, _ in stands), any(falls for _, falls in stands)
+            yield NoBetter(answer, op, event.site.user, passes, late, frozenset().union(*networks), falls)
+
+
+def _networks(known: Paths, events: list[Backward]) -> list[set[int]]:
+    """What is trained by these passes, apart where no pass fills parameters of both."""
+    found: list[set[int]] = []
+    for event in events:
+        spent = thrown_away(known.trace).get(event.site.user.location(), set())
+        ids = {id for id in known.filled_by(event) if _is_trained(known.trace, id)} - spent
+        if ids:
+            joined = [one for one in found if one & ids]
+            found = [one for one in found if not one & ids] + [ids.union(*joined)]
+    return found
+
+
+def _course(
+    trace: Trace, answer: ConstantAnswer, losses: list[tuple[int, float]], enough: int
+) -> tuple[float, bool] | None:
+    """The mean of the late losses of one network, and whether they still fall; None where they are lower than the
+    constant answer's, or are too few to tell."""
+    if len(losses) < enough or not all(isfinite(loss) for _, loss in losses):
+        return None
+    # Ever fewer are measured in the course of a run: what counts as late has to lie in its second half.
+    half, steps = len(losses) // 2, max((o.steps for o in trace.optimizers.values()), default=0)
+    # Of updates by hand only the order is known.
+    late = [loss for step, loss in losses[half:] if step > steps / 2 or not steps]
+    if answer.best <= ALMOST_ONE * losses[0][1] or len(late) < LATE:
+        return None
+    means = [fmean(late), *(fmean(loss for _, loss in part) for part in (losses[:half], losses[half:]))]
+    if min(means) < NO_BETTER * answer.best:
+        return None
+    before, last = losses[-2 * (half // 2) : -(half // 2)], losses[-(half // 2) :]
+    falls = fmean(loss for _, loss in last) < STILL_FALLS * fmean(loss for _, loss in before)
+    return means[0], falls
+
+
+def _uses(parameter: Parameter) -> int:
+    return max(parameter.steps, parameter.updates)
 
 
 def _is_trained(trace: Trace, id: int) -> bool:

@@ -478,19 +478,27 @@ class Trace:
         return found
 
     def numbers(
-        self, name: str, about: int | None = None, sites: Collection[int] | None = None
+        self,
+        name: str,
+        about: int | None = None,
+        sites: Collection[int] | None = None,
+        filled: Collection[int] = (),
     ) -> list[tuple[int, float]]:
         """(step, value) of each measured backward pass, in program order; several passes before one
         step have the same number, and in a run without steps passes count instead.
 
         name: "grad_norm" (about: a parameter's id) or "loss" (about: the site id of its backward,
-        None for all). sites: only passes from these.
+        None for all). sites: only passes from these. filled: only those of which it is known that they filled one of
+        these parameters.
         """
         if name == "loss":
             return [
                 (step, loss)
-                for step, site, loss, _ in self._numbers
-                if loss is not None and about in (None, site) and (sites is None or site in sites)
+                for step, site, loss, norms in self._numbers
+                if loss is not None
+                and about in (None, site)
+                and (sites is None or site in sites)
+                and (not filled or any(id in norms for id in filled))
             ]
         if name != "grad_norm" or about is None:
             raise KeyError(f"no numbers {name!r} about {about!r}")

@@ -110,3 +110,45 @@ def good_positive_of_the_sample() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_two_networks_by_one_line() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs = torch.randn(256, 4)
+
+    def fit(targets: torch.Tensor) -> None:
+        model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(300):
+            rows = torch.randint(256, (64,))
+            loss = nn.functional.mse_loss(model(inputs[rows]), targets[rows])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    for column in range(2):
+        fit(inputs[:, column : column + 1] + 10 + column)
+
+
+def bad_two_networks_by_one_line_both_stand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def fit() -> None:
+        model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        for _ in range(160):
+            x = torch.randn(64, 6)
+            y = torch.randint(3, (64,))
+            loss = nn.functional.cross_entropy(model(x), y)  # cause: GS784
+            opt.zero_grad()
+            loss.backward()  # effect: GS784
+            opt.step()
+
+    for _ in range(2):
+        fit()

@@ -147,7 +147,7 @@ def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> 
         label = "is read nowhere in the function"
         fix = f"use `{name}` in `{found.function.name}()`, or take it away"
     return Finding(
-        message=f"`{name}` is handed to `{found.function.name}()` and {unread}: nothing depends on it",
+        message=f"`{name}` is handed to `{found.function.name}()` and {unread}",
         cause=cause,
         cause_label=label,
         effect=found.given,

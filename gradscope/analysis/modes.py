@@ -166,6 +166,24 @@ def switched_back(known: Calls, mode: Mode) -> Mode | None:
     return None
 
 
+def put_there_before(known: Calls, mode: Mode) -> Site | None:
+    """The `eval()` of the same model, further up in the same function, that has put it into evaluation mode already
+    before one that stands behind an evaluation there."""
+    last: Mode | None = None
+    called = False
+    for _, event in in_order(known.trace):
+        if event is mode:
+            break
+        if isinstance(event, Mode) and event.module == mode.module:
+            last, called = event, False
+        called = called or isinstance(event, ModuleCall)
+    if last is None or last.training or not called:
+        return None
+    first, second = last.site.user, mode.site.user
+    same = (first.parent and first.parent.id) == (second.parent and second.parent.id)
+    return first if same and first.function == second.function and first.line < second.line else None
+
+
 def relied_on(known: Calls, called: int) -> bool:
     """Whether an evaluation follows training without an `eval()` of its own between them."""
     modules = known.trace.modules

@@ -14,14 +14,21 @@ gradients that no step of the model uses.
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.modes import TrainedInEval, relied_on, steps_in_eval, switched_back, trained_in_eval
+from gradscope.analysis.modes import (
+    TrainedInEval,
+    put_there_before,
+    relied_on,
+    steps_in_eval,
+    switched_back,
+    trained_in_eval,
+)
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.trainers import runs_it
 from gradscope.analysis.words import code, located, plural, user
-from gradscope.events import Mode, ModuleCall
-from gradscope.fixes.calls import beside, line_after
+from gradscope.events import Backward, Mode, ModuleCall
+from gradscope.fixes.calls import beside, line_after, renamed
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS, stands_in
 from gradscope.store import Trace
@@ -80,9 +87,12 @@ def _finding(known: Calls, one: TrainedInEval) -> Finding:
     layers = [n for n in call.event.eval_layers if n not in (call.event.frozen_eval or ())]
     switched = user(mode.site) if mode is not None else None
     back = switched_back(known, mode) if mode is not None else None
-    if mode is not None and back is not None:
+    if mode is not None and (first := put_there_before(known, mode)) is not None:
+        fix, edits = _train_instead(known.trace, mode.site.user, first)
+        until = f"it was in that mode already since {located(known.trace, first)}"
+    elif mode is not None and back is not None:
         fix, edits = _back_sooner(known, call, mode, back, switch)
-        until = f"back only by {located(known.trace, _again(mode, back) or back.site.user)}"
+        until = f"back only by {located(known.trace, _again(known, mode, back))}"
     else:
         until = "never back"
         fix = f"call {switch} before {located(known.trace, call.entry, 'this forward')}{_when(known, call, mode)}"
@@ -115,12 +125,21 @@ def _back_sooner(
     """The `train()` of the program's own once more, behind the call that evaluates in the midst of training."""
     trace = known.trace
     evaluation = _evaluating(known, call, mode)
-    again = _again(mode, back)
+    again = _again(known, mode, back)
     if evaluation is None:
         here = f"before {located(trace, call.entry, 'this forward')}"
         edits = _train_before(known, call, mode)
         return f"switch back where the evaluation ends: call {switch} {here}", edits
-    text = code(trace, again) if again is not None and beside(trace, again, evaluation) else ""
+    text = code(trace, again) if beside(trace, again, evaluation) else ""
+    switched = mode.site.user
+    name = receiver(trace, switched, "eval")
+    if not text and name and not beside(trace, switched, evaluation):
+        return (
+            f"switch back where the evaluation ends: call `{name}.train()` at the end of `{switched.function}`, which"
+            f" {located(trace, switched)} puts into evaluation mode and {located(trace, evaluation)} runs, as"
+            f" {located(trace, again)} does",
+            (),
+        )
     return (
         f"switch back where the evaluation ends: call {text or switch} after {located(trace, evaluation)}",
         line_after(trace, evaluation, text.strip("`")) if text and "…" not in text else (),
@@ -137,10 +156,22 @@ def _evaluating(known: Calls, call: Call, mode: Mode) -> Site | None:
     return None
 
 
-def _again(mode: Mode, back: Mode) -> Site | None:
-    """The user's call by which `train()` is reached, from where its stack leaves that of the `eval()`."""
-    before = {frame.id for frame in mode.site.stack}
-    return next((f for f in back.site.stack if f.kind == "user" and f.id not in before), None)
+def _again(known: Calls, mode: Mode, back: Mode) -> Site:
+    """The user's call by which `train()` is reached, from where its stack leaves that of the `eval()`, and that does
+    no more than this: neither training nor an evaluation is made in it."""
+    events: tuple[Event, ...] = (*known.trace.of(ModuleCall), *known.trace.of(Backward))
+    more = {frame.id for event in (mode, *events) for frame in event.site.stack}
+    return next((f for f in back.site.stack if f.kind == "user" and f.id not in more), back.site.user)
+
+
+def _train_instead(trace: Trace, switched: Site, first: Site) -> tuple[str, tuple[Edit, ...]]:
+    """The second `eval()` of a function, behind its evaluation, stands where the `train()` belongs."""
+    name = receiver(trace, switched, "eval")
+    return (
+        f"call `{name or 'model'}.train()` in place of {located(trace, switched)}: {located(trace, first)} has put it"
+        " into evaluation mode for what stands between them, and this is where that ends",
+        renamed(trace, switched, "eval", "train"),
+    )
 
 
 def _when(known: Calls, call: Call, mode: Mode | None) -> str:

@@ -338,3 +338,76 @@ def good_frozen_features_by_a_slice_in_evaluation_mode() -> None:
             hidden = net[:3](x)
         (head(hidden) - x[:, :1]).pow(2).mean().backward()
         optimizer.step()
+
+
+def bad_eval_twice_in_one_function() -> None:
+    import torch
+    from torch import nn
+
+    class Learner:
+        def __init__(self):
+            self.net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01)
+
+        def fit(self):
+            for _ in range(4):
+                x = torch.randn(8, 8)
+                self.optimizer.zero_grad()
+                (self.net(x) - x[:, :1]).pow(2).mean().backward()  # effect: GS403
+                self.optimizer.step()
+            self.score(torch.randn(8, 8))
+
+        def score(self, x):
+            self.net.eval()
+            with torch.no_grad():
+                loss = (self.net(x) - x[:, :1]).pow(2).mean().item()
+            self.net.train()
+            return loss
+
+        def predict(self, x):
+            self.net.eval()
+            with torch.no_grad():
+                answers = self.net(x)
+            self.net.eval()  # cause: GS403
+            return answers
+
+    learner = Learner()
+    learner.fit()
+    learner.predict(torch.randn(4, 8))
+    learner.fit()
+    learner.predict(torch.randn(4, 8))
+
+
+def bad_back_within_the_next_fit() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Learner:
+        def __init__(self):
+            self.net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01)
+
+        def fit(self):
+            for _ in range(4):
+                x = torch.randn(8, 8)
+                self.optimizer.zero_grad()
+                (self.net(x) - x[:, :1]).pow(2).mean().backward()  # effect: GS403
+                self.optimizer.step()
+            self.score(torch.randn(8, 8))
+
+        def score(self, x):
+            self.net.eval()
+            with torch.no_grad():
+                loss = (self.net(x) - x[:, :1]).pow(2).mean().item()
+            self.net.train()
+            return loss
+
+        def predict(self, x):
+            self.net.eval()  # cause: GS403
+            with torch.no_grad():
+                return self.net(x)
+
+    learner = Learner()
+    learner.fit()
+    learner.predict(torch.randn(4, 8))
+    learner.fit()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.text import own_nodes
-from gradscope.analysis.words import counted
+from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.words import counted, quoted
 from gradscope.crashes import Crash, Place, explain, nowhere
 from gradscope.events import GradientHook
+from gradscope.source import called_name
 
 
 def _class(crash: Crash) -> str:
@@ -33,6 +34,49 @@ def _returned(crash: Crash) -> dict[str, str]:
         "taken": counted(int(crash.match[2]), "argument"),
         "end": "end it with `return` and" if silent else "return",
     }
+
+
+def _joined(crash: Crash) -> tuple[str, ast.Call, int] | None:
+    """The `torch.cat(…)` of a backward that lays the parts of its gradient one behind the other where each is one place
+    of an axis, with the file and that axis."""
+    place = crash.definition(_class(crash), "backward")
+    here = crash.trace.source_file(place.path) if place is not None else None
+    node = here.statement(place) if here is not None and place is not None else None
+    got, expected = ([int(n) for n in crash.match[i].split(",") if n.strip()] for i in (3, 4))
+    if place is None or node is None or len(got) != 1 or len(expected) != 2 or expected[0] == expected[1]:
+        return None
+    for call in own_nodes(node):
+        parts = call.args[0] if isinstance(call, ast.Call) and call.args else None
+        if isinstance(call, ast.Call) and called_name(call) in ("cat", "concat", "concatenate"):
+            if isinstance(parts, (ast.Tuple, ast.List)) and got[0] == expected[0] * expected[1]:
+                if (count := len(parts.elts)) in expected:
+                    return place.path, call, expected.index(count)
+    return None
+
+
+def _hint(crash: Crash) -> dict[str, str]:
+    """How the gradient comes by its shape."""
+    found = _joined(crash)
+    if found is None:
+        return {"hint": "(sum over broadcast dimensions, transpose matrices)"}
+    path, call, axis = found
+    file = crash.trace.source_file(path)
+    text, parts = quoted(" ".join(file.text(call).split())), " ".join(file.text(call.args[0]).split())
+    return {
+        "hint": f"with `torch.stack({parts}, {axis})` in place of {text} (line {call.lineno}), which lays its parts one"
+        f" behind the other: each of them is one place of axis {axis}. A `view` of what it gives has the shape, but"
+        " its numbers stand in the wrong places"
+        if axis
+        else f"with `torch.stack({parts})` in place of {text} (line {call.lineno}), which lays its parts one behind the"
+        " other"
+    }
+
+
+def _joined_at(crash: Crash) -> tuple[Place, ...]:
+    found = _joined(crash)
+    if found is None:
+        return ()
+    return ((site_of(found[0], "backward", found[1]), "lays the parts one behind the other"),)
 
 
 def _applied(crash: Crash) -> Place | None:
@@ -81,8 +125,10 @@ explain(
     "the backward of `{0}` returned a gradient of shape [{2}] for argument {1}, which has shape [{3}]",
     why="a gradient has the shape of what it belongs to; where forward broadcast an argument, backward sums over"
     " the dimensions that were added",
-    fix="return a gradient of shape [{3}] for argument {1} (sum over broadcast dimensions, transpose matrices)",
+    fix="return a gradient of shape [{3}] for argument {1} {hint}",
     cause=_backward,
+    words=_hint,
+    related=_joined_at,
 )
 explain(
     "backward-returns-other-place",

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import crashing
 import pytest
@@ -268,3 +269,21 @@ def test_of_several_nodes_of_one_name_that_is_told_of_which_anomaly_mode_speaks(
         (finding,) = explained(program)
     (cause,) = (place for place in finding.locations if place.role == "cause")
     assert cause.line == inspect.getsourcelines(quotient)[1] + 1
+
+
+class LaidFlat(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any) -> Any:
+        return a[:, 0] * a[:, 1]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return torch.cat((g, -g), 0)
+
+
+def test_parts_of_a_gradient_that_were_laid_one_behind_the_other_are_to_be_stacked() -> None:
+    (finding,) = explained(lambda: LaidFlat.apply(torch.ones(3, 2, requires_grad=True)).sum().backward())
+    assert "`torch.stack((g, -g), 1)` in place of `torch.cat((g, -g), 0)`" in finding.fix
+    assert "return torch.cat" in inspect.getsource(LaidFlat.backward)
+    first = inspect.getsourcelines(LaidFlat.backward)[1]
+    assert [place.line for place in finding.locations if place.role == "related"] == [first + 2]

@@ -7,8 +7,9 @@ from itertools import islice
 from math import isfinite
 
 from gradscope.analysis.memo import once
-from gradscope.events import Backward, OptimizerMade, Step
-from gradscope.model import Event, Parameter, Segment
+from gradscope.events import Backward, Crashed, OptimizerMade, Step
+from gradscope.model import Event, Parameter, Segment, Site
+from gradscope.source import LOOPS, stands_in
 from gradscope.store import Trace
 
 
@@ -102,6 +103,24 @@ def read_for_itself(p: Parameter, others: list[Parameter]) -> bool:
 def settled(trace: Trace) -> bool:
     """Whether the program ended by itself: what it had not done until an exception, it might do."""
     return trace.program.get("exception") is None
+
+
+def over(trace: Trace, call: Site) -> bool:
+    """Whether the loops in which this call was made had come to their end, also where an exception ended the program
+    after them."""
+    if settled(trace):
+        return True
+    loops = [
+        (frame, node)
+        for frame in call.stack
+        if frame.kind == "user"
+        for node in trace.source_file(frame.path).around(frame)
+        if isinstance(node, LOOPS)
+    ]
+    ends = [frame for event in trace.of(Crashed) for frame in event.site.stack]
+    return bool(loops and ends) and not any(
+        frame.path == end.path and stands_in(node, end) for frame, node in loops for end in ends
+    )
 
 
 def nearest_backward(trace: Trace, ids: set[int]) -> Backward | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.schedules import PLATEAU
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import code, is_known_at, named_at, variable, where
+from gradscope.analysis.words import code, is_known_at, located, named_at, variable, where
 from gradscope.events import SchedulerMade, Step
 from gradscope.fixes.calls import line_after
 from gradscope.fixes.source import Edits, Source
@@ -24,6 +24,7 @@ class Place(NamedTuple):
 
     text: str
     edits: Edits
+    site: Site  # beside it
 
 
 def place_of_step(trace: Trace, made: SchedulerMade, step: Step) -> Place:
@@ -35,14 +36,30 @@ def place_of_step(trace: Trace, made: SchedulerMade, step: Step) -> Place:
     loops = list(_loops(trace, step.site))
     if batches or len(loops) < 2:
         often = "once per batch" if batches else "once per epoch (or per batch)"
-        return Place(f"{often} {after}", _call_after(trace, name, step.site.user))
+        return Place(f"{often} {after}", _call_after(trace, name, step.site.user), step.site.user)
     inner, outer = loops[:2]
     if made.cls == PLATEAU:
-        return Place(f"once per epoch, in the loop over the epochs ({where(outer.site)})", ())
+        return Place(f"once per epoch, in the loop over the epochs ({where(outer.site)})", (), outer.site)
+    own = _in_function_that_made(trace, made, step, outer)
+    if own is not None and not is_known_at(trace, named_at(trace, name, inner.site), inner.site):
+        text = (
+            f"once per epoch, after {located(trace, own)}, in the loop over the epochs ({where(outer.site)})"
+        )
+        return Place(text, _call_after(trace, name, own), own)
     text = f"once per epoch, behind the {'loop over' if inner.block else 'line of'} the batches ({where(inner.site)})"
     if batches is None:
         text += f", or, where it counts batches, {after}"
-    return Place(text, _call_after(trace, name, inner.site))
+    return Place(text, _call_after(trace, name, inner.site), inner.site)
+
+
+def _in_function_that_made(trace: Trace, made: SchedulerMade, step: Step, outer: _Loop) -> Site | None:
+    """The call of the schedule's own function, in the loop over the epochs, that goes through the batches."""
+    home = made.site.user
+    if (home.path, home.function) != (outer.site.path, outer.site.function):
+        return None
+    same = (f for f in step.site.stack if (f.path, f.function) == (home.path, home.function))
+    own = next((frame for frame in same if frame.kind == "user"), None)
+    return own if own is not None and own.location() != step.site.user.location() else None
 
 
 class _Loop(NamedTuple):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from edited import Program, watched
+from warm import python
 
 from gradscope.check import examine
 from gradscope.events import SchedulerMade, Step
@@ -80,3 +82,30 @@ def test_a_step_of_another_setting_is_none_of_this_run(tmp_path: Path) -> None:
     )
     program = watched(tmp_path, MADE.format(made="StepLR(opt, 2)") + handed)
     assert "GS210" in {finding.code for finding in examine(program.trace).findings}
+
+
+ENDED = """\
+def train(opt):
+    schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)
+    for epoch in range(3):
+        for x in torch.ones(4, 8, 2):
+            opt.zero_grad()
+            model(x).sum().backward()
+            opt.step()
+        {end}
+
+import torch
+model = torch.nn.Linear(2, 1)
+train(torch.optim.SGD(model.parameters(), lr=0.1))
+print(best)
+"""
+
+
+@pytest.mark.parametrize("end, told", [("pass", True), ("print(best)", False)])
+def test_a_training_that_is_over_is_told_of_though_the_program_failed_after_it(
+    tmp_path: Path, end: str, told: bool
+) -> None:
+    (tmp_path / "train.py").write_text(ENDED.format(end=end))
+    run = [*python(), "-m", "gradscope", "run", "train.py"]
+    printed = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ("GS210" in printed.stderr) is told, printed.stderr

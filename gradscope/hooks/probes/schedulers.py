@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -71,8 +72,9 @@ class Schedulers(Hook):
                 self.depth -= 1
             if not self.depth and self.recorder.mine():
                 self.made[scheduler] = _rates(scheduler)
-                self._number(scheduler, sys._getframe(1))
-                self._overwritten(scheduler, before, sys._getframe(1))
+                maker = _maker(scheduler, sys._getframe(1))
+                self._number(scheduler, maker)
+                self._overwritten(scheduler, before, maker)
 
         return __init__
 
@@ -446,3 +448,13 @@ def _rates_of(optimizer: Any) -> list[float] | None:
         return all_rates_of(optimizer)
     except Exception:  # a scheduler or an optimizer of the user's own
         return None
+
+
+def _maker(scheduler: Any, frame: FrameType) -> FrameType:
+    """The call that makes it: outside of the constructors of its own subclasses, which call that of their base."""
+    while frame.f_code.co_name == "__init__" and frame.f_back is not None:
+        own = frame.f_code.co_varnames[:1]
+        if not own or frame.f_locals.get(own[0]) is not scheduler:
+            break
+        frame = frame.f_back
+    return frame

@@ -9,14 +9,14 @@ the schedule counts batches.
 
 Silent on: schedules that are tried out without training, fast-forwarding after a restart, a
 first step that a gradient scaler skipped, warm-up whose first rate is 0 and skipped on
-purpose, a program that ends before the first epoch does, a schedule that is given to a library, one of two schedules
+purpose, a program that an exception ends in its training, a schedule that is given to a library, one of two schedules
 whose turn has not come when the run ends.
 """
 
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import settled
+from gradscope.analysis.loop import over
 from gradscope.analysis.schedules import PLATEAU, NeverReached, never_reached, schedule_name, stepped_early
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program, nodes_that_ran
@@ -24,6 +24,7 @@ from gradscope.analysis.trainers import is_configured
 from gradscope.analysis.words import (
     code,
     is_known_at,
+    listed,
     located,
     named_at,
     optimizer_name,
@@ -143,7 +144,10 @@ def _with_its_if(trace: Trace, site: Site) -> str:
 def _never(trace: Trace, made: SchedulerMade) -> bool:
     """Whether nothing steps this optimizer's schedules, and the program's text does not either."""
     optimizer = made.optimizer
-    if not settled(trace) or any(e.optimizer == optimizer for e in trace.of(Scheduled)):
+    if any(e.optimizer == optimizer for e in trace.of(Scheduled)):
+        return False
+    last = next((e for e in reversed(trace.of(Step)) if e.optimizer == optimizer), None)
+    if last is None or not over(trace, last.site):
         return False
     if any(made.scheduler in e.drives for e in trace.of(SchedulerMade)):
         return False
@@ -198,9 +202,14 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     steps = trace.optimizers[number].steps
     step = next((e for e in trace.of(Step) if e.optimizer == number), None)
     subject = schedule_name(trace, made)
-    rates = [group.get("lr") for group in trace.optimizers[number].groups]
-    rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
+    rates = dict.fromkeys(
+        rate
+        for group in trace.optimizers[number].groups
+        if group["parameters"] and isinstance(rate := group.get("lr"), (int, float))
+    )
+    rate = f" (lr {listed([f'{one:g}' for one in rates])})" if rates else ""
     place = place_of_step(trace, made, step) if step is not None else None
+    at, often = (place.site, place.text) if place is not None else (made.site.user, "once per epoch (or per batch)")
     return Finding(
         message=f"{subject} is never stepped: the learning rate stays what it was",
         cause=made.site.user,
@@ -208,7 +217,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
         effect=step.site.user if step else None,
         effect_label="runs with the same learning rate all the time",
         seen=(f"{plural(steps, 'step')} of {optimizer_name(trace, number)}{rate}, no step of the schedule",),
-        fix=f"call {_step_of(trace, made, step)} {place.text if place else 'once per epoch (or per batch)'}",
+        fix=f"call {_step_of(trace, made, at)} {often}",
         edits=place.edits if place is not None else (),
         count=1,
         subjects=frozenset({("scheduler", made.scheduler)}),
@@ -216,11 +225,10 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     )
 
 
-def _step_of(trace: Trace, made: SchedulerMade, step: Step | None) -> str:
-    """The call that is missing, as the function that steps the optimizer can write it."""
+def _step_of(trace: Trace, made: SchedulerMade, at: Site) -> str:
+    """The call that is missing, as it can be written there."""
     given = "val_loss" if made.cls == PLATEAU else ""
-    name, at = variable(trace, made.site), step.site.user if step is not None else made.site.user
-    name = named_at(trace, name, at)
+    name = named_at(trace, variable(trace, made.site), at)
     if not name or is_known_at(trace, name, at):
         return f"`{name or 'scheduler'}.step({given})`"
     if is_configured(made.site):

@@ -336,3 +336,32 @@ def bad_before_a_step_that_one_of_two_branches_makes() -> None:
             mask.step()
         else:
             opt.step()
+
+
+def bad_own_schedule_never_stepped_beside_the_epochs() -> None:
+    import torch
+    from torch import nn
+
+    class WarmUp(torch.optim.lr_scheduler.LRScheduler):
+        def __init__(self, optimizer, turns):
+            self.turns = turns
+            super().__init__(optimizer)
+
+        def get_lr(self):
+            return [base * min(1, (self.last_epoch + 1) / self.turns) for base in self.base_lrs]
+
+    def epoch_of(model, opt):
+        for _ in range(4):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS210
+
+    def train(model, opt):
+        schedule = WarmUp(opt, 10)  # cause: GS210
+        for _ in range(3):
+            epoch_of(model, opt)
+        print(schedule.turns)
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, opt)

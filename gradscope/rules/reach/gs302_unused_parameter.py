@@ -22,6 +22,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from gradscope.analysis.called_twice import CalledTwice, called_twice
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.cuts import cuts, exits, resting_cuts
 from gradscope.analysis.dead_ends import (
@@ -221,6 +222,8 @@ def _never(trace: Trace) -> Iterator[Finding]:
             if dropped_there and place is not None
             else _unused(trace, known, place, parameters)
         )
+        if not dropped_there and (twice := called_twice(trace, parameters[0])) is not None:
+            found = _meant(trace, found, parameters[0], twice)
         ids = [p.id for p in parameters]
         holders = _holders(trace, ids) if severity == "note" else frozenset()
         first = _first_step(trace, parameters)
@@ -270,6 +273,33 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
         fix=(_some_of_several(trace, known, made, parameters[0]) if call is None and made is not None else "")
         or _fix(trace, made, _making(holder), names, call, later=_not_yet(trace, parameters[0])),
         subjects=parameter_subjects(ids),
+    )
+
+
+def _meant(trace: Trace, found: Finding, parameter: Parameter, twice: CalledTwice) -> Finding:
+    """Another layer of its kind is called in its place: twice, on one input."""
+    unused = trace.modules[parameter.module or 0].path.rpartition(".")[2]
+    called, call = twice.layer.path.rpartition(".")[2], located(trace, twice.second, "the second call")
+    made = found.cause
+    return replace(
+        found,
+        message=f"{found.message}: `{called}` is called a second time in its place",
+        cause=twice.second,
+        cause_label=f"gives the numbers of the first call once more: `{unused}` has the same form, and is never called",
+        related=(
+            (twice.first, "the first call, of the same input"),
+            *(((made, "made here and never used for a loss"),) if made is not None else ()),
+            *found.related,
+        ),
+        seen=(
+            *found.seen,
+            f"both calls of `{called}` were given one and the same tensor, and both results are read",
+        ),
+        fix=f"call `{ast.unparse(twice.function.value)}.{unused}` in place of"
+        f" `{called}` in {call}, the second of the two",
+        edits=Source(trace, twice.second.path).replace(
+            twice.function, f"{ast.unparse(twice.function.value)}.{unused}"
+        ),
     )
 
 

@@ -209,7 +209,9 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     )
     rate = f" (lr {listed([f'{one:g}' for one in rates])})" if rates else ""
     place = place_of_step(trace, made, step) if step is not None else None
-    at, often = (place.site, place.text) if place is not None else (made.site.user, "once per epoch (or per batch)")
+    at, often = (
+        (place.site, place.text) if place is not None else (made.site.user, "once per epoch (or per batch)")
+    )
     return Finding(
         message=f"{subject} is never stepped: the learning rate stays what it was",
         cause=made.site.user,

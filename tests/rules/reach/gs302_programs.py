@@ -505,6 +505,29 @@ def bad_first_turn_in_no_loss() -> None:  # fix: by hand
     for _ in range(3):
         out = net(torch.randn(8, 3, 4))
         loss = torch.stack([out[j].pow(2).mean() for j in range(1, 3)]).sum()
+
+
+def bad_sibling_called_in_its_place() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.hidden = nn.Linear(6, 5)
+            self.left = nn.Linear(5, 3)
+            self.right = nn.Linear(5, 3)
+
+        def forward(self, x):
+            h = self.hidden(x).relu()
+            a, b = self.left(h), self.left(h)  # cause: GS302
+            return a + torch.randn_like(a) * (0.5 * b).exp(), a, b
+
+    model = Encoder()
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(8):
+        z, a, b = model(torch.randn(8, 6))
+        loss = (z - 1).pow(2).mean() + 0.1 * (a.pow(2) + b.exp() - b - 1).mean()
         opt.zero_grad()
         loss.backward()  # effect: GS302
         opt.step()

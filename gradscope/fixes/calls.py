@@ -568,6 +568,18 @@ def unwrapped(trace: Trace, site: Site) -> Edits:
     return here.replace(node, here.file.text(value)) if not isinstance(value, ast.Starred) else ()
 
 
+def call_around_taken(trace: Trace, site: Site | None) -> Edits:
+    """`x` for `torch.f(x)` at `site`, as edits that leave the text of `x` to others."""
+    node = _call(trace, site)
+    if site is None or node is None or node.keywords or len(node.args) != 1:
+        return ()
+    here = Source(trace, site.path)
+    if isinstance(node.args[0], ast.Starred) or not here.file.is_imported(node.func):
+        return ()
+    whole, inner = here.file.span(node), here.file.span(node.args[0])
+    return (Edit(site.path, *whole[:2], *inner[:2], ""), Edit(site.path, *inner[2:], *whole[2:], ""))
+
+
 def without_last_layer(trace: Trace, op: Op) -> Edits:
     """Takes the module that computes `op` out of the `nn.Sequential(…)` whose last layer it is: the others keep their
     names."""

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import LOG_LOSSES, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located, numbers, parameter_subjects
-from gradscope.fixes.calls import argument_as, renamed
+from gradscope.analysis.words import code, located, numbers, parameter_subjects
+from gradscope.fixes.calls import argument_as, call_around_taken, renamed
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
@@ -104,6 +104,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         if maker.name in SCORES
         else "numbers above 0"
     )
+    back = _exponential(known, op) if op.name.startswith("nll_loss") and kind == "probabilities" else None
+    if back is not None:
+        return _taken_back(trace, known, found, back, severity)
     return Finding(
         message=f"`{op.name}` wants log-probabilities and is given {kind}",
         cause=maker.site.user,
@@ -133,6 +136,41 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         else argument_as(trace, op.site.user, "log_probs", 0, "{}.log_softmax(-1)")
         if op.name == "ctc_loss"
         else (),
+    )
+
+
+def _exponential(known: Paths, op: Op) -> Op | None:
+    """The exponential that alone reads the loss."""
+    readers = [r for r in known.readers((op.graph, op.outputs[0])) if r is not None]
+    return readers[0] if len(readers) == 1 and readers[0].name == "exp" else None
+
+
+def _taken_back(trace: Trace, known: Paths, found: list[tuple[Op, Op]], back: Op, severity: str) -> Finding:
+    """An exponential of the loss takes no logarithm: with log-probabilities it would be that of a cross entropy."""
+    op, maker = found[0]
+    given = argument_as(trace, op.site.user, "input", 0, "{}.log()")
+    bare = call_around_taken(trace, back.site.user)
+    values = loss_values(trace, known, (back.graph, back.outputs[0]))
+    measured = f"nothing but {code(trace, back.site.user, '`exp`')} reads what `{op.name}` gave" + (
+        f", and gave {numbers(min(values))} to {numbers(max(values))}" if values else ""
+    )
+    made, loss = located(trace, maker.site.user, f"`{maker.name}`"), code(trace, op.site.user, f"`{op.name}`")
+    return Finding(
+        message=f"`{op.name}` wants log-probabilities and is given probabilities; `exp` of what it gives does not make"
+        " up for that",
+        cause=op.site.user,
+        cause_label="takes no logarithm",
+        effect=back.site.user,
+        effect_label="the exponential of minus the mean probability, between 1/e and 1",
+        related=((maker.site.user, f"`{maker.name}` gives probabilities"),),
+        seen=(unused(len(found)),) if severity else (measured,),
+        fix=f"give {loss} the logarithm of its input (`.log()`), or that of `log_softmax` in place of {made}, and take"
+        f" the exponential of {located(trace, back.site.user, '`exp`')} away: of a cross entropy it"
+        " grows without bound, and each gradient is multiplied by it",
+        count=len(found),
+        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
+        severity=severity,
+        edits=(*given, *bare) if given and bare else (),
     )
 
 

@@ -152,3 +152,25 @@ def good_ctc_of_packed_log_probabilities() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_exponential_of_the_loss() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    def scores(model, x):
+        return F.softmax(model(x), dim=1)
+
+    def contrastive(model, x, y):
+        return torch.exp(F.nll_loss(scores(model, x), y))  # cause: GS706  # effect: GS706
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        contrastive(model, x, x[:, :3].argmax(1)).backward()
+        opt.step()
+    with torch.no_grad():
+        print(scores(model, torch.randn(16, 4)).max(1).values.mean().item())

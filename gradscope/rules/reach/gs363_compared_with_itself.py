@@ -4,10 +4,14 @@ Why: the softmax of a row asks which of all others belongs to a sample. The simi
 themselves is 1, the largest there is: it takes the most of the row's probability whatever the network learns, the loss
 stays high, and its gradient goes to making that smaller, which nothing can.
 
+Where the diagonal itself is picked for the positives, each sample is its own positive, and the other view of it is one
+of the negatives, that are pushed away.
+
 Fix: take it out before the softmax: `sim.masked_fill(torch.eye(n, dtype=torch.bool), float("-inf"))`.
 
-Measured: the rows that `cross_entropy` compares are the product of one value with its own transpose, scaled by numbers
-alone. Silent on: similarities of two different views; rows whose label may be the sample itself; masks by hand.
+Measured: the rows that `cross_entropy` compares, or a softmax of which the diagonal is taken, are the product of one
+value with its own transpose, scaled by numbers alone.
+Silent on: similarities of two different views; rows whose label may be the sample itself; masks by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, SCALES
+from gradscope.analysis.ops import CASTS, SCALES, SOFTMAXES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.trails import PRODUCTS
@@ -28,6 +32,7 @@ from gradscope.store import Trace
 
 TRANSPOSES = {"t", "T", "mT", "transpose", "permute", "swapaxes"}
 COUNTED = {"arange"}
+DIAGONALS = {"diag", "diagonal"}
 DEEP = 6  # scalings between the product and the loss
 
 
@@ -81,6 +86,25 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
         if product is not None and product.site.user.location() not in told:
             told.add(product.site.user.location())
             yield _finding(trace, known, event, loss, product)
+    for key, picked in known.used_calls({"__getitem__"} | DIAGONALS):
+        rows = known.maker((picked.graph, picked.inputs[0])) if picked.inputs else None
+        event = known.loss_of(key)
+        if rows is None or rows.name not in SOFTMAXES or event is None or not _is_diagonal(known, picked):
+            continue
+        product = _product(known, (rows.graph, rows.inputs[0]))
+        if len(known.readers((picked.graph, picked.inputs[0]))) > 1:
+            continue  # what else is read may be the other view
+        if product is not None and product.site.user.location() not in told:
+            told.add(product.site.user.location())
+            yield _own_positive(trace, known, event, picked, product)
+
+
+def _is_diagonal(known: Paths, op: Op) -> bool:
+    """Whether a call takes the diagonal of its first input: as such, or by a mask that `eye` has made."""
+    if op.name in DIAGONALS:
+        return len(op.inputs) == 1
+    mask = known.maker_behind((op.graph, op.inputs[1]), CASTS | {"bool"}) if len(op.inputs) == 2 else None
+    return mask is not None and mask.name == "eye"
 
 
 def _product(known: Paths, key: Key) -> Op | None:
@@ -96,7 +120,12 @@ def _product(known: Paths, key: Key) -> Op | None:
             if itself and turned is not None:
                 second = (turned.graph, turned.inputs[0])
             return op if itself and known.made(first) == known.made(second) else None
-        if op.name not in CASTS and (op.name not in SCALES or len(op.inputs) != 1):
+        shifted = (
+            op.name in SUBTRACTIONS
+            and len(op.inputs) == 2
+            and not known.value((op.graph, op.inputs[1])).requires_grad
+        )  # by the largest of each row
+        if op.name not in CASTS and (op.name not in SCALES or len(op.inputs) != 1) and not shifted:
             return None
         key = (op.graph, op.inputs[0])
     return None
@@ -127,6 +156,31 @@ def _finding(trace: Trace, known: Paths, event: Backward, loss: Op, product: Op)
         edits=edits,
         subjects=parameter_subjects(known.behind((product.graph, product.outputs[0])))
         | {("similar", *site.location())},
+    )
+
+
+def _own_positive(trace: Trace, known: Paths, event: Backward, picked: Op, product: Op) -> Finding:
+    site, made = picked.site.user, product.site.user
+    size = known.value((product.graph, product.outputs[0])).shape[-1]
+    text, _ = _without_itself(trace, product)
+    return Finding(
+        message=f"{code(trace, site, 'the diagonal')} takes the similarity of each sample with itself for that with"
+        " its positive: the loss compares no two views, it pushes all others away",
+        cause=site,
+        cause_label=f"the diagonal of {size} by {size}: each with itself",
+        effect=event.site.user,
+        effect_label="learns nothing of what belongs together",
+        related=((made, "the product of one value with its own transpose"),),
+        seen=(
+            f"in {plural(known.alike(event), 'pass')} the rows of the softmax were the product of one value with its"
+            " own transpose, scaled by numbers alone, and their diagonal was all that the loss read",
+        ),
+        why="of normalised vectors the similarity with themselves is the same number whatever the network learns: it"
+        " has no gradient, and the other view of a sample is one of those that are pushed away",
+        fix=f"take the diagonal out, {text}, and let the label of each row be the place of its other view:"
+        f" `cross_entropy(rows, labels)` in place of {located(trace, site)}",
+        subjects=parameter_subjects(known.behind((product.graph, product.outputs[0])))
+        | {("similar", *made.location())},
     )
 
 

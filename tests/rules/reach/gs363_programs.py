@@ -21,6 +21,42 @@ def bad_by_matmul_of_a_transpose() -> None:
         opt.step()
 
 
+def bad_its_own_positive() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(6, 4)
+    opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        views = torch.cat([x + 0.1 * torch.randn(8, 6), x + 0.1 * torch.randn(8, 6)])
+        z = nn.functional.normalize(encoder(views), dim=1)
+        rows = torch.mm(z, z.T) / 0.5
+        rows = rows - rows.max(dim=1, keepdim=True).values.detach()
+        chances = rows.log_softmax(1)
+        loss = -chances[torch.eye(16, dtype=torch.bool)].mean()  # cause: GS363
+        opt.zero_grad()
+        loss.backward()  # effect: GS363
+        opt.step()
+
+
+def good_diagonal_of_two_views() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder = nn.Linear(6, 4)
+    opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        one, other = (nn.functional.normalize(encoder(x + 0.1 * torch.randn(8, 6)), dim=1) for _ in range(2))
+        loss = -torch.diag((one @ other.T / 0.5).log_softmax(1)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_two_views_against_each_other() -> None:
     import torch
     from torch import nn

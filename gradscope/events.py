@@ -1067,6 +1067,26 @@ class PickedTwice(Kind):
     varied = Field(_flag)  # not all calls had as many
 
 
+class OneLess(Kind):
+    """1 less a value with a gradient came below 0."""
+
+    __slots__ = ()
+    of = "one_less"
+    calls = Field(_count)  # that were looked at
+    below = Field(_count)  # of them, with a result below 0
+    lowest = Field(_known)
+
+
+class BeyondOne(Kind):
+    """Numbers with a gradient, from 0 to 1, were multiplied by as many from 0 to more than 1."""
+
+    __slots__ = ()
+    of = "beyond_one"
+    high = Field(_known)
+    share = Field(_known)  # of the others, above 1
+    two = Field(_flag)  # they were 0 and `high`, nothing else
+
+
 class Bits(Kind):
     """Whole numbers larger than 1 were brought together bit by bit, by `&` or `|`."""
 

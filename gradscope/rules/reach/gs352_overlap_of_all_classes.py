@@ -19,14 +19,13 @@ from math import prod
 
 from gradscope.analysis.ops import (
     ADDITIONS,
-    CASTS,
     DIVISIONS,
     JOINING,
     MULTIPLICATIONS,
     PARTS,
     PASSING,
-    SCALES,
 )
+from gradscope.analysis.overlaps import sums_in
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located
 from gradscope.events import OneHot
@@ -38,7 +37,7 @@ from gradscope.store import Trace
 
 FORMS = (PASSING | {"float"}) - PARTS - JOINING  # the same numbers, all of them
 MOST = 0.9  # of the labels that are of one class
-DEEP = 12  # calls of a numerator or a denominator
+DEEP = 12  # calls from the product back to where the axes were joined
 
 
 def bad() -> None:
@@ -89,7 +88,7 @@ def overlap_of_all_classes(trace: Trace) -> Iterator[Finding]:
     for _, quotient in known.used_calls(DIVISIONS):
         if len(quotient.inputs) != 2 or quotient.site.user.location() in told:
             continue
-        above, below = (_sums(known, (quotient.graph, index)) for index in quotient.inputs)
+        above, below = (sums_in(known, (quotient.graph, index)) for index in quotient.inputs)
         for total in above:
             product = known.maker((total.graph, total.inputs[0]))
             if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
@@ -102,21 +101,6 @@ def overlap_of_all_classes(trace: Trace) -> Iterator[Finding]:
             if len(below) and {total.inputs[0] for total in below}.isdisjoint(total.inputs):
                 told.add(quotient.site.user.location())
                 yield _finding(trace, known, quotient, [*above, *below], product, counts)
-
-
-def _sums(known: Paths, key: Key) -> list[Op]:
-    """The sums of many that one side of a quotient is made of."""
-    found: list[Op] = []
-    todo = [key]
-    for current in todo:  # grows while it is walked
-        op = known.maker(current)
-        if op is None or len(todo) > DEEP:
-            continue
-        if op.name == "sum" and op.inputs:
-            found.append(op)
-        elif op.name in ADDITIONS | CASTS or (op.name in SCALES and len(op.inputs) == 1):
-            todo += [(op.graph, index) for index in op.inputs]
-    return found
 
 
 def _labels(known: Paths, key: Key) -> Op | None:

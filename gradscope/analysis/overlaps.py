@@ -1,0 +1,54 @@
+"""Quotients of sums, as the overlap of two masks is one: what is added up above, and what below."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gradscope.analysis.ops import ADDITIONS, CASTS, MULTIPLICATIONS, POWERS, SCALES, SUMS
+from gradscope.analysis.reach import Key, Paths
+from gradscope.model import Op
+
+DEEP = 12  # calls of a numerator or a denominator
+SQUARES = POWERS | MULTIPLICATIONS | ADDITIONS  # what a denominator adds up of both sides
+
+
+class Overlap(NamedTuple):
+    """`2 * sum(p * t) / (sum(p) + sum(t))` and the like."""
+
+    quotient: Op
+    product: Op
+
+
+def sums_in(known: Paths, key: Key) -> list[Op]:
+    """The sums of many that one side of a quotient is made of."""
+    found: list[Op] = []
+    todo = [key]
+    for current in todo:  # grows while it is walked
+        op = known.maker(current)
+        if op is None or len(todo) > DEEP:
+            continue
+        if op.name == "sum" and op.inputs:
+            found.append(op)
+        elif op.name in SUMS | CASTS or (op.name in SCALES and len(op.inputs) == 1):
+            todo += [(op.graph, index) for index in op.inputs]
+    return found
+
+
+def overlap(known: Paths, quotient: Op) -> Overlap | None:
+    """The overlap that a division gives: the sum of a product above, and those of both its factors below."""
+    if len(quotient.inputs) != 2:
+        return None
+    above, below = (sums_in(known, (quotient.graph, index)) for index in quotient.inputs)
+    product = known.maker((above[0].graph, above[0].inputs[0])) if len(above) == 1 else None
+    if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
+        return None
+    summed = {key for total in below for key in _of(known, (total.graph, total.inputs[0]))}
+    sides = {known.made((product.graph, index)) for index in product.inputs}
+    return Overlap(quotient, product) if sides <= summed else None
+
+
+def _of(known: Paths, key: Key) -> set[Key]:
+    """A value, and what it is the square, or the sum, of."""
+    op = known.maker(key)
+    given = [(op.graph, i) for i in op.inputs] if op is not None and op.name in SQUARES else []
+    return {known.made(one) for one in (key, *given)}

@@ -1,0 +1,76 @@
+"""What `1 - x` comes to at a line, for losses by hand that are 1 less an overlap, and products of shares, from 0 to 1,
+with targets that go beyond 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.values import can_be_asked
+
+FIRST = 16  # differences of a line that are looked at in any case, then ever more rarely
+FEW = 4  # products, the same
+MAX_SITES = 64
+MOST = 1 << 20  # elements of a product
+RESULTS = 4096  # of a difference
+
+
+class Overlaps(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.differences, self.products = Looks(FIRST, MAX_SITES), Looks(FEW, MAX_SITES)
+        self.below: dict[int, dict[str, Any]] = {}
+        self.beyond: set[int] = set()  # sites of products that were told
+        self.recorder.functions.follow(("rsub", "__rsub__"), self._subtracted)
+        self.recorder.functions.follow(("mul", "__mul__"), self._multiplied)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) != 2 or type(args[1]) not in (int, float) or args[1] != 1:
+            return
+        if not getattr(result, "requires_grad", False) or not can_be_asked(result, RESULTS):
+            return
+        site = self.recorder.sites.current(frame)
+        if self.differences.due(site):
+            self.recorder.arrivals.when_here((result,), lambda result: self._count(site, result))
+
+    def _count(self, site: int, result: torch.Tensor) -> None:
+        told = self.below.setdefault(site, {"calls": 0, "below": 0, "lowest": 0.0})
+        lowest = float(result.min())
+        told["calls"] += 1
+        told["below"] += lowest < 0
+        told["lowest"] = min(told["lowest"], lowest)
+
+    def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) != 2 or not all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in args):
+            return
+        shares, fixed = args if args[0].requires_grad else args[::-1]
+        if not shares.requires_grad or fixed.requires_grad or shares.shape != fixed.shape or shares.dim() < 2:
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.beyond or not self.products.due(site):
+            return
+        if can_be_asked(shares, MOST) and can_be_asked(fixed, MOST):
+            self.recorder.arrivals.when_here(
+                (shares, fixed), lambda shares, fixed: self._look(site, shares, fixed)
+            )
+
+    def _look(self, site: int, shares: torch.Tensor, fixed: torch.Tensor) -> None:
+        high = float(fixed.max())
+        if not 1 < high < float("inf") or float(fixed.min()) < 0 or site in self.beyond:
+            return
+        if not 0 <= float(shares.min()) <= float(shares.max()) <= 1:
+            return
+        self.beyond.add(site)
+        two = bool(((fixed == 0) | (fixed == high)).all())
+        data = {"high": high, "share": float((fixed > 1).float().mean()), "two": two}
+        self.recorder.emit("beyond_one", site, data)
+
+    def _tell(self) -> None:
+        for site, found in self.below.items():
+            if found["below"]:
+                self.recorder.emit("one_less", site, found)

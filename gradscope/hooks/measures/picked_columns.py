@@ -33,7 +33,8 @@ class PickedColumns(Hook):
         if type(rows) is not slice or not isinstance(index, torch.Tensor) or index.dtype != torch.int64:
             return
         x = args[0]
-        if rows != slice(None) or not x.requires_grad or x.dim() != 2 or index.dim() != 1:
+        whole = rows.start is None and rows.stop is None and rows.step is None  # `==` would ask tensors
+        if not whole or not x.requires_grad or x.dim() != 2 or index.dim() != 1:
             return
         site = self.recorder.sites.current(frame)
         if site in self.picked.broken or not self.looks.due(site) or not can_be_asked(index, MAX_ELEMENTS):

@@ -1594,6 +1594,23 @@ class MomentumAnew(Kind):
     steps = Field(_count)  # after which it was compared
 
 
+class BoundsLeft(Kind):
+    """Parameters are clamped here, behind a pass, and the step that follows takes them out of the bounds."""
+
+    __slots__ = ()
+    of = "bounds_left"
+    step = Field(_id)  # site
+    parameters = Field(_ids)
+    rounds = Field(_count)  # that were looked at
+    broken = Field(_count)  # of these: with elements outside of the bounds when the next pass began
+    elements = Field(_count)  # of all rounds together
+    outside = Field(_count)  # of these
+    low = Field(_number)  # the bounds; None where there is none
+    high = Field(_number)
+    least = Field(_number)  # the smallest and the largest element when a pass began
+    most = Field(_number)
+
+
 class Average(Kind):
     """A tensor that is drawn to a trained parameter between steps."""
 

@@ -1,0 +1,146 @@
+"""Parameters that the program clamps between a pass and the step that uses its gradients: how many of their elements
+lie outside of the bounds when the next pass begins. On the CPU only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import measurable, readable
+
+CLAMPS = ("clamp_", "clip_")
+MOST = 256  # parameters
+MAX_ELEMENTS = 1_000_000  # of each
+ROUNDS = 24  # that are looked at of each line
+
+
+class _Clamp(NamedTuple):
+    """`passes`: how many there had been by then."""
+
+    site: int
+    shape: Any
+    low: float
+    high: float
+    passes: int
+
+
+class _Stepped(NamedTuple):
+    record: LeafRecord
+    clamp: _Clamp
+    step: int  # site
+
+
+@dataclass
+class _Found:
+    """`elements` and `outside`: of all looks together; `broken`: rounds in which some lay outside."""
+
+    step: int
+    low: float
+    high: float
+    rounds: int = 0
+    broken: int = 0
+    elements: int = 0
+    outside: int = 0
+    least: float = float("inf")
+    most: float = float("-inf")
+    parameters: dict[int, None] = field(default_factory=dict)
+
+
+class LeftBounds(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.clamped: dict[int, _Clamp] = {}  # by address
+        self.held: list[tuple[LeafRecord, _Clamp]] = []  # of the step that runs
+        self.stepped: dict[int, _Stepped] = {}  # by address
+        self.found: dict[int, _Found] = {}  # by site of the clamp
+        self.recorder.functions.follow(CLAMPS, self._clamp)
+        self.recorder.signals.before_step.connect(self._before)
+        self.recorder.signals.after_step.connect(self._after)
+        self.recorder.signals.before_pass.connect(self._pass)
+        self.recorder.signals.asleep.connect(self._forget)  # another clamp would not be seen
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _forget(self) -> None:
+        self.clamped.clear()
+        self.held.clear()
+        self.stepped.clear()
+
+    def _clamp(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        t: Any = args[0] if args else None
+        if type(t) not in (torch.Tensor, torch.nn.Parameter) or not measurable(t) or not t.is_cpu:
+            return
+        low, high = (*args[1:], None, None)[:2]
+        if kwargs:
+            low, high = kwargs.get("min", low), kwargs.get("max", high)
+        if any(bound is not None and type(bound) not in (int, float) for bound in (low, high)):
+            return
+        with private.aside():
+            address = t.data_ptr()
+        self.stepped.pop(address, None)
+        if len(self.clamped) < MOST:
+            site = self.recorder.sites.current(frame)
+            bounds = float("-inf" if low is None else low), float("inf" if high is None else high)
+            self.clamped[address] = _Clamp(site, t.shape, *bounds, self.recorder.passes)
+
+    def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
+        self.held = []
+        for record in records if self.clamped else ():
+            t = record.ref()
+            if t is not None and readable(t, MAX_ELEMENTS):
+                with private.aside():
+                    clamp = self.clamped.get(t.data_ptr())
+                if clamp is not None and clamp.shape == t.shape and clamp.passes == self.recorder.passes:
+                    self.held.append((record, clamp))
+
+    def _after(self, optimizer: Any, number: int, site: int) -> None:
+        for record, clamp in self.held:
+            t = record.ref()
+            if t is not None:
+                with private.aside():
+                    self.stepped[t.data_ptr()] = _Stepped(record, clamp, site)
+        self.held = []
+
+    def _pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        stepped, self.stepped = self.stepped, {}
+        self.clamped.clear()
+        rounds: dict[int, list[int]] = {}
+        for record, clamp, step in stepped.values():
+            found = self.found.setdefault(clamp.site, _Found(step, clamp.low, clamp.high))
+            t = record.ref()
+            same = (found.low, found.high, found.step) == (clamp.low, clamp.high, step)
+            if t is None or found.rounds >= ROUNDS or not same or not readable(t, MAX_ELEMENTS):
+                continue
+            with torch.no_grad(), private.aside():
+                now = t.detach()
+                # a bound is not a number of the tensor's own kind: what was clamped to it may lie beyond it by rounding
+                low, high = now.new_tensor((clamp.low, clamp.high)).unbind()
+                outside = int(((now < low) | (now > high)).sum())
+                found.least, found.most = (
+                    min(found.least, float(now.min())),
+                    max(found.most, float(now.max())),
+                )
+            found.parameters[record.id] = None
+            found.elements += now.numel()
+            found.outside += outside
+            rounds.setdefault(clamp.site, []).append(outside)
+        for clamped, outside_each in rounds.items():
+            self.found[clamped].rounds += 1
+            self.found[clamped].broken += any(outside_each)
+
+    def _tell(self) -> None:
+        for site, found in self.found.items():
+            if found.outside:
+                data = {
+                    "step": found.step, "parameters": list(found.parameters), "rounds": found.rounds,
+                    "broken": found.broken, "elements": found.elements, "outside": found.outside,
+                    "low": found.low if found.low > float("-inf") else None,
+                    "high": found.high if found.high < float("inf") else None,
+                    "least": found.least, "most": found.most,
+                }  # fmt: skip
+                self.recorder.emit("bounds_left", site, data)

@@ -388,6 +388,20 @@ class StateLeft(Kind):
     load = Field(_id)  # site: where the model's part was given to a model
 
 
+class ScalerAnew(Kind):
+    """An optimizer was given a state here, and the gradient scaler that steps it began with its first scale."""
+
+    __slots__ = ()
+    of = "scaler_anew"
+    optimizer = Field(_key)
+    step = Field(_id)  # site: of the scaler's first step
+    first = Field(_number)  # its scale then
+    last = Field(_number)  # after the last of its updates that was looked at
+    updates = Field(_count)  # that were looked at
+    lowered = Field(_count)  # of these: lowered the scale, where a step had been left out
+    before = Field(_number)  # what another scaler of the run had come to before; None where there was none
+
+
 class InnerReplaced(Kind):
     """An optimizer's state was loaded, and with it another optimizer that is kept there: it holds none of the tensors
     that this one has."""

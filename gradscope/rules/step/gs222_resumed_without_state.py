@@ -1,14 +1,15 @@
 """A training is resumed with an optimizer that begins from nothing.
 
 Why: Adam, and SGD with momentum, keep running averages of the gradients. A new optimizer has none: its first steps
-are those of a training's beginning, full-size ones with Adam, where the training had come to small ones.
+are those of a training's beginning, full-size ones with Adam, where the training had come to small ones. A new
+`GradScaler` leaves out steps until it has found the scale again that the saved one had.
 
 Fix: save `optimizer.state_dict()` with the rest, and load it where the schedule is loaded, into the optimizer that
 steps: one that is made anew after that knows nothing of it.
 
 Silent on: optimizers that keep no state; a checkpoint whose model is trained on from the first epoch (fine-tuning);
 a schedule that begins anew; one that is only stepped ahead; a new optimizer with other settings than the one that was
-loaded, or for parameters of other values.
+loaded, or for parameters of other values; a new scaler that leaves out fewer than three steps.
 """
 
 from collections.abc import Iterator
@@ -16,13 +17,15 @@ from collections.abc import Iterator
 from gradscope.analysis.checkpoints import goes_on_counting, left_out_load
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stacks import beside_each_other
-from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name
-from gradscope.events import LoadLost, Resumed, StateLeft, Step
+from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name, plural, user
+from gradscope.events import LoadLost, Resumed, ScalerAnew, StateLeft, Step
 from gradscope.fixes.calls import moved
 from gradscope.fixes.resuming import asked_for, state_taken_along
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+LEFT_OUT = 3  # steps, by a scaler that begins anew
 
 
 def bad() -> None:  # fix: by hand
@@ -96,6 +99,30 @@ def resumed_without_state(trace: Trace) -> Iterator[Finding]:
         made = trace.optimizers[lost.optimizer].site
         if made is not None:
             yield _lost(trace, lost, made)
+    for anew in trace.of(ScalerAnew):
+        if anew.lowered >= LEFT_OUT:
+            yield _scaler(trace, anew)
+
+
+def _scaler(trace: Trace, event: ScalerAnew) -> Finding:
+    load, step, name = event.site.user, user(trace.site(event.step)), optimizer_name(trace, event.optimizer)
+    before = f"; the scaler before the load had come to {event.before:g}" if event.before is not None else ""
+    return Finding(
+        message=f"{name} goes on from its saved state, but the gradient scaler begins anew: it left out"
+        f" {plural(event.lowered, 'step')}",
+        cause=load,
+        cause_label="loads the optimizer's state, and no scaler is given one",
+        effect=step,
+        effect_label=f"begins with a scale of {event.first or 0:g}",
+        seen=(
+            f"{event.lowered} of the scaler's first {plural(event.updates, 'update')} lowered its scale, each for a"
+            f" step that was left out because gradients were not finite: from {event.first or 0:g} to"
+            f" {event.last or 0:g}{before}",
+        ),
+        fix=f"save the scaler's `state_dict()` with the rest, and load it beside {located(trace, load)} by its"
+        " `load_state_dict(…)`",
+        subjects=frozenset({("optimizer", event.optimizer)}),
+    )
 
 
 def _left(trace: Trace, event: StateLeft) -> Finding:

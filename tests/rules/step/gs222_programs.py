@@ -453,3 +453,60 @@ def good_load_for_an_evaluation() -> None:
     restored(copy)
     with torch.no_grad():
         copy(torch.randn(8, 3))
+
+
+def bad_scaler_begins_anew() -> None:  # fix: by hand
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def run(saved: dict[str, Any], steps: int) -> dict[str, Any]:
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1)
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        scaler = torch.amp.GradScaler("cpu", init_scale=65536.0)  # type: ignore[attr-defined]
+        if saved:
+            model.load_state_dict(saved["model"])
+            opt.load_state_dict(saved["optimizer"])  # cause: GS222
+        for _ in range(steps):
+            x = torch.randn(8, 4)
+            with torch.autocast("cpu", dtype=torch.float16):
+                out = model(x)
+            loss = nn.functional.mse_loss(out.float(), 90 * x.sum(1, keepdim=True))
+            opt.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(opt)  # effect: GS222
+            scaler.update()
+        return {"model": model.state_dict(), "optimizer": opt.state_dict()}
+
+    run(run({}, 24), 24)
+
+
+def good_scaler_goes_on() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def run(saved: dict[str, Any], steps: int) -> dict[str, Any]:
+        torch.manual_seed(0)
+        model = nn.Linear(4, 1)
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        scaler = torch.amp.GradScaler("cpu", init_scale=65536.0)  # type: ignore[attr-defined]
+        if saved:
+            model.load_state_dict(saved["model"])
+            opt.load_state_dict(saved["optimizer"])
+            scaler.load_state_dict(saved["scaler"])
+        for _ in range(steps):
+            x = torch.randn(8, 4)
+            with torch.autocast("cpu", dtype=torch.float16):
+                out = model(x)
+            loss = nn.functional.mse_loss(out.float(), 90 * x.sum(1, keepdim=True))
+            opt.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(opt)
+            scaler.update()
+        return {"model": model.state_dict(), "optimizer": opt.state_dict(), "scaler": scaler.state_dict()}
+
+    run(run({}, 24), 24)

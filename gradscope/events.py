@@ -1018,7 +1018,8 @@ class NoDifference(Kind):
 
 class NoiseWeighed(Kind):
     """Data and standard normal noise were mixed at this line, `a * x + b * noise`, and in all calls that were looked at
-    `a ** 2 + b` was 1 (`of` is "noise"), or `a + b ** 2` ("data"), while `a ** 2 + b ** 2` was not."""
+    `a ** 2 + b` was 1 (`of` is "noise"), or `a + b ** 2` ("data"), while `a ** 2 + b ** 2` was not. Or both were equal
+    ("alike"), with other numbers from call to call, and the squares added up to 1 in another mixture of the run."""
 
     __slots__ = ()
     of = "noise_weighed"

@@ -43,6 +43,7 @@ class Noised(Hook):
         self.looks = Looks(FIRST, MAX_SITES)
         self.draws: deque[tuple[Any, int]] = deque(maxlen=RECENT)  # by weak reference, with their numbers
         self.drawn = 0
+        self.kept = False  # the squares of both factors added up to 1 somewhere
         self.products: deque[Product] = deque(maxlen=RECENT)
         self.recorder.functions.follow(NOISES, self._drawn)
         self.recorder.functions.follow(PRODUCTS, self._multiplied)
@@ -88,23 +89,36 @@ class Noised(Hook):
         a, b = a.flatten(), b.flatten()
         squares = (a.square() + b.square() - 1).abs()
         if float(squares.max()) <= NEAR:
+            self.kept = True
             self.mixed.end(site)
+            return
+        if torch.equal(a, b):
+            self._hold(site, "alike", a, b, squares, places)
             return
         for of, sums in (("noise", a.square() + b), ("data", a + b.square())):
             if float((sums - 1).abs().max()) <= NEAR:
-                told = self.mixed.hold(site, of=of, away=0.0, factors=[], places=places)
-                away, at = (float(one) for one in squares.max(0))
-                if told["of"] != of:
-                    self.mixed.end(site)
-                elif away > told["away"]:
-                    told["away"] = away
-                    told["factors"] = [float(one[int(at)] if one.numel() > 1 else one[0]) for one in (a, b)]
+                self._hold(site, of, a, b, squares, places)
                 return
         self.mixed.end(site)
 
+    def _hold(
+        self, site: int, of: str, a: torch.Tensor, b: torch.Tensor, squares: torch.Tensor, places: list[int]
+    ) -> None:
+        told = self.mixed.hold(site, of=of, away=0.0, factors=[], places=places, least=float("inf"), most=0.0)
+        away, at = (float(one) for one in squares.max(0))
+        if told["of"] != of:
+            self.mixed.end(site)
+            return
+        told["least"], told["most"] = min(told["least"], float(a.min())), max(told["most"], float(a.max()))
+        if away > told["away"]:
+            told["away"] = away
+            told["factors"] = [float(one[int(at)] if one.numel() > 1 else one[0]) for one in (a, b)]
+
     def _tell(self) -> None:
         for site, found in self.mixed.told.items():
-            if found["away"] > FAR:
+            # one number for both says nothing, factors that vary together do where another place keeps the variance
+            varies = self.kept and found["most"] > found["least"] > 0
+            if found["away"] > FAR and (found["of"] != "alike" or varies):
                 data = {name: found[name] for name in ("of", "calls", "factors", "places")}
                 self.recorder.emit("noise_weighed", site, data)
 

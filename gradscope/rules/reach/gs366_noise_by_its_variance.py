@@ -3,11 +3,14 @@
 Why: a variance is multiplied by the square of a factor. For data and noise of variance 1 to give a mixture of variance
 1 the squares of both factors add up to 1: `sqrt(1 - beta) * x + sqrt(beta) * noise`. With `beta` itself there is far
 less noise than the schedule says: what the network is trained on never comes near the noise that sampling begins with.
+The same goes for data and noise that are weighed by one and the same factor.
 
 Fix: the root of that factor.
 
 Measured: both factors, in each call that was looked at: the square of one and the other itself add up to 1, to the
-fifth decimal, and their squares do not. Silent on: factors that add up to 1 themselves, as those of flow matching do.
+fifth decimal, and their squares do not; or both factors were the same, with other numbers from call to call, where
+another mixture of the run keeps the variance. Silent on: factors that add up to 1 themselves, as those of flow matching
+do.
 """
 
 from __future__ import annotations
@@ -65,7 +68,34 @@ def noise_by_its_variance(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(NoiseWeighed):
         if event.site.user.location() not in told and len(event.factors) == 2:
             told.add(event.site.user.location())
-            yield _finding(trace, event)
+            yield _alike(trace, event) if event.root == "alike" else _finding(trace, event)
+
+
+def _alike(trace: Trace, event: NoiseWeighed) -> Finding:
+    """One table of factors, or two with the same numbers, for both."""
+    site, (a, b) = event.site.user, event.factors
+    file = trace.source_file(site.path)
+    of_data, of_noise, right = (int(place) for place in (*event.places, 0, 0, 0)[:3])
+    mixture = file.at(site)
+    products = [_side(mixture, 1 - right), _side(mixture, right)]
+    factors = [_side(product, of) for product, of in zip(products, (of_data, of_noise), strict=True)]
+    names = [f"`{file.text(factor)}`" for factor in factors if factor is not None]
+    both = " and ".join(names) if len(set(names)) == 2 else "both factors"
+    noise = names[1] if len(names) == 2 else "the factor of the noise"
+    return Finding(
+        message=f"{code(trace, site, 'the mixture')} weighs data and noise by the same numbers",
+        cause=site,
+        cause_label=f"{numbers(a)} times the data and {numbers(b)} times the noise, in one of its calls",
+        seen=(
+            f"in {plural(event.calls, 'call')} looked at {both} were equal, with other numbers from call to call; the"
+            f" sum of their squares, which is the variance of the mixture, was {numbers(a * a + b * b)} in one of"
+            " them, and it is 1 in another mixture of this run",
+        ),
+        fix=f"make {noise} in {located(trace, site)} the root of 1 less the square of the data's factor:"
+        " `(1 - alpha_bar) ** 0.5` beside `alpha_bar ** 0.5`",
+        count=event.calls,
+        subjects=frozenset({("mixture", *site.location())}),
+    )
 
 
 def _finding(trace: Trace, event: NoiseWeighed) -> Finding:

@@ -49,3 +49,68 @@ def good_a_little_noise() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_one_table_for_both() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    alpha_bar = torch.linspace(0.99, 0.1, 10)
+    of_data, of_noise = alpha_bar**0.5, alpha_bar**0.5
+    model = nn.Linear(3, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x, t = torch.randn(16, 2), torch.randint(0, 10, (16,))
+        noise, kept = torch.randn_like(x), alpha_bar[t, None]
+        noised = kept.sqrt() * x + (1 - kept).sqrt() * noise
+        loss = nn.functional.mse_loss(model(torch.cat([noised, kept], 1)), noise)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        for step in (2, 5, 8):
+            x = torch.randn(16, 2)
+            noise = torch.randn_like(x)
+            mixed = of_data[step] * x + of_noise[step] * noise  # cause: GS366
+            print(model(torch.cat([mixed, alpha_bar[step].expand(16, 1)], 1)).mean().item())
+
+
+def good_two_tables() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    alpha_bar = torch.linspace(0.99, 0.1, 10)
+    of_data, of_noise = alpha_bar**0.5, (1 - alpha_bar) ** 0.5
+    model = nn.Linear(3, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x, t = torch.randn(16, 2), torch.randint(0, 10, (16,))
+        noise, kept = torch.randn_like(x), alpha_bar[t, None]
+        noised = kept.sqrt() * x + (1 - kept).sqrt() * noise
+        loss = nn.functional.mse_loss(model(torch.cat([noised, kept], 1)), noise)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        for step in (2, 5, 8):
+            x = torch.randn(16, 2)
+            noise = torch.randn_like(x)
+            mixed = of_data[step] * x + of_noise[step] * noise
+            print(model(torch.cat([mixed, alpha_bar[step].expand(16, 1)], 1)).mean().item())
+
+
+def good_augmentation_by_one_factor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(2, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x, scale = torch.randn(16, 2), torch.rand(16, 1) + 0.5
+        loud = scale * x + scale * torch.randn_like(x)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(loud), x).backward()
+        opt.step()

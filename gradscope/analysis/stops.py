@@ -168,17 +168,19 @@ def thawed(trace: Trace) -> dict[int, Event]:
 
 
 def frozen_behind(trace: Trace, parameter: int) -> Event | None:
-    """What froze a parameter for the rest of the run, where passes came after it; or (after steps that sampling slept
-    through) the first to notice it."""
+    """What froze a parameter for the rest of the run, where passes came after it, more of them than in any turn after
+    which it was thawed again; or (after steps that sampling slept through) the first to notice it."""
     off: Event | None = None
-    passes = 0
+    passes = in_turn = 0
     for _, event in in_order(trace):
         if isinstance(event, (Flipped, RequiresGrad)):
             if parameter in event.leaves and (event.to or off is None):
+                if event.to and off is not None:
+                    in_turn = max(in_turn, passes)
                 off, passes = None if event.to else event, 0
         elif isinstance(event, Backward):
             passes += 1
-    return off if passes else None
+    return off if passes > in_turn else None
 
 
 def frozen_for_good(trace: Trace, line: tuple[str, int]) -> set[int]:

@@ -268,6 +268,26 @@ def test_a_parameter_frozen_behind_its_first_pass():
     assert "requires_grad is switched off here" in answer.steps[0].label
 
 
+def test_networks_that_helpers_freeze_in_turns():
+    def switch(model, to):
+        model.train(to).requires_grad_(to)
+
+    one, two = nn.Linear(2, 2), nn.Linear(2, 1)
+    first, second = (torch.optim.SGD(net.parameters(), lr=0.1) for net in (one, two))
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            switch(one, True), switch(two, False)
+            first.zero_grad()
+            two(one(torch.randn(4, 2))).mean().backward()
+            first.step()
+            switch(one, False), switch(two, True)
+            second.zero_grad()
+            two(torch.randn(4, 2)).mean().backward()
+            second.step()
+    for name in ("one.weight", "two.weight"):
+        assert why(scope.trace, name).headline == f"`{name}` gets its gradient by the way below"
+
+
 def test_a_parameter_frozen_before_any_module_had_it():
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
     with gradscope.watch() as scope:

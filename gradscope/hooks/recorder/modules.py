@@ -170,8 +170,20 @@ class ModuleTable:
         held = self._held(m, frame)[1]
         if not held.endswith("]") or "._" in held:
             self._alone[name] = self._alone.get(name, 0) + 1
-            return ""
+            return self._by_callers(m, name, frame)
         return held
+
+    def _by_callers(self, m: nn.Module, name: str, frame: FrameType | None) -> str:
+        """What the nearest caller that has another name for a model calls it: a helper calls each `model`."""
+        depth = 0
+        while frame is not None and depth < 12:
+            if kind_of(frame.f_code.co_filename, self.state.sites.main) == "user":
+                for other, candidate in module_variables(frame):
+                    if candidate is m and other not in (name, "self"):
+                        return other
+            frame = frame.f_back
+            depth += 1
+        return ""
 
     def _register(
         self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None, held: str = ""

@@ -38,7 +38,7 @@ from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import buffer_name, short_path
 from gradscope.analysis.never_read import read_again
-from gradscope.analysis.text import classes_of_program
+from gradscope.analysis.text import classes_of_program, methods_named
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import listed, located, named_at, numbers, percent, plural, user
 from gradscope.events import Dropout, Mode, ModuleCall, Step, ZeroGrad
@@ -103,6 +103,7 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
     if not known.paths.roots:
         return
     told: set[tuple[int, int | None]] = set()
+    evaluated: dict[tuple[tuple[str, int] | None, frozenset[int]], int] = {}
     for call in known.all:
         severity = severity_of(known, call)
         if severity is None:
@@ -120,6 +121,10 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
                 continue  # another layer of the same evaluation
             told.add(group)
         found = _finding(trace, known, call, severity, asked)
+        line = found.cause.location() if found.cause is not None else None
+        ran = line, frozenset(known.as_in_training(call.event))
+        if evaluated.setdefault(ran, known.called(call.event)) != known.called(call.event):
+            continue  # the same network, by its own name and by that of what holds it
         if both:
             found = replace(found, seen=(*found.seen, BOTH))
         yield milder(found, says_dropped(trace, call.entry)) if severity == "warning" else found
@@ -172,7 +177,8 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) 
     if bare == trace.modules[known.called(event)].cls:  # of no name that is known
         bare = "model"
     cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
-    bare = named_at(trace, bare, cause)
+    inner = _below_own_train(trace, known, call)
+    bare = named_at(trace, bare, cause) + inner
     put = _put_there(trace, known, call, cause)
     where = _where(trace, call.entry, effect, cause)
     if (
@@ -219,10 +225,34 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str, asked: str) 
         fix=fix,
         count=event.count,
         severity=severity,
-        edits=_edits(trace, known, call, effect, untold, kinds) if cause is call.entry and nameable else (),
+        edits=_edits(trace, known, call, effect, untold, kinds)
+        if cause is call.entry and nameable and not inner
+        else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
     )
+
+
+def _below_own_train(trace: Trace, known: Calls, call: Call) -> str:
+    """The path (".model") to the part of the called module that has all its layers, below classes whose own `train`
+    asks for other things than the mode: `eval()` calls that, and fails."""
+    called, path = known.called(call.event), ""
+    train = set(known.as_in_training(call.event))
+    while _asks_for_more(trace, trace.modules[called].cls):
+        below = [module for module in trace.modules.values() if module.parent == called]
+        part = next((module for module in below if train <= known.members(module.id)), None)
+        if part is None:
+            break
+        called, path = part.id, f"{path}.{part.path.rpartition('.')[2]}"
+    return path
+
+
+def _asks_for_more(trace: Trace, cls: str) -> bool:
+    """Whether a class of the program has a `train` that no mode alone can be handed to."""
+    for _, method in methods_named(trace, cls, "train"):
+        given = method.args
+        return len(given.args) - len(given.defaults) > 2 or (len(given.args) < 2 and not given.vararg)
+    return False
 
 
 def _out_of_reach(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:

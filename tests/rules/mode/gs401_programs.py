@@ -646,3 +646,37 @@ def bad_predictions_kept_in_training_mode_that_was_asked_for() -> None:
         for _ in range(2):
             output = model(torch.randn(8, 4))  # cause: GS401
             predictions.append(output)
+
+
+def bad_estimator_with_a_train_of_its_own() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Estimator(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.model(x)  # type: ignore[no-any-return]
+
+        def train(self, x: torch.Tensor, y: torch.Tensor) -> "Estimator":  # type: ignore[override]
+            opt = torch.optim.SGD(self.parameters(), lr=0.1)
+            for _ in range(4):
+                loss = (self.forward(x) - y).pow(2).mean()
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            return self
+
+    def predict(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return net(x)  # type: ignore[no-any-return]  # cause: GS401
+
+    given = torch.randn(16, 4)
+    estimator = Estimator()
+    estimator.train(given, given[:, :1])
+    print(estimator.model[1].momentum)
+    with torch.no_grad():  # effect: GS401
+        (predict(estimator, given) - given[:, :1]).pow(2).mean().item()

@@ -181,8 +181,20 @@ def _caller(waste: Waste) -> tuple[tuple[Site, str], ...]:
     return ((call, "in this call"),) if call.location() != waste.entry.location() else ()
 
 
+def _differentiated(trace: Trace, waste: Waste) -> Backward | None:
+    """A pass of `autograd.grad` with respect to what these parameters make: detached, that would have no graph."""
+    known, ids = paths(trace), {p.id for p in waste.parameters}
+    for event in trace.of(Backward):
+        if event.call == "grad" and event.graph >= 0:
+            made = [(event.graph, v) for v in event.inputs if known.maker((event.graph, v)) is not None]
+            if made and ids & known.reach(made).parameters:
+                return event
+    return None
+
+
 def _cleared(trace: Trace, waste: Waste) -> Finding:
     entry, network = waste.entry, waste.call.event.module
+    asked = _differentiated(trace, waste)
     reads = [site for site, networks in reads_of_results(trace).items() if networks == {network}]
     return Finding(
         message=f"this pass goes through {waste.name}, and its gradients are cleared unused",
@@ -193,6 +205,10 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         seen=(cost_of(trace, waste.event.site, waste.times, waste.parameters),),
         fix=f"take {located(trace, waste.event.site.user, 'this pass')} out: it computes nothing else"
         if set(waste.event.filled) <= {p.id for p in waste.parameters}
+        else f"leave it as it is, or give this loss `.detach().requires_grad_()` of the result of"
+        f" {located(trace, entry, 'this call')}: {located(trace, asked.site.user, '`autograd.grad`')} differentiates"
+        " with respect to it, and fails where it requires no gradient"
+        if asked is not None
         else f"detach the result of {located(trace, entry, 'this call')} where it goes into "
         f"{located(trace, waste.event.site.user, 'this loss')}",
         count=waste.times,

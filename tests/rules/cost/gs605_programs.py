@@ -256,3 +256,28 @@ def good_a_pass_for_its_hooks() -> None:
         nn.functional.cross_entropy(last(torch.relu(first(x))), y).backward()
         opt.step()
     print(torch.stack(ranks).sum(0).argmin().item())
+
+
+def bad_penalty_on_what_the_features_give() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    features = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+    classes, domains = nn.Linear(8, 3), nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    gen = torch.optim.SGD([*features.parameters(), *classes.parameters()], lr=0.05)
+    disc = torch.optim.SGD(domains.parameters(), lr=0.05)
+    for step in range(12):
+        x, y, d = torch.randn(8, 4), torch.randint(3, (8,)), torch.randint(2, (8,))
+        z = features(x)  # cause: GS605
+        loss = nn.functional.cross_entropy(domains(z), d)
+        (slope,) = torch.autograd.grad(loss, [z], create_graph=True)
+        loss = loss + slope.pow(2).sum(1).mean()
+        if step % 2:
+            disc.zero_grad()
+            loss.backward()  # effect: GS605
+            disc.step()
+        else:
+            gen.zero_grad()
+            disc.zero_grad()
+            (nn.functional.cross_entropy(classes(z), y) - loss).backward()
+            gen.step()

@@ -43,7 +43,7 @@ from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stops import Stop
-from gradscope.analysis.text import classes_of_program, has_run, may_step
+from gradscope.analysis.text import classes_of_program, has_run, may_step, site_of
 from gradscope.analysis.unheld import replaced
 from gradscope.analysis.words import (
     code,
@@ -222,7 +222,9 @@ def _never(trace: Trace) -> Iterator[Finding]:
             if dropped_there and place is not None
             else _unused(trace, known, place, parameters)
         )
-        if not dropped_there and (twice := called_twice(trace, parameters[0])) is not None:
+        if not dropped_there and (template := _template(trace, place, parameters[0])) is not None:
+            found = _of_a_template(trace, found, *template)
+        elif not dropped_there and (twice := called_twice(trace, parameters[0])) is not None:
             found = _meant(trace, found, parameters[0], twice)
         ids = [p.id for p in parameters]
         holders = _holders(trace, ids) if severity == "note" else frozenset()
@@ -273,6 +275,50 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
         fix=(_some_of_several(trace, known, made, parameters[0]) if call is None and made is not None else "")
         or _fix(trace, made, _making(holder), names, call, later=_not_yet(trace, parameters[0])),
         subjects=parameter_subjects(ids),
+    )
+
+
+def _template(
+    trace: Trace, made: Site | None, parameter: Parameter
+) -> tuple[ast.Attribute, ast.Attribute] | None:
+    """`self.layer` of `self.layer = …`, and its one other place: an argument of a call in the same function, where
+    other modules of its class are called."""
+    file = trace.source_file(made.path) if made is not None else None
+    statement = file.statement(made) if file is not None and made is not None else None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    if file is None or not isinstance(target, ast.Attribute) or module is None:
+        return None
+    while module is not None and module.path.rpartition(".")[2] != target.attr:
+        module = trace.modules.get(module.parent) if module.parent is not None else None
+    uses = [
+        n for n in file.nodes if isinstance(n, ast.Attribute) and n.attr == target.attr and n is not target
+    ]
+    call = file.parent.get(id(uses[0])) if len(uses) == 1 else None
+    if module is None or not isinstance(call, ast.Call) or uses[0] not in call.args:
+        return None
+    called = _forwards(trace)
+    others = [m.id for m in trace.modules.values() if m.cls == module.cls and m.id != module.id]
+    same = file.scope_of(uses[0]) is file.scope_of(target)
+    return (target, uses[0]) if same and any(id in called for id in others) else None
+
+
+def _of_a_template(trace: Trace, found: Finding, target: ast.Attribute, use: ast.Attribute) -> Finding:
+    """What is there to be copied by another module trains as those copies only."""
+    made = found.cause
+    if made is None:
+        return found
+    here = Source(trace, made.path)
+    call = here.file.parent[id(use)]
+    taker = site_of(made.path, made.function, call) if isinstance(call, ast.expr) else made
+    plain = not any(isinstance(n, ast.Name) and n.id == target.attr for n in here.file.nodes)
+    return replace(
+        found,
+        cause_label="a template: copies of it are called, and not this one",
+        related=((taker, "makes its own copies of it"), *found.related),
+        fix=f"keep it out of the model: `{target.attr}`, a plain variable, in place of `{ast.unparse(target)}`, here"
+        f" and in {located(trace, taker)}, which needs it as its template; the copies train already",
+        edits=(*here.replace(target, target.attr), *here.replace(use, target.attr)) if plain else (),
     )
 
 

@@ -531,3 +531,26 @@ def bad_sibling_called_in_its_place() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS302
         opt.step()
+
+
+def bad_template_kept_in_the_model() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pattern_layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)  # cause: GS302
+            self.body = nn.TransformerEncoder(self.pattern_layer, 2)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(self.body(x)).mean(1)
+
+    model = Encoder()
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(6):
+        x = torch.randn(8, 4, 8)
+        opt.zero_grad()
+        (model(x) - x.mean((1, 2))[:, None]).pow(2).mean().backward()  # effect: GS302
+        opt.step()

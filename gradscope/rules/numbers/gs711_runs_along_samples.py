@@ -20,6 +20,7 @@ from gradscope.analysis.axes import Axes, Run, axes, size_of
 from gradscope.analysis.ops import LOSSES, RECURRENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located
+from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._layers import made, other_first
@@ -169,7 +170,7 @@ def _of_one_sequence(trace: Trace, known: Paths, runs: list[Run], pick: Pick) ->
     run, layer = runs[0], _name(trace, runs[0])
     along, apart = size_of(run.along), size_of(run.apart)
     fixes = {made(trace, known, other.op): other for other in runs}
-    told = [other_first(trace, other.op, place, _name(trace, other)) for place, other in fixes.items()]
+    told = [_other_first(trace, known, other, place) for place, other in fixes.items()]
     return Finding(
         message=f"`{layer}` runs along the {along} samples of the loss, and of its {apart} sequences only one is used",
         **_cause(trace, known, run),
@@ -192,7 +193,7 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, run: Run) -> Finding | 
         drawn = drawn or found.handed.get(run.along)
     layer = _name(trace, run)
     along, apart = size_of(run.along), size_of(run.apart)
-    fix, edits = other_first(trace, run.op, made(trace, known, run.op), layer)
+    fix, edits = _other_first(trace, known, run, made(trace, known, run.op))
     if drawn is not None:
         place = drawn.site.user
         return Finding(
@@ -245,6 +246,31 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, run: Run) -> Finding | 
         fix=f"if these {along} are the samples, {fix}",
         edits=edits,
         severity="note",
+    )
+
+
+def _other_first(trace: Trace, known: Paths, run: Run, site: Site | None) -> tuple[str, Edits]:
+    """The layer with its other axis first, and the state that it is given with as many places as there are then
+    sequences: the layer alone would fail with it."""
+    fix, edits = other_first(trace, run.op, site, _name(trace, run))
+    values = known.graph(run.op.graph).values
+    states = [
+        index
+        for index in (run.op.inputs[1:] if run.op.name in RECURRENT else ())
+        if values[index].kind != "parameter" and values[index].shape[-2:-1] == (size_of(run.apart),)
+    ]
+    maker = known.maker((run.op.graph, states[0])) if states else None
+    if maker is None or maker.site.kind != "user" or size_of(run.apart) == size_of(run.along):
+        return fix, edits
+    lines = [frame for frame in maker.site.stack if frame.kind == "user"][-2:]
+    calls = [f for f in lines if (f.path, f.function) != (run.op.site.user.path, run.op.site.user.function)]
+    by = f", by {' in '.join(located(trace, line) for line in reversed(calls))}" if calls else ""
+    shape = list(values[states[0]].shape)
+    wanted = [*shape[:-2], size_of(run.along), shape[-1]]
+    return (
+        f"{fix}, and with it make the state that it is given{by}, of shape {wanted} in place of {shape}: one for each"
+        f" of the {size_of(run.along)} samples (`x.size(0)` of the batch `x`)",
+        (),
     )
 
 

@@ -390,3 +390,22 @@ def good_all_tokens_in_one_row_with_a_mask_that_keeps_samples_apart() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_with_a_state_of_as_many_places() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    lstm, head = nn.LSTM(6, 12), nn.Linear(12, 4)  # cause: GS711
+    opt = torch.optim.SGD([*lstm.parameters(), *head.parameters()], lr=0.1)
+
+    def begin(places):
+        return torch.zeros(1, places, 12), torch.zeros(1, places, 12)
+
+    data = TensorDataset(torch.randn(32, 5, 6), torch.randint(4, (32, 5)))
+    for x, y in DataLoader(data, batch_size=8, shuffle=True):  # effect: GS711
+        out, _ = lstm(x, begin(5))
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(out).transpose(1, 2), y).backward()
+        opt.step()

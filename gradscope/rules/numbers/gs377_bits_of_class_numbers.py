@@ -27,7 +27,7 @@ BOTH, EITHER = {"__and__", "bitwise_and"}, {"__or__", "bitwise_or"}
 ON = CASTS | REDUCTIONS | ADDITIONS | SCALES | {"long", "int"}
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

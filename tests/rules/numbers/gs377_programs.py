@@ -1,7 +1,7 @@
 """More programs of GS377: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_functions_over_pictures() -> None:  # fix: by hand
+def bad_functions_over_pictures() -> None:
     import torch
     from torch import nn
 

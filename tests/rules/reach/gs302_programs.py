@@ -505,6 +505,9 @@ def bad_first_turn_in_no_loss() -> None:  # fix: by hand
     for _ in range(3):
         out = net(torch.randn(8, 3, 4))
         loss = torch.stack([out[j].pow(2).mean() for j in range(1, 3)]).sum()
+        opt.zero_grad()
+        loss.backward()  # effect: GS302
+        opt.step()
 
 
 def bad_sibling_called_in_its_place() -> None:

@@ -67,9 +67,12 @@ class FreshScalers(Hook):
         @functools.wraps(real)
         def load_state_dict(scaler: Any, /, *args: Any, **kwargs: Any) -> Any:
             result = real(scaler, *args, **kwargs)
-            if self.recorder.mine():
-                self.met.add(scaler)
-                self.fresh.pop(scaler, None)
+            try:
+                if self.recorder.mine():
+                    self.met.add(scaler)
+                    self.fresh.pop(scaler, None)
+            except BaseException as error:
+                self.recorder.fault("recording a gradient scaler", error)
             return result
 
         return load_state_dict

@@ -21,6 +21,7 @@ from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.losses import OF_ALL
 from gradscope.hooks.recorder.parts import all_rates_of, groups_of, keeps_tensors
 from gradscope.hooks.recorder.values import measurable, readable
+from gradscope.hooks.variables import first_argument
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
@@ -72,7 +73,11 @@ class Schedulers(Hook):
                 self.depth -= 1
             if not self.depth and self.recorder.mine():
                 self.made[scheduler] = _rates(scheduler)
-                maker = _maker(scheduler, sys._getframe(1))
+                maker = sys._getframe(1)
+                try:
+                    maker = _maker(scheduler, maker)
+                except BaseException as error:
+                    self.recorder.fault("looking for what makes a scheduler", error)
                 self._number(scheduler, maker)
                 self._overwritten(scheduler, before, maker)
 
@@ -453,8 +458,7 @@ def _rates_of(optimizer: Any) -> list[float] | None:
 def _maker(scheduler: Any, frame: FrameType) -> FrameType:
     """The call that makes it: outside of the constructors of its own subclasses, which call that of their base."""
     while frame.f_code.co_name == "__init__" and frame.f_back is not None:
-        own = frame.f_code.co_varnames[:1]
-        if not own or frame.f_locals.get(own[0]) is not scheduler:
+        if first_argument(frame) is not scheduler:
             break
         frame = frame.f_back
     return frame

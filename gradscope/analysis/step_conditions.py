@@ -58,26 +58,33 @@ class BeginsAnew:
 
 def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
     """What decides when the program's text steps this optimizer."""
-    name = variable(trace, optimizer.site).rpartition(".")[2]
-    for path, function, node in nodes_that_ran(trace, ast.Call):
-        if name and _steps(node, name):
-            branches = tuple(_branches(trace.source_file(path), node))
-            if branches:
-                test = _assigned(trace.source_file(path), branches[0]) or branches[0].test
-                return Guard(path, function, node, branches, test)
+    for path, function, node in _calls_of_step(trace, optimizer):
+        branches = tuple(_branches(trace.source_file(path), node))
+        if branches:
+            test = _assigned(trace.source_file(path), branches[0]) or branches[0].test
+            return Guard(path, function, node, branches, test)
     return None
 
 
 def skipping(trace: Trace, optimizer: Optimizer) -> Guard | None:
     """The branch that goes on with the next round of the loop before this optimizer's step comes."""
-    name = variable(trace, optimizer.site).rpartition(".")[2]
-    for path, function, node in nodes_that_ran(trace, ast.Call):
+    for path, function, node in _calls_of_step(trace, optimizer):
         file = trace.source_file(path)
-        line = file.statement_of(node) if name and _steps(node, name) else None
-        for before in file.siblings(line)[: file.siblings(line).index(line)] if line is not None else ():
+        line = file.statement_of(node)
+        for before in file.siblings(line) if line is not None else ():
+            if before is line:
+                break
             if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], ast.Continue):
                 return Guard(path, function, node, (before,), _assigned(file, before) or before.test)
     return None
+
+
+def _calls_of_step(trace: Trace, optimizer: Optimizer) -> Iterator[tuple[str, str, ast.Call]]:
+    """Where the program's text steps it, in functions that ran: (path, function, call)."""
+    name = variable(trace, optimizer.site).rpartition(".")[2]
+    for path, function, node in nodes_that_ran(trace, ast.Call) if name else ():
+        if _steps(node, name):
+            yield path, function, node
 
 
 def _steps(call: ast.Call, name: str) -> bool:

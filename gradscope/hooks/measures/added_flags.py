@@ -9,9 +9,9 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.losses import ADDITIONS
 from gradscope.hooks.recorder.values import can_be_asked
 
-ADDED = ("add", "__add__", "__radd__")
 FIRST = 4  # calls of a line that are looked at in any case, then ever more rarely
 PLACES = 64
 LEAST, MOST = 8, 100_000  # elements
@@ -24,7 +24,7 @@ class AddedFlags(Hook):
     def install(self) -> None:
         self.looks = Looks(FIRST, PLACES)
         self.found = Unbroken()
-        self.recorder.functions.follow(ADDED, self._add)
+        self.recorder.functions.follow(ADDITIONS, self._add)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _add(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

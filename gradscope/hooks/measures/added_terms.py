@@ -10,10 +10,9 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.looks import Looks
+from gradscope.hooks.recorder.losses import ADDITIONS, ADDITIONS_IN_PLACE
 from gradscope.hooks.recorder.values import can_be_asked
 
-IN_PLACE = ("add_", "__iadd__")
-ADDED = ("add", "__add__", "__radd__", *IN_PLACE)
 FIRST = 4  # calls of a line that are looked at in any case, then ever more rarely
 MAX_SITES = 64
 LITTLE = 0.05
@@ -28,7 +27,7 @@ class AddedTerms(Hook):
         self.told: dict[int, dict[str, Any]] = {}
         self.steps = 0  # of the optimizer that has made the most
         self.due = LATE
-        self.recorder.functions.follow(ADDED, self._add)
+        self.recorder.functions.follow((*ADDITIONS, *ADDITIONS_IN_PLACE), self._add)
         self.recorder.signals.after_step.connect(self._after)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -39,7 +38,7 @@ class AddedTerms(Hook):
             return
         site = self.recorder.sites.current(frame)
         if self.looks.due(site) and all(can_be_asked(t, 1) for t in args):
-            keep = partial(self._keep, site, name in IN_PLACE)
+            keep = partial(self._keep, site, name in ADDITIONS_IN_PLACE)
             self.recorder.arrivals.when_here(tuple(args), keep)
 
     def _keep(self, site: int, in_place: bool, left: torch.Tensor, right: torch.Tensor) -> None:

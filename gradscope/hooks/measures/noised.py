@@ -12,11 +12,11 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.losses import ADDITIONS
 from gradscope.hooks.recorder.values import can_be_asked
 
 NOISES = ["randn", "randn_like"]
 PRODUCTS = ["mul", "__mul__", "__rmul__"]
-SUMS = ["add", "__add__", "__radd__"]
 NEAR = 1e-5  # one power of a factor and the other add up to 1
 FAR = 1e-3  # and their squares do not
 MOST_FACTORS = 4096
@@ -47,7 +47,7 @@ class Noised(Hook):
         self.products: deque[Product] = deque(maxlen=RECENT)
         self.recorder.functions.follow(NOISES, self._drawn)
         self.recorder.functions.follow(PRODUCTS, self._multiplied)
-        self.recorder.functions.follow(SUMS, self._added)
+        self.recorder.functions.follow(ADDITIONS, self._added)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _drawn(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

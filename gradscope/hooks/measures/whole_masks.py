@@ -11,9 +11,9 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
+from gradscope.hooks.recorder.losses import ADDITIONS, ADDITIONS_IN_PLACE
 from gradscope.hooks.recorder.values import can_be_asked
 
-ADDED = ("add", "__add__", "__radd__", "__iadd__", "add_")
 FILLED = ("masked_fill", "masked_fill_")
 DIRECT = "scaled_dot_product_attention"
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
@@ -28,7 +28,7 @@ class WholeMasks(Hook):
     def install(self) -> None:
         self.looks = Looks(FIRST, MAX_SITES)
         self.whole = Unbroken()
-        self.recorder.functions.follow(ADDED, self._added)
+        self.recorder.functions.follow((*ADDITIONS, *ADDITIONS_IN_PLACE), self._added)
         self.recorder.functions.follow(FILLED, self._filled)
         self.recorder.functions.follow([DIRECT], self._attended)
         self.recorder.signals.before_end.connect(self._tell)

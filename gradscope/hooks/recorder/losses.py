@@ -1,7 +1,10 @@
-"""Names of loss functions that more than one hook follows, and of the subtractions that losses begin with."""
+"""Names of loss functions that more than one hook follows, of the subtractions that losses begin with, and of
+additions."""
 
 OF_CLASSES = ("cross_entropy", "nll_loss")
 OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
 OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # classes
 OF_ALL = (*OF_CLASSES, *OF_NUMBERS, *OF_TWO)
+ADDITIONS = ("add", "__add__", "__radd__")
+ADDITIONS_IN_PLACE = ("add_", "__iadd__")
 SUBTRACTIONS = ("sub", "__sub__", "rsub", "__rsub__", "subtract")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
-from gradscope.analysis.ops import COMPARISONS, LOGIC, MASKING, PASSING, SCALES
+from gradscope.analysis.ops import COMPARISONS, LOGIC, MASKING, PASSING, SCALES, ZEROS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import quoted
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Site
+from gradscope.model import Op, Site
 from gradscope.rules.numbers._losses import makers
 from gradscope.store import Trace
 
@@ -64,6 +65,30 @@ def is_mask(known: Paths, key: Key) -> bool:
         if not CHANCES.isdisjoint(given) or op.name in CHANCES:
             return False
     return True
+
+
+class Zeroed(NamedTuple):
+    """What `torch.where(mask, kept, 0)` takes; `turned`: it keeps the places outside of the mask."""
+
+    mask: Key
+    kept: Key
+    turned: bool
+
+
+def zeroed_by_where(known: Paths, op: Op) -> Zeroed | None:
+    """The mask by which a `where` sets places of a trained value to zero, with zeros or the number 0."""
+    keys = [(op.graph, value) for value in op.inputs]
+    masks = [key for key in keys if known.value(key).dtype == "bool"]
+    trained = [key for key in keys if known.value(key).requires_grad]
+    if len(masks) != 1 or len(trained) != 1:
+        return None
+    others = [key for key in keys if key not in (masks[0], trained[0])]
+    node = known.trace.source_file(op.site.user.path).at(op.site.user)
+    last = node.args[-1] if isinstance(node, ast.Call) and node.args else None
+    zero = isinstance(last, ast.Constant) and last.value == 0
+    zero = zero or (len(others) == 1 and all(made.name in ZEROS for _, made in makers(known, others[0])))
+    turned = bool(others) and keys.index(others[0]) < keys.index(trained[0])
+    return Zeroed(masks[0], trained[0], turned) if zero else None
 
 
 def masked_again(known: Paths, key: Key, mask: Key) -> bool:

@@ -18,14 +18,15 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS, ZEROS
-from gradscope.analysis.reach import paths
+from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
+from gradscope.rules.numbers._masks import zeroed_by_where
 from gradscope.source import method_name
 from gradscope.store import Trace
 
@@ -109,10 +110,10 @@ def divisor_counts_the_left_out(trace: Trace) -> Iterator[Finding]:
         )
         if counting is None or kept is None or counting.extra.get("dims") != kept.extra.get("dims"):
             continue
-        counted, left = _mask(graph, counting.inputs[0]), _kept(graph, kept.inputs[0])
+        counted, left = _mask(graph, counting.inputs[0]), _kept(known, graph, kept.inputs[0])
         if left is None or counted != Mask(left.mask.value, not left.mask.turned):
             continue
-        if shape_of(known, (graph.id, counted.value)) and not _keeps(graph, counted):
+        if shape_of(known, (graph.id, counted.value)) and not _keeps(known, graph, counted):
             told.add(op.site.user.location())
             yield _finding(trace, graph, op, counting, left)
 
@@ -131,11 +132,14 @@ def _mask(graph: Graph, value: int) -> Mask:
     return Mask(value, turned)
 
 
-def _kept(graph: Graph, value: int) -> Kept | None:
+def _kept(known: Paths, graph: Graph, value: int) -> Kept | None:
     """What has set places of a value to zero, last."""
     op = graph.maker_behind(value, SCALED)
     if op is not None and op.name == "where":
-        return _chosen(graph, op)
+        chosen = zeroed_by_where(known, op)
+        if chosen is None or chosen.turned:
+            return None
+        return Kept(op, _mask(graph, chosen.mask[1]))
     if op is None or len(op.inputs) != 2:
         return None
     if op.name in MASKING:
@@ -147,21 +151,11 @@ def _kept(graph: Graph, value: int) -> Kept | None:
     return None
 
 
-def _chosen(graph: Graph, op: Op) -> Kept | None:
-    """`torch.where(mask, error, 0)`, with zeros or a number as the last."""
-    if len(op.inputs) not in (2, 3) or graph.values[op.inputs[0]].dtype != "bool":
-        return None
-    other = graph.maker(op.inputs[2]) if len(op.inputs) == 3 else None
-    zeros = other is None or other.name in ZEROS
-    kept = graph.values[op.inputs[1]].requires_grad and zeros
-    return Kept(op, _mask(graph, op.inputs[0])) if kept else None
-
-
-def _keeps(graph: Graph, mask: Mask) -> bool:
+def _keeps(known: Paths, graph: Graph, mask: Mask) -> bool:
     """Whether another term takes part at these places alone."""
     names = MASKING | MULTIPLICATIONS | {"where"}
     return any(
-        (kept := _kept(graph, output)) is not None and kept.mask == mask
+        (kept := _kept(known, graph, output)) is not None and kept.mask == mask
         for op in graph.called(names)
         for output in op.outputs
         if graph.values[output].requires_grad

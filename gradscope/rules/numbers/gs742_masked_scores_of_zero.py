@@ -17,8 +17,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES, ZEROS
+from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, percent
 from gradscope.events import ZeroScores
 from gradscope.fixes.calls import with_argument
@@ -26,7 +27,8 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import makers, shape_of
-from gradscope.rules.numbers._masks import is_mask, masked_again
+from gradscope.rules.numbers._masks import is_mask, masked_again, zeroed_by_where
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
@@ -123,7 +125,8 @@ def _masked(known: Paths, key: Key) -> Masked | None:
             masks = [k for k in pair if k not in trained]
             return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
         if op.name == "where":
-            return _chosen(known, op)
+            chosen = zeroed_by_where(known, op)
+            return Masked(op, chosen.mask, chosen.kept) if chosen is not None else None
         if op.name in TRIANGLES:
             return Masked(op, None, (op.graph, op.inputs[0]))
         if op.name in MASKING | {"__setitem__"} and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
@@ -132,21 +135,6 @@ def _masked(known: Paths, key: Key) -> Masked | None:
             return None
         key = sources[0]
     return None
-
-
-def _chosen(known: Paths, op: Op) -> Masked | None:
-    """`torch.where(mask, scores, 0)`, with a number or zeros as the last."""
-    keys = [(op.graph, value) for value in op.inputs]
-    masks = [key for key in keys if known.value(key).dtype == "bool"]
-    trained = [key for key in keys if known.value(key).requires_grad]
-    if len(masks) != 1 or len(trained) != 1:
-        return None
-    others = [key for key in keys if key not in (masks[0], trained[0])]
-    node = known.trace.source_file(op.site.user.path).at(op.site.user)
-    last = node.args[-1] if isinstance(node, ast.Call) and node.args else None
-    zero = isinstance(last, ast.Constant) and last.value == 0
-    zero = zero or (len(others) == 1 and all(made.name in ZEROS for _, made in makers(known, others[0])))
-    return Masked(op, masks[0], trained[0]) if zero else None
 
 
 def _fills_with_zero(trace: Trace, op: Op) -> bool:
@@ -220,7 +208,7 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
         edits = here.replace(value, number)
         return here.text_after(line, edits), edits
     if found.mask is None:
-        return _triangle(here, node, number)
+        return _triangle(trace, here, found.op, number)
     if found.op.name == "where" and isinstance(node, ast.Call):
         last = node.args[-1]
         if isinstance(last, ast.Constant):
@@ -242,21 +230,17 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
     return " ".join(new.split()), here.replace(node, new)
 
 
-def _triangle(here: Source, node: ast.AST | None, number: str) -> tuple[str, Edits]:
+def _triangle(trace: Trace, here: Source, op: Op, number: str) -> tuple[str, Edits]:
     """`scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9)` for `torch.tril(scores)`."""
-    if (
-        not isinstance(node, ast.Call)
-        or not isinstance(node.func, ast.Attribute)
-        or node.func.attr.endswith("_")
-    ):
+    node, of = here.file.at(op.site.user), written_input(trace, op, 0)
+    if not isinstance(node, ast.Call) or not isinstance(of, (ast.Name, ast.Attribute)):
         return "", ()
-    handed = here.file.is_imported(node.func.value)
-    of = node.args[0] if handed and node.args else node.func.value
-    if not isinstance(of, (ast.Name, ast.Attribute)) or (handed and not node.args):
+    name = called_name(node)
+    if name.endswith("_"):
         return "", ()
     scores = here.file.text(of)
-    rest = [here.file.text(one) for one in node.args[handed:]]
+    rest = [here.file.text(one) for one in node.args if one is not of]
     rest += [f"{word.arg}={here.file.text(word.value)}" for word in node.keywords]
-    kept = f"torch.ones_like({scores}).{node.func.attr}({', '.join(rest)})"
+    kept = f"torch.ones_like({scores}).{name}({', '.join(rest)})"
     new = f"{here.part(of)}.masked_fill({kept} == 0, {number})"
     return new, here.replace(node, new)

@@ -19,8 +19,9 @@ from gradscope.analysis.ops import CASTS, JOINING, LAYERS, PASSING, PRODUCTS_OF_
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import ScaledScores
+from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -104,7 +105,10 @@ def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Findi
     site, root = scale.site.user, numbers(event.width**0.5)
     here = located(trace, site)
     if scale.name == ATTENTION:
-        fix, edits = f"leave `scale` out, in {here}: it is one by the root then", _without_scale(trace, site)
+        fix, edits = (
+            f"leave `scale` out, in {here}: it is one by the root then",
+            without_argument(trace, site, "scale"),
+        )
     else:
         divides, edits = _turned(trace, scale)
         way = "multiply where it divides" if divides else "divide where it multiplies"
@@ -124,13 +128,6 @@ def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Findi
         edits=edits,
         subjects=frozenset({("weights", *site.location())}),
     )
-
-
-def _without_scale(trace: Trace, site: Site) -> Edits:
-    here = Source(trace, site.path)
-    call = here.file.at(site)
-    given = [word for word in call.keywords if word.arg == "scale"] if isinstance(call, ast.Call) else []
-    return here.without_keyword(call, given[0]) if isinstance(call, ast.Call) and given else ()
 
 
 def _turned(trace: Trace, scale: Op) -> tuple[bool, Edits]:

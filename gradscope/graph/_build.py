@@ -158,7 +158,7 @@ class Builder:
         return "op", part_title(flow, ops), self.names.place(site)
 
     def _data_title(self, ops: list[int]) -> str:
-        """`data`, or what the program calls the results that others read."""
+        """`data`, and what the program calls the results that others read, or else how it writes them."""
         flow = self.flow
         inside = set(ops)
         ways = [v for i in ops for v in flow.outputs[i] if not inside.issuperset(flow.consumers.get(v, ()))]
@@ -168,7 +168,8 @@ class Builder:
         ):  # else what they are made from
             if named := list(dict.fromkeys(n for v in values if (n := flow.name(v)) is not None)):
                 return f"data {', '.join(named[:3])}"
-        return "data"
+        written = [self.names.text(flow.ops[i].site.user) for i in ops if not set(flow.outputs[i]).isdisjoint(ways)]
+        return f"data {written[-1]}" if written and written[-1] else "data"
 
     def _made(self, op: int) -> str:
         """An op without tensor inputs makes data: then it is drawn as that."""
@@ -560,13 +561,23 @@ class Builder:
 
     def _read(self, source: str, target: str, values: Mapping[int, Mapping[int, set[int]]]) -> int:
         """How many values go from one box to another. values: each with the graphs that read it, and what they read of
-        its rounds: a list of what a loop made has all of them."""
+        its rounds: a list of what a loop made has all of them. Of a graph that ran several times in a row, each after the
+        first read what the one before it made: more is read than was made, and of its own more is made than read."""
         count = 0
+        lacking, left = Counter[int](), Counter[int]()  # by graph
         for value, graphs in values.items():
             made = self.counts.of_values([value])
-            own = self.flow.graph_of[value].id in graphs
+            home = self.flow.graph_of[value].id
             taken = sum(len(rounds) * self.counts.of_graph(id) for id, rounds in graphs.items())
-            count += made if own else min(made, taken)
+            if home in graphs:
+                count += made
+                continue
+            count += min(made, taken)
+            if made > taken:
+                left[home] += made - taken
+            elif len(graphs) == 1:
+                lacking[next(iter(graphs))] += taken - made
+        count += (lacking & left).total()
         ran, drawn = self.more.get(source, (1, 1))
         return count * ran // drawn if self.more.get(target) == (ran, drawn) else count
 

@@ -380,3 +380,19 @@ def test_a_call_that_leaves_something_unused_is_a_call() -> None:
         data["label"]: data["count"] for _, data in view(scope.trace, "module", depth=0).graph.nodes.items()
     }
     assert counts["cell"] == 10
+
+
+def test_values_between_rounds_that_are_stored_once_are_counted() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with gradscope.watch() as scope:
+        total = torch.zeros(())
+        for _ in range(5):
+            x = torch.randn(3)
+            (grad,) = torch.autograd.grad((weight * x).pow(2).sum(), weight, create_graph=True)
+            total = total + ((weight - grad) * x).sum()
+        total.backward()
+        optimizer.step()
+    shown = view(scope.trace, "line").graph
+    (own,) = (id for id, data in shown.nodes.items() if data["label"].startswith("total = total"))
+    assert [data["count"] for data in shown.edges_between(own, own)] == [4]

@@ -254,3 +254,14 @@ def test_models_that_are_gone_are_told_but_not_held() -> None:
         recorder = scope._session.recorder
         assert len(recorder.modules.records) < 300 and len(recorder.ledger.all) < 600
     assert [p.passes for p in scope.trace.parameters] == [1] * 1400
+
+
+def test_parameters_of_a_module_that_is_never_called_have_its_names() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        weights = list(net.parameters())
+        hidden = F.linear(torch.ones(4, 2), *weights[:2]).relu()
+        F.linear(hidden, *weights[2:]).sum().backward()
+        optimizer.step()
+    assert [p.name for p in scope.trace.parameters] == ["0.weight", "0.bias", "2.weight", "2.bias"]

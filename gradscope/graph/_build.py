@@ -168,7 +168,9 @@ class Builder:
         ):  # else what they are made from
             if named := list(dict.fromkeys(n for v in values if (n := flow.name(v)) is not None)):
                 return f"data {', '.join(named[:3])}"
-        written = [self.names.text(flow.ops[i].site.user) for i in ops if not set(flow.outputs[i]).isdisjoint(ways)]
+        written = [
+            self.names.text(flow.ops[i].site.user) for i in ops if not set(flow.outputs[i]).isdisjoint(ways)
+        ]
         return f"data {written[-1]}" if written and written[-1] else "data"
 
     def _made(self, op: int) -> str:
@@ -561,8 +563,9 @@ class Builder:
 
     def _read(self, source: str, target: str, values: Mapping[int, Mapping[int, set[int]]]) -> int:
         """How many values go from one box to another. values: each with the graphs that read it, and what they read of
-        its rounds: a list of what a loop made has all of them. Of a graph that ran several times in a row, each after the
-        first read what the one before it made: more is read than was made, and of its own more is made than read."""
+        its rounds: a list of what a loop made has all of them. Where a graph ran several times in a row, each round
+        after the first read what the one before it made: more is read there than was made, and of its own more made
+        than read."""
         count = 0
         lacking, left = Counter[int](), Counter[int]()  # by graph
         for value, graphs in values.items():

@@ -152,14 +152,14 @@ def shortened(name: str, size: int = MAX_TEXT) -> str:
     return f"{name[: size - tail - 1]}…{name[-tail:]}"
 
 
-def wrap(text: str, size: int = MAX_TEXT) -> list[str]:
-    """The text on at most two rows."""
-    if len(text) <= size:
-        return [text]
+def wrap(text: str, size: int = MAX_TEXT, most: int = 2) -> list[str]:
+    """The text on at most so many rows."""
+    if len(text) <= size or most == 1:
+        return [crop(text, size)]
     at = max((m.end() for m in _BREAK.finditer(text[:size]) if m.end() > size // 3), default=size)
     if len(text) - at <= 6:  # not worth a row
         return [text]
-    return [text[:at].rstrip(), crop(f"  {text[at:].lstrip()}", size)]
+    return [text[:at].rstrip(), *wrap(f"  {text[at:].lstrip()}", size, most - 1)]
 
 
 def attr(text: str) -> str:

@@ -26,6 +26,7 @@ PICTURES = ("svg", "png", "pdf", "dot")
 SCREEN = (1400, 1000)  # points, width and height of a picture that is seen at once
 SWATCHES, SWATCH = 5, 150  # in a row of the legend, and points that one takes
 MAX_NAMES = 48  # characters of a list of names
+NARROW = 28  # characters of a source line in one row of a wide picture
 
 
 def paint(view: View, kind: str) -> bytes:
@@ -36,10 +37,9 @@ def paint(view: View, kind: str) -> bytes:
 def screens(view: View) -> float:
     """How many of SCREEN the picture is high or wide; 0 where no layout engine can tell."""
     try:
-        width, height = extent(_fitted(view))
+        return _screens(_fitted(view))
     except GradscopeError:
         return 0
-    return max(width / SCREEN[0], height / SCREEN[1])
 
 
 def svg(view: View) -> str:
@@ -48,7 +48,8 @@ def svg(view: View) -> str:
 
 
 def _fitted(view: View) -> str:
-    """The picture as DOT text, a long one in columns, or with less room between its boxes and less told in them."""
+    """The picture as DOT text; a long one in columns, or with less room between its boxes and less told in them; a wide
+    one with shorter rows."""
     drawing = _Drawing(view)
     text = drawing.source()
     if view.level == "op":
@@ -57,9 +58,16 @@ def _fitted(view: View) -> str:
     width, height = extent(found)
     if height > SCREEN[1]:
         tight = _Drawing(view, tight=True, swatches=max(int(width / SWATCH), SWATCHES)).source()
-        if extent(tight)[1] <= SCREEN[1] or found is text:
-            return tight
+        return tight if extent(tight)[1] <= SCREEN[1] or found is text else found
+    if width > SCREEN[0]:
+        narrow = _Drawing(view, narrow=True).source()
+        return narrow if _screens(narrow) < _screens(found) else found
     return found
+
+
+def _screens(text: str) -> float:
+    width, height = extent(text)
+    return max(width / SCREEN[0], height / SCREEN[1])
 
 
 def _in_columns(view: View, drawing: _Drawing, text: str) -> str | None:
@@ -84,7 +92,8 @@ def dot_text(view: View) -> str:
 class _Drawing:
     view: View
     columns: Columns = field(default_factory=Columns)
-    tight: bool = False
+    tight: bool = False  # from top to bottom
+    narrow: bool = False
     swatches: int = SWATCHES  # in a row of the legend
     ids: dict[str, str] = field(default_factory=dict)  # node of the graph → box of the picture
     used: set[str] = field(default_factory=set)
@@ -95,9 +104,9 @@ class _Drawing:
         graph = self.view.graph
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
-            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.22",
-            ranksep="0.12" if self.tight else "0.24", pad=str(MARGIN), labelloc="b", labeljust="l",
-            outputorder="edgesfirst",
+            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true",
+            nodesep="0.15" if self.narrow else "0.22", ranksep="0.12" if self.tight else "0.24",
+            pad=str(MARGIN), labelloc="b", labeljust="l", outputorder="edgesfirst",
             tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
@@ -190,10 +199,9 @@ class _Drawing:
         ink = style.LOOKS[look].text
         muted = style.ON_DARK if look == "backward" else style.MUTED
         mark = f"{style.LOOKS[look].sign} " if style.LOOKS[look].sign else ""
-        bold = data["kind"] not in ("line", "place") and not (
-            data["kind"] == "cut" and self.view.level == "line"
-        )
-        rows = labels.wrap(escape.one_line(self._short(data)))
+        bold = (data["form"] if data["kind"] == "cut" else data["kind"]) not in ("line", "place")
+        room = (NARROW, 3) if self.narrow else (labels.MAX_TEXT, 2)
+        rows = labels.wrap(escape.one_line(self._short(data)), *room)
         shown = '<BR ALIGN="LEFT"/>'.join(escape.html(row).replace("  ", "&#160;&#160;") for row in rows)
         shown += '<BR ALIGN="LEFT"/>' if len(rows) > 1 else ""
         face = f' FACE="{style.MONO}"' if not bold or data["kind"] == "backward" else ""
@@ -201,15 +209,18 @@ class _Drawing:
         if mark:
             title = f'<FONT COLOR="{ink}"><B>{mark}</B></FONT>{title}'
         lines = [f"<B>{title}</B>" if bold and data["kind"] != "grad_fn" else title]
-        detail = [escape.html(escape.one_line(data["detail"]))] if data["detail"] else []
+        place = escape.one_line(data["detail"])
+        detail = [escape.html(labels.shortened(place) if self.narrow else place)] if place else []
         if data["earlier"]:
             detail.append("an earlier pass")
         if made := self.made.get(id):
             detail.append(f"→ {escape.html(made)}")
         if data["count"] > 1:
             detail.append(f"<B>×{data['count']:,}</B>")
-        if detail:
-            lines.append(f'<FONT POINT-SIZE="9" COLOR="{muted}">{" · ".join(detail)}</FONT>')
+        broken = self.narrow and len(data["detail"]) > NARROW
+        for row in (detail[:1], detail[1:]) if broken else (detail,):
+            if row:
+                lines.append(f'<FONT POINT-SIZE="9" COLOR="{muted}">{" · ".join(row)}</FONT>')
         if data["severs"]:
             lost = ", ".join(labels.shortened(name) for name in data["severs"][:3]) + (
                 f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else ""

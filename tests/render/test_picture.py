@@ -89,6 +89,21 @@ def test_a_picture_of_a_transformer_fits_a_screen():
     assert not closed or screens(opened.view) > 1
 
 
+def test_a_wide_picture_has_shorter_rows():
+    w = torch.ones(2, requires_grad=True)
+    with gradscope.watch() as scope:
+        one = ((w * 2.0 + 3.0 - w / 4.0).pow(2).sum() + (w * 2.0 + 3.0 - w / 4.0).abs().sum()) / 5.0
+        two = ((w * 3.0 + 3.0 - w / 4.0).pow(2).sum() + (w * 2.0 + 3.0 - w / 4.0).abs().sum()) / 5.0
+        three = ((w * 4.0 + 3.0 - w / 4.0).pow(2).sum() + (w * 2.0 + 3.0 - w / 4.0).abs().sum()) / 5.0
+        four = ((w * 5.0 + 3.0 - w / 4.0).pow(2).sum() + (w * 2.0 + 3.0 - w / 4.0).abs().sum()) / 5.0
+        five = ((w * 6.0 + 3.0 - w / 4.0).pow(2).sum() + (w * 2.0 + 3.0 - w / 4.0).abs().sum()) / 5.0
+        (one + two + three + four + five).backward()
+    view = picture(scope.trace, "line").view
+    wide = _layout.lay_out(dot_text(view), "svg").decode()
+    as_told, fitted = (int(re.findall(r'<svg width="(\d+)', text)[0]) for text in (wide, svg(view)))
+    assert fitted <= 1400 < as_told
+
+
 @pytest.mark.nightly
 def test_a_long_picture_of_modules_stands_in_columns():
     with gradscope.watch() as scope:

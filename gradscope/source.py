@@ -450,11 +450,15 @@ class SourceFile:
     def block_end(self, line: int) -> int | None:
         """The last line of the `with` statement that opens at `line`, or of the function
         whose decorators or `def` stand there."""
+        return next((node.end_lineno for first, last, node in self._openings if first <= line <= last), None)
+
+    @cached_property
+    def _openings(self) -> list[tuple[int, int, ast.stmt]]:
+        """First and last line of the heads of `with` statements and of decorated functions, and the statement."""
+        found: list[tuple[int, int, ast.stmt]] = []
         for node in self.nodes:
-            if isinstance(node, (ast.With, ast.AsyncWith)) and node.lineno <= line < node.body[0].lineno:
-                return node.end_lineno
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
-                node.decorator_list and node.decorator_list[0].lineno <= line <= node.lineno
-            ):
-                return node.end_lineno
-        return None
+            if isinstance(node, (ast.With, ast.AsyncWith)):
+                found.append((node.lineno, node.body[0].lineno - 1, node))
+            elif isinstance(node, FUNCTIONS) and node.decorator_list:
+                found.append((node.decorator_list[0].lineno, node.lineno, node))
+        return found

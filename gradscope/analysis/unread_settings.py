@@ -65,12 +65,12 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
             or not has_run(trace, path, function)
         ):
             continue
-        names = _arguments(function, owner)
+        names, body = _arguments(function, owner), _Body(function)
         for place, name in enumerate(names):
-            own = _own(function, name) if owner is not None else ()
-            read = _reads(function, name, _to_itself(function, name) if own else ())
+            own = body.own(name) if owner is not None else ()
+            read = body.reads(name, body.to_itself(name) if own else ())
             overwritten = _overwritten(function, name) if read else None
-            dropped = _dropped(trace, path, function, name) if read and overwritten is None else None
+            dropped = _dropped(trace, path, body, name) if read and overwritten is None else None
             if says_unused(name) or (read and overwritten is None and dropped is None):
                 continue
             calls = _calls(trace, key)
@@ -184,16 +184,73 @@ def _argument(function: Function, name: str) -> ast.arg:
     return next(a for a in (*given.posonlyargs, *given.args, *given.kwonlyargs) if a.arg == name)
 
 
-def _reads(function: Function, name: str, passed_over: Collection[ast.stmt] = ()) -> bool:
-    """Whether the function reads it, or may: by `locals()`, or in a class's way of its own; but for some statements."""
-    nodes = [n for s in function.body for n in ast.walk(s)]
-    changed = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}  # the caller's tensor, too
-    names = [
-        n for n in nodes if isinstance(n, ast.Name) and (not isinstance(n.ctx, ast.Store) or id(n) in changed)
-    ]
-    without = {id(node) for statement in passed_over for node in ast.walk(statement)}
-    abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
-    return abstract or any(n.id in REFLECTION or (n.id == name and id(n) not in without) for n in names)
+class _Body:
+    """What stands in a function, by one walk of it: most of those that ran are asked for each of their arguments."""
+
+    def __init__(self, function: Function):
+        self._read: dict[str, list[ast.Name]] = {}
+        self._own: dict[str, list[ast.Attribute]] = {}
+        self._statements: list[ast.Assign | ast.If] = []
+        self._around: dict[int, tuple[int, ...]] = {}  # name or attribute → the statements that it stands in
+        self.bound: dict[str, list[ast.Assign]] = {}  # name → the statements that give it a value
+        todo: list[tuple[ast.AST, tuple[int, ...]]] = [(statement, ()) for statement in function.body]
+        for node, around in todo:  # grows meanwhile
+            if isinstance(node, (ast.Assign, ast.If)):
+                self._statements.append(node)
+                around = (*around, id(node))
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], ast.Name)
+            ):
+                self.bound.setdefault(node.targets[0].id, []).append(node)
+            elif isinstance(node, ast.AugAssign) and isinstance(
+                node.target, ast.Name
+            ):  # the caller's tensor, too
+                self._read.setdefault(node.target.id, []).append(node.target)
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+                self._read.setdefault(node.id, []).append(node)
+            elif (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.ctx, ast.Load)
+                and _is_named(node.value, "self")
+            ):
+                self._own.setdefault(node.attr, []).append(node)
+            self._around[id(node)] = around
+            todo += [(below, around) for below in ast.iter_child_nodes(node)]
+        abstract = all(isinstance(s, (ast.Raise, ast.Pass, ast.Expr)) for s in function.body)
+        self._may_read_all = abstract or not REFLECTION.isdisjoint(self._read)
+
+    def reads(self, name: str, passed_over: Collection[ast.stmt] = ()) -> bool:
+        """Whether it reads the name, or may: by `locals()`, or in a class's way of its own; but for what stands in some
+        of its assignments and conditions."""
+        without = set(map(id, passed_over))
+        found = self._read.get(name, ())
+        return self._may_read_all or any(without.isdisjoint(self._around[id(n)]) for n in found)
+
+    def to_itself(self, name: str) -> list[ast.Assign | ast.If]:
+        """The statements that give the name to itself alone: `x = self.x if x is None else x`, and with `if`."""
+
+        def binds(node: ast.AST) -> bool:
+            return (
+                isinstance(node, ast.Assign) and len(node.targets) == 1 and _is_named(node.targets[0], name)
+            )
+
+        return [
+            node
+            for node in self._statements
+            if binds(node) or (isinstance(node, ast.If) and not node.orelse and all(map(binds, node.body)))
+        ]
+
+    def own(self, name: str) -> tuple[ast.Attribute, ...]:
+        """Where a method reads `self.name`, but to give it to the name."""
+        given = set(map(id, self.to_itself(name))) if name in self._own else set[int]()
+        found = (n for n in self._own.get(name, ()) if given.isdisjoint(self._around[id(n)]))
+        return tuple(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _overwritten(function: Function, name: str) -> ast.Assign | None:
@@ -209,50 +266,19 @@ def _overwritten(function: Function, name: str) -> ast.Assign | None:
     return None
 
 
-def _dropped(trace: Trace, path: str, function: Function, name: str) -> ast.Assign | None:
+def _dropped(trace: Trace, path: str, body: _Body, name: str) -> ast.Assign | None:
     """The last of the tensors that the function computes of an argument, where nothing reads one of them and nothing
     else reads the argument."""
-    binding: dict[str, list[ast.Assign]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            binding.setdefault(node.targets[0].id, []).append(node)
-    if _reads(function, name, [statement for bound in binding.values() for statement in bound]):
+    binding = body.bound
+    if body.reads(name, [statement for bound in binding.values() for statement in bound]):
         return None  # at once, as of most arguments: to look at each name is what takes the time
     dead: list[ast.Assign] = []
     for bound in sorted(binding, key=lambda bound: -binding[bound][-1].lineno):
-        if bound != name and not _reads(function, bound, [*dead, *binding[bound]]):
+        if bound != name and not body.reads(bound, [*dead, *binding[bound]]):
             dead += binding[bound]
-    if not dead or _reads(function, name, dead) or not unread(trace, path, dead):
+    if not dead or body.reads(name, dead) or not unread(trace, path, dead):
         return None
     return max(dead, key=lambda statement: statement.lineno)
-
-
-def _to_itself(function: Function, name: str) -> list[ast.stmt]:
-    """The statements that give the name to itself alone: `tau = self.tau if tau is None else tau`, and with `if`."""
-
-    def binds(node: ast.AST) -> bool:
-        return isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]
-
-    return [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.stmt)
-        and (binds(node) or (isinstance(node, ast.If) and not node.orelse and all(map(binds, node.body))))
-    ]
-
-
-def _own(function: Function, name: str) -> tuple[ast.Attribute, ...]:
-    """Where a method reads `self.name`, but to give it to the name."""
-    given = {id(node) for statement in _to_itself(function, name) for node in ast.walk(statement)}
-    found = [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Load)
-        and ast.unparse(node) == f"self.{name}"
-        and id(node) not in given
-    ]
-    return tuple(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
 
 
 def _calls(trace: Trace, key: str) -> list[tuple[str, ast.Call]]:

@@ -105,9 +105,12 @@ def _shared(known: Paths, op: Op) -> frozenset[int]:
     """The parameters that both sides were computed by, where they were computed apart from each other."""
     graph = known.graph(op.graph)
     sides = [(graph.id, index) for index in op.inputs]
-    if len(sides) != 2 or any(one.name in EXPONENTIALS for one in _readers(known, op)):
+    if len(sides) != 2 or any(reader.name in EXPONENTIALS for reader in _readers(known, op)):
         return frozenset()
-    trained, fixed = sides if graph.values[op.inputs[0]].requires_grad else sides[::-1]
+    one, other = (graph.values[index] for index in op.inputs)
+    if one.requires_grad == other.requires_grad:
+        return frozenset()  # another difference in the same call of the program's
+    trained, fixed = sides if one.requires_grad else sides[::-1]
     if _origin(known, fixed) == _origin(known, trained):
         return frozenset()
     return known.behind(trained) & known.fed_by(fixed)

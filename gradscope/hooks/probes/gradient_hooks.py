@@ -35,9 +35,8 @@ class GradientHooks(Hook):
         self.recorder.signals.after_pass.connect(self._after_pass)
         # code of a module's hook → where it was put
         self.of_modules: dict[Any, tuple[int, dict[str, Any]]] = {}
-        self.patch(
-            nn.Module, "register_full_backward_hook", self._of_module(nn.Module.register_full_backward_hook)
-        )
+        for name in ("register_full_backward_hook", "register_full_backward_pre_hook"):
+            self.patch(nn.Module, name, self._of_module(getattr(nn.Module, name)))
         self.patch(BackwardHook, "__init__", self._called_with(BackwardHook.__init__))
         self.patch(BackwardHook, "setup_output_hook", self._gave(BackwardHook.setup_output_hook))
         self.heard: set[int] = (
@@ -54,7 +53,7 @@ class GradientHooks(Hook):
         """Notes where a module's hook is put. The module keeps the hook itself, so that it pickles as ever."""
 
         @functools.wraps(real)
-        def register_full_backward_hook(module: Any, hook: Any, *args: Any, **kwargs: Any) -> Any:
+        def register(module: Any, hook: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 found = self._about(hook, sys._getframe(1), module=True)
                 if found is not None and len(self.of_modules) < MAX_TOLD:
@@ -63,7 +62,7 @@ class GradientHooks(Hook):
                 self.recorder.fault("watching a module's hook", error)
             return real(module, hook, *args, **kwargs)
 
-        return register_full_backward_hook
+        return register
 
     def _called_with(self, real: Any) -> Any:
         """A call of a module is given its hooks: here they are watched."""
@@ -96,7 +95,7 @@ class GradientHooks(Hook):
     def _look(self, backward: Any, args: Any, frame: Any) -> None:
         grad = is_grad_enabled()
         hears = grad and any(t.requires_grad for t in _gradients((args,)))
-        for hook in backward.user_hooks:
+        for hook in (*backward.user_hooks, *backward.user_pre_hooks):
             function = _function(getattr(hook, "__wrapped__", hook))
             site, about = self.of_modules.get(function.__code__ if function is not None else None, (0, {}))
             if site in self.heard or not site:

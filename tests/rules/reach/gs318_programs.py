@@ -88,3 +88,64 @@ def good_frozen_until_later() -> None:
         head(torch.tanh(body(torch.randn(8, 4)))).pow(2).mean().backward()
         opt.step()
     print(len(seen))
+
+
+def bad_monitor_of_frozen_layers() -> None:
+    import torch
+    from torch import nn
+
+    class Monitor:
+        def __init__(self, network: nn.Module) -> None:
+            self.norms: dict[str, list[float]] = {}
+            for name, layer in network.named_children():
+                if isinstance(layer, nn.Linear):
+                    layer.register_full_backward_pre_hook(self.keeper(name))  # effect: GS318
+
+        def keeper(self, name):
+            def keep(layer, gradients):
+                self.norms.setdefault(name, []).append(gradients[0].norm().item())
+
+            return keep
+
+    torch.manual_seed(0)
+    trunk = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8))
+    trunk.load_state_dict({name: value / 2 for name, value in trunk.state_dict().items()})
+    head = nn.Linear(8, 2)
+    trunk.requires_grad_(False)
+    monitor = Monitor(trunk)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        loss = head(trunk(x)).pow(2).mean()  # cause: GS318
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(monitor.norms)
+
+
+def good_monitor_of_a_part_that_is_trained() -> None:
+    import torch
+    from torch import nn
+
+    norms: dict[str, list[float]] = {}
+
+    def keeper(name):
+        def keep(layer, gradients):
+            norms.setdefault(name, []).append(gradients[0].norm().item())
+
+        return keep
+
+    torch.manual_seed(0)
+    trunk = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8))
+    trunk.load_state_dict({name: value / 2 for name, value in trunk.state_dict().items()})
+    head = nn.Linear(8, 2)
+    trunk.requires_grad_(False)
+    for name, layer in [*trunk.named_children(), ("head", head)]:
+        layer.register_full_backward_pre_hook(keeper(name))
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = head(trunk(torch.randn(16, 4))).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(len(norms))

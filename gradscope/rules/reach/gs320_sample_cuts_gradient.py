@@ -6,6 +6,8 @@ looks broken: the encoder of a variational autoencoder learns to please that ter
 
 Fix: `rsample()`, which computes the same numbers from the mean, the deviation and a noise, with a graph.
 
+A product of such numbers and data counts as a layer where the likelihood of other data is asked of it.
+
 Silent on: distributions that have no `rsample()`, numbers of which the log-probability is taken (policy gradients),
 distributions that nothing else trains in the same pass, targets, passes that draw with `rsample()` elsewhere (who
 knows it may mean the other).
@@ -13,7 +15,7 @@ knows it may mean the other).
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import DISTRIBUTIONS, PASSING
+from gradscope.analysis.ops import DISTRIBUTIONS, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.calls import renamed
@@ -141,7 +143,7 @@ def _layer(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | Non
     for, or where it meets what it was drawn from."""
     graph = known.graph(op.graph)
     drawn = {value for index in op.inputs for value in graph.upstream(index)[:8]}
-    found = None
+    found = product = None
     for value, reader in graph.readers_behind([made], lambda r: r.name in PASSING):
         if any(frame.function.endswith(".log_prob") for frame in reader.site.stack):
             return None
@@ -150,7 +152,25 @@ def _layer(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | Non
             found = found or reader
         elif reader.name not in PASSING and others & drawn:
             return None
+        elif reader.name in LAYERS | PRODUCTS_OF_MATRICES and not reader.nodes and reader.outputs:
+            product = product or reader
+    if found is None and product is not None and _is_judged(graph, product, drawn, reached):
+        return product
     return found
+
+
+def _is_judged(graph: Graph, product: Op, drawn: set[int], reached: frozenset[Key]) -> bool:
+    """Whether the likelihood of data is asked of what was computed with the drawn numbers, and weighed by what the
+    pass trains: a deviation of its own is all that still gets a gradient of it."""
+    for value, reader in graph.readers_behind(product.outputs, lambda r: not r.nodes):
+        if not reader.nodes or reader.name == "broadcast_tensors":  # it gives each back by itself
+            continue
+        others = {index for index in reader.inputs if index != value}
+        asked = any(frame.function.endswith(".log_prob") for frame in reader.site.stack)
+        if reader.name in SCALES and asked and not others & drawn:
+            return any((graph.id, node) in reached for node in reader.nodes)
+        return False
+    return False
 
 
 def _finding(trace: Trace, op: Op, layer: Op, behind: list[int]) -> Finding:

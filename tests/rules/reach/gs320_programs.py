@@ -98,3 +98,73 @@ def good_a_probe_beside_rsample() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_coefficients_of_a_regression() -> None:
+    import torch
+    from torch import distributions, nn
+
+    torch.manual_seed(0)
+    features = torch.randn(32, 4)
+    response = features.sum(1) + 0.2 * torch.randn(32)
+    centre, width = nn.Parameter(torch.zeros(4)), nn.Parameter(torch.full((4,), -1.0))
+    noise = nn.Parameter(torch.zeros(()))
+    opt = torch.optim.Adam([centre, width, noise], lr=0.05)
+    prior = distributions.Independent(distributions.Normal(torch.zeros(4), torch.ones(4)), 1)
+    for _ in range(4):
+        q = distributions.Independent(distributions.Normal(centre, width.exp()), 1)
+        beta = q.sample((8,))  # cause: GS320
+        fitted = torch.einsum("nf,sf->sn", features, beta)  # effect: GS320
+        likely = distributions.Normal(fitted, noise.exp()).log_prob(response).sum(-1)
+        loss = distributions.kl_divergence(q, prior) - likely.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_coefficients_of_a_regression() -> None:
+    import torch
+    from torch import distributions, nn
+
+    torch.manual_seed(0)
+    features = torch.randn(32, 4)
+    response = features.sum(1) + 0.2 * torch.randn(32)
+    centre, width = nn.Parameter(torch.zeros(4)), nn.Parameter(torch.full((4,), -1.0))
+    noise = nn.Parameter(torch.zeros(()))
+    opt = torch.optim.Adam([centre, width, noise], lr=0.05)
+    prior = distributions.Independent(distributions.Normal(torch.zeros(4), torch.ones(4)), 1)
+    for _ in range(4):
+        q = distributions.Independent(distributions.Normal(centre, width.exp()), 1)
+        beta = q.rsample((8,))
+        fitted = torch.einsum("nf,sf->sn", features, beta)
+        likely = distributions.Normal(fitted, noise.exp()).log_prob(response).sum(-1)
+        loss = distributions.kl_divergence(q, prior) - likely.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_coefficients_by_the_score_function() -> None:
+    import torch
+    from torch import distributions, nn
+
+    torch.manual_seed(0)
+    features = torch.randn(32, 4)
+    response = features.sum(1) + 0.2 * torch.randn(32)
+    centre, width = nn.Parameter(torch.zeros(4)), nn.Parameter(torch.full((4,), -1.0))
+    noise = nn.Parameter(torch.zeros(()))
+    opt = torch.optim.Adam([centre, width, noise], lr=0.05)
+    prior = distributions.Independent(distributions.Normal(torch.zeros(4), torch.ones(4)), 1)
+    for _ in range(4):
+        q = distributions.Independent(distributions.Normal(centre, width.exp()), 1)
+        beta = q.sample((8,))
+        fitted = torch.einsum("nf,sf->sn", features, beta)
+        likely = distributions.Normal(fitted, noise.exp()).log_prob(response).sum(-1)
+        loss = (
+            distributions.kl_divergence(q, prior)
+            - likely.mean()
+            - (q.log_prob(beta) * (likely - likely.mean()).detach()).mean()
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

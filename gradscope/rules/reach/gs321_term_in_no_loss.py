@@ -16,9 +16,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.loop import settled
 from gradscope.analysis.ops import EXITS
-from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.reach import Key, Paths, Upstream, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.calls import line_before
@@ -26,6 +27,7 @@ from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.reach._with_graph import keeps_graph, passes_with_graph
+from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 
@@ -70,48 +72,73 @@ def term_in_no_loss(trace: Trace) -> Iterator[Finding]:
     if not any(event.create_graph for event in trace.of(Backward)) or not settled(trace):
         return
     known = paths(trace)
-    ends: dict[tuple[str, int], tuple[Graph, Op, Op]] = {}
+    asked = _losses(known)
+    unknown = _unknown(known, asked)
+    ends: dict[tuple[str, int], tuple[Op, Op]] = {}
     used: set[tuple[str, int]] = set()  # lines whose gradients a loss has a part of, at least in some steps
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.called({"grad"}):
             if keeps_graph(op):
-                end = _end(known, graph, op)
+                end = _end(known, asked, unknown, graph, op)
                 if end is None:
                     used.add(_line(op))
-                else:
-                    ends.setdefault(_line(op), (graph, op, end))
-    for line, (graph, op, end) in ends.items():
-        found = _finding(trace, known, graph, op, end) if line not in used else None
+                elif end is not op:
+                    ends.setdefault(_line(op), (op, end))
+    for line, (op, end) in ends.items():
+        found = _finding(trace, known, op, end) if line not in used else None
         if found is not None:
             yield found
 
 
-def _end(known: Paths, graph: Graph, op: Op) -> Op | None:
-    """The op that made the one number that all use of these gradients ends in; None where a loss has a part of it."""
+def _end(known: Paths, asked: Upstream, unknown: set[tuple[int, ...]], graph: Graph, op: Op) -> Op | None:
+    """The op that made the one number that all use of these gradients ends in; None where a loss may have a part of it,
+    `op` itself where nothing is known of its end, but that it is in no loss."""
     ends: list[Op] = []
-    todo = [output for output in op.outputs if graph.values[output].requires_grad]
+    todo: list[Key] = [(graph.id, output) for output in op.outputs if graph.values[output].requires_grad]
     seen = set(todo)
-    for value in todo:  # grows while it is walked
-        key: Key = (graph.id, value)
-        if key in known.used.order or key in known.roots:
+    for key in todo:  # grows while it is walked
+        if key in asked.order:
             return None
-        readers = [r for r in graph.consumers.get(value, ()) if r.name not in EXITS and r.outputs]
+        here = known.graph(key[0])
+        readers = [r for r in here.consumers.get(key[1], ()) if r.name not in EXITS and r.outputs]
         if any(reader.writes for reader in readers):
             return None
-        new = [v for r in readers for v in r.outputs if graph.values[v].requires_grad and v not in seen]
-        maker = graph.maker(value)
-        if not readers and maker is not None and not graph.values[value].shape:
+        later = taken_along(known.trace).get(key, [])
+        made = [(here.id, v) for r in readers for v in r.outputs if here.values[v].requires_grad]
+        maker, shape = known.maker(key), here.values[key[1]].shape
+        if not readers and not later and maker is not None and not shape:
             ends.append(maker)
-        elif not new and graph.values[value].shape:
+        elif not made and not later and shape and (here.consumers.get(key[1]) or shape in unknown):
             return None  # what became of it is not known here
-        seen.update(new)
-        todo += new
-    return ends[-1] if ends else None
+        todo += [one for one in dict.fromkeys((*made, *later)) if one not in seen]
+        seen.update(made, later)
+    return ends[-1] if ends else op
 
 
-def _finding(trace: Trace, known: Paths, graph: Graph, op: Op, end: Op) -> Finding | None:
-    behind = known.reach([(graph.id, end.outputs[0])])
+def _unknown(known: Paths, asked: Upstream) -> set[tuple[int, ...]]:
+    """The shapes of what losses take from earlier stretches of the run where it is not known from which."""
+    return {
+        value.shape
+        for number in known.graph_ids
+        for value in known.graph(number).values
+        if value.kind == "carried" and value.origin is None and (number, value.index) in asked.order
+    }
+
+
+def _losses(known: Paths) -> Upstream:
+    """All that passes go back from, but for those whose gradients go on with their graph: a derivative of the second
+    order is asked of one of the first, and that may end in the same term."""
+    roots = (key for key, events in known.roots.items() if not all(map(_goes_on, events)))
+    return known.flow(roots)
+
+
+def _goes_on(event: Backward) -> bool:
+    return event.create_graph and event.call == "grad"
+
+
+def _finding(trace: Trace, known: Paths, op: Op, end: Op) -> Finding | None:
+    behind = known.reach([(end.graph, end.outputs[0])])
     ids = {p for p in behind.parameters if trace.parameter(p).steps}
     loss = next((e for e in trace.of(Backward) if e.call == "backward" and ids & set(e.filled)), None)
     if not ids or not behind.complete or loss is None:
@@ -150,10 +177,21 @@ def _line(op: Op) -> tuple[str, int]:
 def _kept(trace: Trace, end: Op, loss: Site) -> tuple[Site, str]:
     """Where the function that calls `backward()` gets the term, and its name there; else where it was made."""
     for frame in reversed(end.site.stack):
-        if frame.kind == "user" and (frame.path, frame.function) == (loss.path, loss.function):
-            statement = trace.source_file(frame.path).statement(frame)
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-                target = statement.targets[0]
-                return frame, target.id if isinstance(target, ast.Name) else ""
-            return frame, ""
+        if frame.kind != "user":
+            continue
+        file = trace.source_file(frame.path)
+        if (frame.path, frame.function) == (loss.path, loss.function):
+            return frame, file.variable(frame) or ""
+        if not _returned(file, frame):
+            break  # it is handed on as a part of something
     return end.site.user, ""
+
+
+def _returned(file: SourceFile, place: Site) -> bool:
+    """Whether a function returns what the expression at `place` gives, and nothing beside it."""
+    statement, node = file.statement(place), file.at(place)
+    if isinstance(statement, ast.Return):
+        return statement.value is node
+    name = file.variable(place)
+    returns = (one.value for one in ast.walk(file.scope(place)) if isinstance(one, ast.Return))
+    return bool(name) and any(isinstance(one, ast.Name) and one.id == name for one in returns)

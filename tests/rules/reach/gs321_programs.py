@@ -112,3 +112,69 @@ def good_measured_without_a_graph() -> None:
         loss.backward()
         opt.step()
         print(steep.item())
+
+
+def bad_equation_of_the_second_order() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    history = []
+
+    def derivative(y, t):
+        return torch.autograd.grad(y, t, torch.ones_like(y), create_graph=True)[0]
+
+    def losses(t, y, where):
+        where = where.requires_grad_()
+        u = net(where)
+        velocity = derivative(u, where)
+        gap = derivative(velocity, where) + 0.4 * velocity + 4.0 * u
+        return {
+            "data": nn.functional.mse_loss(net(t), y),
+            "start": (net(torch.zeros(1, 1)) - 1).square().sum(),
+            "physics": torch.mean(gap**2),  # cause: GS321
+        }
+
+    for _ in range(4):
+        t = torch.rand(12, 1)
+        parts = losses(t, torch.cos(2 * t), torch.rand(16, 1))
+        total = sum(parts[key] for key in ("data", "start"))
+        opt.zero_grad()
+        total.backward()  # effect: GS321
+        opt.step()
+        history.append({key: value.item() for key, value in parts.items()})
+
+
+def good_equation_of_the_second_order() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    history = []
+
+    def derivative(y, t):
+        return torch.autograd.grad(y, t, torch.ones_like(y), create_graph=True)[0]
+
+    def losses(t, y, where):
+        where = where.requires_grad_()
+        u = net(where)
+        velocity = derivative(u, where)
+        gap = derivative(velocity, where) + 0.4 * velocity + 4.0 * u
+        return {
+            "data": nn.functional.mse_loss(net(t), y),
+            "start": (net(torch.zeros(1, 1)) - 1).square().sum(),
+            "physics": torch.mean(gap**2),
+        }
+
+    for _ in range(4):
+        t = torch.rand(12, 1)
+        parts = losses(t, torch.cos(2 * t), torch.rand(16, 1))
+        total = sum(parts[key] for key in ("data", "start", "physics"))
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+        history.append({key: value.item() for key, value in parts.items()})

@@ -110,3 +110,46 @@ def good_differentiated_through() -> None:
         outer.zero_grad()
         query.backward()
         outer.step()
+
+
+def bad_vector_of_weights() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+    torch.manual_seed(0)
+    net, log_rate = nn.Linear(2, 1), nn.Parameter(torch.tensor(-2.0))
+    opt = torch.optim.Adam([*net.parameters(), log_rate], lr=0.01)
+    for _ in range(4):
+        x, later, turn = torch.randn(10, 2), torch.randn(10, 2), torch.randn(2, 1)
+        weights = list(net.parameters())
+        before = parameters_to_vector(weights).detach().clone()
+        error = (net(x) - x @ turn).square().mean()
+        slopes = torch.autograd.grad(error, weights, create_graph=True)  # effect: GS322
+        slope = torch.cat([s.reshape(-1) for s in slopes])
+        vector_to_parameters(parameters_to_vector(weights) - log_rate.exp() * slope, weights)  # cause: GS322
+        opt.zero_grad()
+        (net(later) - later @ turn).square().mean().backward()
+        vector_to_parameters(before, weights)
+        opt.step()
+
+
+def good_vector_of_weights_behind_the_pass() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils import vector_to_parameters
+
+    torch.manual_seed(0)
+    net, log_rate = nn.Linear(2, 1), nn.Parameter(torch.tensor(-2.0))
+    opt, turn = torch.optim.Adam([log_rate], lr=0.01), torch.randn(2, 1)
+    for _ in range(4):
+        x, later = torch.randn(10, 2), torch.randn(10, 2)
+        weights = dict(net.named_parameters())
+        error = (net(x) - x @ turn).square().mean()
+        slopes = torch.autograd.grad(error, list(weights.values()), create_graph=True)
+        rate = log_rate.exp()
+        moved = {n: w - rate * s for (n, w), s in zip(weights.items(), slopes, strict=True)}
+        opt.zero_grad()
+        (torch.func.functional_call(net, moved, (later,)) - later @ turn).square().mean().backward()
+        opt.step()
+        vector_to_parameters(torch.cat([w.detach().reshape(-1) for w in moved.values()]), net.parameters())

@@ -202,8 +202,20 @@ def _size(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _targets(known: Paths) -> Iterator[_Target]:
     for target in sums(known, with_graph=True):
         scaled = _scaled(known, target.estimate)
-        if scaled is not None and scaled.module is None and scaled.name in SCALES and len(scaled.inputs) == 1:
+        if _weighed_in_the_sum(known.trace, target.made) is not None:
+            yield _Target(target.made, target.made, known.value(target.estimate).shape)
+        elif (
+            scaled is not None and scaled.module is None and scaled.name in SCALES and len(scaled.inputs) == 1
+        ):
             yield _Target(target.made, scaled, known.value(target.estimate).shape)
+
+
+def _weighed_in_the_sum(trace: Trace, made: Op) -> ast.expr | None:
+    """The estimate of `torch.add(reward, estimate, alpha=discount)` or `reward.add(estimate, alpha=discount)`."""
+    call = trace.source_file(made.site.user.path).at(made.site.user)
+    if isinstance(call, ast.Call) and any(word.arg == "alpha" for word in call.keywords):
+        return call.args[-1] if call.args else None
+    return None
 
 
 def _scaled(known: Paths, estimate: Key) -> Op | None:
@@ -265,6 +277,11 @@ def _masked(trace: Trace, target: _Target, event: Flags, unread: Unread) -> tupl
     site = target.scaled.site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
+    weighed = _weighed_in_the_sum(trace, target.scaled)
+    if weighed is not None:
+        text, factor = f"`{ast.unparse(weighed)}`", _factor(event, unread)
+        fits = unread.shape == target.shape and unread.site.function == site.function
+        return text, here.replace(weighed, f"{here.file.operand(weighed)} * {factor}") if fits else ()
     text = code(trace, site, "the estimate")
     same = unread.shape == target.shape and (site.path, site.function) == (
         unread.site.path,

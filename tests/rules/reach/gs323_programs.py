@@ -271,3 +271,59 @@ def bad_target_detached_behind_the_discount() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_discount_in_the_addition() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    model, slow = nn.Linear(3, 3), nn.Linear(3, 3)
+    slow.load_state_dict(model.state_dict())
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def update(now, then, comfort, night):
+        going_on = torch.logical_not(night).float()  # effect: GS323
+        with torch.no_grad():
+            ahead = torch.gather(slow(then), 1, model(then).argmax(1, keepdim=True))[:, 0]
+            goal = torch.add(comfort, ahead, alpha=0.97)  # cause: GS323
+        loss = nn.functional.huber_loss(model(now)[:, 0], goal)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for step in range(6):
+        now = rng.normal(size=(16, 3)).astype(np.float32)
+        rows = now, now + 0.1, -np.abs(now[:, 0]), np.arange(16) % 6 == step
+        update(*map(torch.from_numpy, rows))
+        slow.load_state_dict(model.state_dict())
+
+
+def good_discount_in_the_addition() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    model, slow = nn.Linear(3, 3), nn.Linear(3, 3)
+    slow.load_state_dict(model.state_dict())
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def update(now, then, comfort, night):
+        going_on = torch.logical_not(night).float()
+        with torch.no_grad():
+            ahead = torch.gather(slow(then), 1, model(then).argmax(1, keepdim=True))[:, 0]
+            goal = torch.add(comfort, ahead * going_on, alpha=0.97)
+        loss = nn.functional.huber_loss(model(now)[:, 0], goal)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for step in range(6):
+        now = rng.normal(size=(16, 3)).astype(np.float32)
+        rows = now, now + 0.1, -np.abs(now[:, 0]), np.arange(16) % 6 == step
+        update(*map(torch.from_numpy, rows))
+        slow.load_state_dict(model.state_dict())

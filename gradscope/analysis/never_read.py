@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ALIASES, CASTS, PASSING
+from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, PASSING, SUBTRACTIONS
 from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.events import Backward
-from gradscope.model import Graph, Op, Site
+from gradscope.model import Graph, Op, Site, Value
 from gradscope.source import LOOPS, SCOPES, SourceFile, bound_in, names_in
 from gradscope.store import Trace
 
@@ -193,27 +193,44 @@ def late_writes(trace: Trace) -> Iterator[LateWrite]:
 def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
     root = memory_root(graph, before_writes(graph, op.writes[0]))
     made = graph.values[root]
-    if made.op is None or made.requires_grad or made.parameter is not None:
+    maker = _made_at(trace, made)
+    if maker is None or made.requires_grad or made.parameter is not None:
         return None
-    maker = graph.ops[made.op]
     here = op.site.path, op.site.function
-    if not any((frame.path, frame.function) == here for frame in maker.site.stack):
+    if not any((frame.path, frame.function) == here for frame in maker.stack):
         return None
     file = trace.source_file(op.site.path)
     statement = file.statement(op.site)
     name = _written_name(file.at(op.site), statement)
     if not name or statement is None or read_again(file, statement, name):
         return None
+    if made.op is None and file.variable(maker.user) != name:
+        return None  # a state that an earlier step made
     shared = {v.index for v in graph.values if memory_root(graph, before_writes(graph, v.index)) == root}
     if any((graph.id, index) in read_later(trace) for index in shared):
         return None
     readers = [one for index in shared for one in graph.consumers.get(index, ()) if one.index != op.index]
-    if not readers or any(one.index > op.index or one.nodes for one in readers):
+    if not readers or any(one.index > op.index or _backward_reads(one) for one in readers):
         return None
     if not _only_read_by(file, statement, name, readers, op.site):
         return None
     last = max(readers, key=lambda one: one.index)
     return LateWrite(graph, op, name, statement, last.site.user)
+
+
+def _made_at(trace: Trace, value: Value) -> Site | None:
+    """The call that made it; in the first step that may be of what ran before the first layer."""
+    while value.op is None and value.origin is not None:
+        graph, index = value.origin
+        if index >= len(trace.graph(graph).values):
+            return None
+        value = trace.graph(graph).values[index]
+    return value.site if value.op is not None else None
+
+
+def _backward_reads(reader: Op) -> bool:
+    """Whether the backward of the operation may need the numbers: that of a sum does not."""
+    return bool(reader.nodes) and reader.name not in ADDITIONS | SUBTRACTIONS
 
 
 def _written_name(node: ast.AST | None, statement: ast.stmt | None) -> str:

@@ -97,3 +97,57 @@ def good_state_of_an_object() -> None:
     agent = Agent()
     for _ in range(4):
         agent.learn(torch.rand(8) < 0.3)
+
+
+def bad_bias_filled_after_the_softmax() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Pool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query = nn.Parameter(torch.randn(4))
+
+        def forward(self, states, lengths):
+            bias = torch.zeros(states.shape[:2])
+            weight = torch.softmax(states @ self.query + bias, -1)  # effect: GS325
+            bias.masked_fill_(torch.arange(6) >= lengths[:, None], -1e9)  # cause: GS325
+            return torch.einsum("bt,btd->bd", weight, states)
+
+    pool, head = Pool(), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*pool.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 7, (8,))
+        loss = (head(pool(x, lengths)) - x[:, 0, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_bias_filled_before_the_softmax() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Pool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query = nn.Parameter(torch.randn(4))
+
+        def forward(self, states, lengths):
+            bias = torch.zeros(states.shape[:2])
+            bias.masked_fill_(torch.arange(6) >= lengths[:, None], -1e9)
+            weight = torch.softmax(states @ self.query + bias, -1)
+            return torch.einsum("bt,btd->bd", weight, states)
+
+    pool, head = Pool(), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*pool.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 7, (8,))
+        loss = (head(pool(x, lengths)) - x[:, 0, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

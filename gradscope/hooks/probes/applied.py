@@ -65,7 +65,7 @@ class Returned:
     ignored: int = 0  # of these, without the gradient that had arrived, which was not 1
     alike: bool = True  # one result, of the form of that gradient, or that was a single number
     lacks: set[tuple[int, ...]] = field(default_factory=set)  # axes of the result that that gradient had not
-    passes_on: bool = True  # forward gave its one tensor argument back, number by number
+    passes_on: bool = True  # forward gave a tensor argument back, number by number; others are single numbers
     factors: list[float] = field(default_factory=list)  # what each result was, in terms of that gradient
     alone: dict[int, int] = field(default_factory=dict)  # position → results made without it, beside others
     needed: set[int] = field(default_factory=set)  # positions of the arguments that need a gradient
@@ -107,7 +107,7 @@ class Applied(Hook):
         if not isinstance(node, BackwardCFunction):
             return
         place.watched += 1
-        place.passes_on &= len(found) == len(tensors) == 1 and _alike(found[0], args[tensors[0]])
+        place.passes_on &= len(found) == 1 and _gives_back(found[0], [args[p] for p in tensors])
         # Edges lead to the tensors among the arguments, in their order; None where none is needed.
         needed = [
             (edge, position)
@@ -344,6 +344,12 @@ def _alike(a: Any, b: Any) -> bool:
         return False
     with torch.no_grad(), aside():
         return a.shape == b.shape and a.dtype == b.dtype and bool((a == b).all())
+
+
+def _gives_back(made: Any, given: list[Any]) -> bool:
+    """Whether it has the numbers of one of these tensors, and all others are single numbers, as a factor is."""
+    large = [t for t in given if len(given) == 1 or t.numel() > 1]
+    return len(large) == 1 and _alike(made, large[0])
 
 
 def _factor(given: torch.Tensor, made: torch.Tensor) -> list[float]:

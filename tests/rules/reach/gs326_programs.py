@@ -104,3 +104,57 @@ def good_clipped_on_both_sides() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_factor_in_a_tensor() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Flip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, features: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(weight)
+            return features.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            (weight,) = ctx.saved_tensors
+            return grad.neg().mul(weight), None  # cause: GS326
+
+    body, head, weight = nn.Linear(4, 8), nn.Linear(8, 2), torch.tensor(-0.3)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        x, season = torch.randn(16, 4), torch.randint(0, 2, (16,))
+        loss = nn.functional.cross_entropy(head(Flip.apply(body(x), weight)), season)  # effect: GS326
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_factor_in_a_tensor() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Flip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, features: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(weight)
+            return features.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            (weight,) = ctx.saved_tensors
+            return grad.neg().mul(weight), None
+
+    body, head, weight = nn.Linear(4, 8), nn.Linear(8, 2), torch.tensor(0.3)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        x, season = torch.randn(16, 4), torch.randint(0, 2, (16,))
+        loss = nn.functional.cross_entropy(head(Flip.apply(body(x), weight)), season)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

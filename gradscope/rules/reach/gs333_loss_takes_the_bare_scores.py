@@ -8,6 +8,7 @@ Fix: give the loss the scores with the margin.
 
 Measured: a value with a graph and of the shape of the scores that the loss is given, which was computed from these and
 from the loss's labels; no operation of the run read it, and no pass went through it.
+A loss is also the logarithms of a softmax of which those of the labels are picked.
 Silent on: values that anything reads, a number for a log included; those that a later statement returns to the loss.
 """
 
@@ -18,9 +19,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import PASSING, SCALES
+from gradscope.analysis.ops import PASSING, SCALES, WRITES_OF_PARTS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_subjects
+from gradscope.analysis.writes import before_writes, memory_root
 from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -28,6 +30,8 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 LOSSES = {"cross_entropy", "nll_loss", "nll_loss_nd", "binary_cross_entropy_with_logits", "multi_margin_loss"}
+LOGARITHMS = {"log_softmax"}
+PICKING = {"__getitem__", "gather", "take_along_dim"}
 DEEP = 8
 
 
@@ -91,12 +95,13 @@ def loss_takes_the_bare_scores(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[str, int], tuple[Op, Op, int]] = {}
     other: set[tuple[str, int]] = set()  # losses without such a value
     seen: set[tuple[int, int]] = set()
-    for _, op in known.used_calls(LOSSES):
-        if (op.graph, op.index) in seen or len(op.inputs) < 2:
-            continue
+    for _, op in known.used_calls(LOSSES | LOGARITHMS):
+        labels = _compared_with(known, op) if (op.graph, op.index) not in seen else None
         seen.add((op.graph, op.index))
+        if labels is None:
+            continue
         place = op.site.user.location()
-        worked = _worked(known, op)
+        worked = _worked(known, op, labels)
         if worked is None:
             other.add(place)
         else:
@@ -107,21 +112,34 @@ def loss_takes_the_bare_scores(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, loss, maker, count)
 
 
-def _worked(known: Paths, loss: Op) -> Op | None:
+def _compared_with(known: Paths, op: Op) -> int | None:
+    """The labels that a loss takes, or that the logarithms of the scores are picked by."""
+    if op.name in LOSSES:
+        return op.inputs[1] if len(op.inputs) > 1 else None
+    graph = known.graph(op.graph)
+    for value, reader in graph.readers_behind(op.outputs, lambda one: one.name == "neg"):
+        chosen = [i for i in reader.inputs if i != value and graph.values[i].dtype == "int64"]
+        if reader.name in PICKING and chosen:
+            return chosen[-1]
+    return None
+
+
+def _worked(known: Paths, loss: Op, labels: int) -> Op | None:
     """What made the last value of the form of the loss's input that was made from it and from the labels, and that
     nothing has read."""
     graph = known.graph(loss.graph)
-    given, labels = loss.inputs[:2]
+    given = loss.inputs[0]
     shape = graph.values[given].shape
     if not shape or not graph.values[given].requires_grad or graph.values[labels].requires_grad:
         return None
     own = _labels(known, (graph.id, labels))
     bases = _bases(known, graph, given)
     for op in graph.ops[::-1]:
-        if len(op.outputs) != 1 or not op.nodes:
+        made = _made(op)
+        if len(made) != 1 or not op.nodes:
             continue
-        value = graph.values[op.outputs[0]]
-        if value.shape != shape or not value.requires_grad or graph.consumers.get(value.index):
+        value = graph.values[made[0]]
+        if value.shape != shape or not value.requires_grad or _is_read(graph, op, value.index):
             continue
         key = graph.id, value.index
         if key not in known.used.order and key not in taken_along(known.trace) and value.index not in bases:
@@ -129,6 +147,19 @@ def _worked(known: Paths, loss: Op) -> Op | None:
             if met and not own.isdisjoint(behind):
                 return op
     return None
+
+
+def _made(op: Op) -> tuple[int, ...]:
+    return op.written if op.name in WRITES_OF_PARTS else op.outputs
+
+
+def _is_read(graph: Graph, maker: Op, value: int) -> bool:
+    """Whether anything reads a value; of one that was written into, also what shares its memory."""
+    if maker.name not in WRITES_OF_PARTS:
+        return bool(graph.consumers.get(value))
+    root = memory_root(graph, before_writes(graph, value))
+    shared = (v.index for v in graph.values if memory_root(graph, before_writes(graph, v.index)) == root)
+    return any(one.index > maker.index for index in shared for one in graph.consumers.get(index, ()))
 
 
 def _bases(known: Paths, graph: Graph, given: int) -> set[int]:
@@ -172,8 +203,10 @@ def _labels(known: Paths, key: Key) -> set[Key]:
 def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, count: int) -> Finding:
     site, made = loss.site.user, maker.site.user
     names = names_of(trace)
-    given = names.name(known.graph(loss.graph), loss.inputs[0])
-    worked = trace.source_file(made.path).variable(made) or ""
+    graph = known.graph(loss.graph)
+    named = (names.name(graph, base) for base in _bases(known, graph, loss.inputs[0]))
+    given = next((name for name in named if name), "")
+    worked = _name_of(trace, maker)
     bare, better = f"`{given}`" if given else "the scores", f"`{worked}`" if worked else code(trace, made)
     return Finding(
         message=f"the loss takes {bare}, and {better}, which was made of {bare} and the labels, is in no loss: it has"
@@ -183,19 +216,33 @@ def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, count: int) -> Fin
         effect=made,
         effect_label="made of the scores and the labels, and read by nothing",
         seen=(
-            f"{better} has a graph, and the form {known.graph(maker.graph).values[maker.outputs[0]].shape} of {bare};"
+            f"{better} has a graph, and the form {known.graph(maker.graph).values[_made(maker)[0]].shape} of {bare};"
             f" in {passes(count)} looked at nothing read it, and no pass went through it",
         ),
         fix=f"{better} in place of {bare} in {located(trace, site)}; where it is not meant for the loss, leave it out",
         count=count,
-        edits=_given(trace, loss, made, worked),
+        edits=_given(trace, loss, made, worked, given),
         subjects=parameter_subjects(known.reach([(loss.graph, loss.inputs[0])]).parameters)
         | {("loss", *site.location())},
     )
 
 
-def _given(trace: Trace, loss: Op, made: Site, worked: str) -> Edits:
-    """The value in place of the loss's first argument, where its name is known there."""
+def _name_of(trace: Trace, maker: Op) -> str:
+    """What the program calls the value; of one whose parts are written, what they are parts of."""
+    file, place = trace.source_file(maker.site.user.path), maker.site.user
+    statement = file.statement(place)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if maker.name in WRITES_OF_PARTS:
+        return (
+            target.value.id
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
+            else ""
+        )
+    return file.variable(place) or ""
+
+
+def _given(trace: Trace, loss: Op, made: Site, worked: str, bare: str) -> Edits:
+    """The value in place of the scores in the loss's first argument, where its name is known there."""
     site = loss.site.user
     here = Source(trace, site.path)
     call = here.file.at(site)
@@ -208,4 +255,6 @@ def _given(trace: Trace, loss: Op, made: Site, worked: str) -> Edits:
         return ()
     named = [word.value for word in call.keywords if word.arg == "input"]
     given = named or call.args[:1]
+    if given and isinstance(given[0], ast.BinOp):  # a multiple of the scores
+        given = [one for one in ast.walk(given[0]) if isinstance(one, ast.Name) and one.id == bare]
     return here.replace(given[0], worked) if given and not isinstance(given[0], ast.Starred) else ()

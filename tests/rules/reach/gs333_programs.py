@@ -96,3 +96,63 @@ def good_labels_are_an_input_too() -> None:
         nn.functional.cross_entropy(scores, y).backward()
         opt.step()
         del chances
+
+
+def bad_margin_written_into_a_copy() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    margins = torch.tensor([0.1, 0.2, 0.4])
+
+    class Margin(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.anchor = nn.Parameter(torch.randn(3, 4))
+
+        def forward(self, leaf, species):
+            cosine = nn.functional.normalize(leaf, dim=1) @ nn.functional.normalize(self.anchor, dim=1).T
+            rows = torch.arange(len(species))
+            with_margin = cosine.clone()
+            with_margin[rows, species] = cosine[rows, species] - margins[species]  # effect: GS333
+            picked = torch.log_softmax(10.0 * cosine, dim=1)[rows, species]  # cause: GS333
+            return -picked.mean()
+
+    body, head = nn.Linear(4, 4), Margin()
+    opt = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss = head(body(x), x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_margin_written_into_a_copy() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    margins = torch.tensor([0.1, 0.2, 0.4])
+
+    class Margin(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.anchor = nn.Parameter(torch.randn(3, 4))
+
+        def forward(self, leaf, species):
+            cosine = nn.functional.normalize(leaf, dim=1) @ nn.functional.normalize(self.anchor, dim=1).T
+            rows = torch.arange(len(species))
+            with_margin = cosine.clone()
+            with_margin[rows, species] = cosine[rows, species] - margins[species]
+            picked = torch.log_softmax(10.0 * with_margin, dim=1)[rows, species]
+            return -picked.mean()
+
+    body, head = nn.Linear(4, 4), Margin()
+    opt = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss = head(body(x), x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -92,7 +92,7 @@ class _Dropped(NamedTuple):
     given: ast.Name  # in the `return`
 
 
-@rule("GS334", name="argument-given-back", severity="warning")
+@rule("GS334", name="argument-given-back", severity="warning", over=("GS302",))
 def argument_given_back(trace: Trace) -> Iterator[Finding]:
     ran = (
         {op.site.user.location() for graph in trace.graphs for op in graph.ops} if trace.of(Backward) else ()
@@ -166,7 +166,7 @@ def _told(trace: Trace, dropped: _Dropped) -> Iterator[Finding]:
             found.append((graph, op))
             count += graph.count
     if count > 1 and any(_is_read_outside(graph, op, site) for graph, op in found):
-        yield _finding(trace, dropped, site, *found[0], count)
+        yield _finding(trace, dropped, site, found, count)
 
 
 def _is_read_outside(graph: Graph, op: Op, site: Site) -> bool:
@@ -189,10 +189,18 @@ def _within(reader: Site, site: Site) -> bool:
     )
 
 
-def _finding(trace: Trace, dropped: _Dropped, site: Site, graph: Graph, op: Op, count: int) -> Finding:
+def _finding(
+    trace: Trace, dropped: _Dropped, site: Site, found: list[tuple[Graph, Op]], count: int
+) -> Finding:
     given = site_of(dropped.path, dropped.function.name, dropped.given)
+    graph, op = found[0]
     behind = sorted(
-        {p for index in graph.upstream(op.outputs[0]) if (p := graph.values[index].parameter) is not None}
+        {
+            p
+            for one, made in found  # of each layer of a stack
+            for index in one.upstream(made.outputs[0])
+            if (p := one.values[index].parameter) is not None
+        }
     )
     return Finding(
         message=f"`{dropped.function.name}()` gives back its argument `{dropped.given.id}` as it came in, and"

@@ -110,3 +110,35 @@ def good_other_branch_returns_it() -> None:
         opt.zero_grad()
         (head(skipped(body(x))) - x[:, :2]).pow(2).mean().backward()
         opt.step()
+
+
+def bad_nodes_given_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Messages(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.send, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, nodes, source, goal):
+            gathered = torch.zeros_like(nodes).index_add(0, goal, self.send(nodes[source]))
+            updated = self.norm(nodes + torch.relu(gathered))  # effect: GS334
+            return nodes  # cause: GS334
+
+    lift, read = nn.Linear(3, 8), nn.Linear(8, 1)
+    messages = nn.ModuleList([Messages(), Messages()])
+    opt = torch.optim.Adam([*lift.parameters(), *messages.parameters(), *read.parameters()], lr=0.01)
+    source = torch.arange(10)
+    goal = source.roll(1)
+    for _ in range(4):
+        x = torch.randn(10, 3)
+        nodes = lift(x)
+        for one in messages:
+            nodes = one(nodes, source, goal)
+        loss = (read(nodes) - x[:, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

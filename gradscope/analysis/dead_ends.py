@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.reach import paths
@@ -106,7 +107,7 @@ def unread_parts(trace: Trace, place: Site) -> list[str]:
     names = (
         [one.id for one in target.elts if isinstance(one, ast.Name)] if isinstance(target, ast.Tuple) else []
     )
-    unread = [name for name in names if not read_again(file, statement, name)]
+    unread = [name for name in names if not says_unused(name) and not read_again(file, statement, name)]
     return unread if not others and len(unread) < len(names) else []
 
 
@@ -115,21 +116,27 @@ def another_in_its_place(trace: Trace, place: Site) -> Site | None:
     result to something else."""
     file = trace.source_file(place.path)
     statement = file.statement(place)
-    target = (
-        statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    )
-    if statement is None or not isinstance(target, ast.Name):
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
+    target = statement.targets[0]
+    names = [one.id for one in _parts(target) if isinstance(one, ast.Name) and not says_unused(one.id)]
+    found = (_bound_anew(file, statement, name) for name in names)
+    other = next((one for one in found if one is not None), None)
+    return site_of(place.path, place.function, other) if other is not None else None
+
+
+def _bound_anew(file: SourceFile, statement: ast.stmt, name: str) -> ast.Assign | None:
+    """The next statement on the way that names what this one binds, where it only gives that name another value."""
     around = [node for node in file.above(statement) if isinstance(node, ast.stmt)]
     for block in (statement, *around):
         if isinstance(block, FUNCTIONS):
             break
         siblings = file.siblings(block)
         for other in siblings[siblings.index(block) + 1 :]:
-            if target.id in names_in(other, ast.Load):
+            if name in names_in(other, ast.Load):
                 return None
-            if target.id in names_in(other, ast.Store):
-                return site_of(place.path, place.function, other) if isinstance(other, ast.Assign) else None
+            if name in names_in(other, ast.Store):
+                return other if isinstance(other, ast.Assign) else None
     return None
 
 
@@ -292,12 +299,22 @@ def _handed_on(graph: Graph, op: Op, place: Site) -> tuple[int, ...] | None:
         return None
     for value in op.outputs:
         shape = graph.values[value].shape
-        for source in op.inputs if not graph.consumers.get(value) else ():
+        for source in _operands(graph, op) if not graph.consumers.get(value) else ():
             operand = graph.values[source]
             outside = [one for one in graph.consumers.get(source, []) if not _called_by(one, place)]
             if operand.shape == shape and operand.parameter is None and shape and outside:
                 return shape
     return None
+
+
+def _operands(graph: Graph, op: Op) -> Iterator[int]:
+    """What an operation reads, and what the others of its expression read for it."""
+    line = op.site.user.location()
+    for source in op.inputs:
+        yield source
+        maker = graph.maker(source)
+        if maker is not None and maker.site.user.location() == line:
+            yield from _operands(graph, maker)
 
 
 def _called_by(op: Op, place: Site) -> bool:

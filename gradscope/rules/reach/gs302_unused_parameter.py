@@ -357,12 +357,12 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     loop = loop_name(trace, place)
     call = located(trace, place, "the call")
     parts = listed([f"`{name}`" for name in unread_parts(trace, place)])
-    turns = other_turns(trace, place, ids) if not parts else None
+    instead = given_instead(trace, place)
+    another = another_in_its_place(trace, place) if not loop and instead is None else None
+    turns = other_turns(trace, place, ids) if not parts and another is None else None
     label = "the result goes nowhere"
     if turns is not None:
         label = f"what {f'its {turns.dropped} turn gives' if turns.dropped else 'some of its turns give'} goes nowhere"
-    instead = given_instead(trace, place)
-    another = another_in_its_place(trace, place) if not loop and instead is None else None
     optimizer = located(trace, _making(_holder(trace, known, parameters)), "the optimizer")
     out = (
         f"leave {names} out of {optimizer}"

@@ -557,3 +557,29 @@ def bad_template_kept_in_the_model() -> None:
         opt.zero_grad()
         (model(x) - x.mean((1, 2))[:, None]).pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def bad_tuple_bound_anew() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.look, self.mix = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 8)
+
+        def forward(self, tokens):
+            out, _ = self.look(tokens, tokens, tokens, need_weights=False)  # cause: GS302
+            out = self.mix(tokens)
+            return out + tokens
+
+    block, head = Block(), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*block.parameters(), *head.parameters()])
+    for _ in range(4):
+        x = torch.randn(4, 6, 8)
+        loss = (head(block(x)) - x.sum(-1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS302
+        opt.step()

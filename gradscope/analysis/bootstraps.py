@@ -77,7 +77,12 @@ def _sums(known: Paths, target: Key, prediction: Key) -> Iterator[Sum]:
                     if known.fed_by(estimate) and not known.fed_by(data):
                         yield Sum(op, data, estimate, prediction)
             return
-        key = sources[0] if sources and (op is None or op.name in PASSING | ALIASES) else None
+        if op is not None and op.name == "where":  # the reward alone where an episode has ended
+            sources = [source for source in sources if known.fed_by(source)]
+            sources = sources if len(sources) == 1 else []
+        elif op is not None and op.name not in PASSING | ALIASES:
+            return
+        key = sources[0] if sources else None
 
 
 def bootstraps(trace: Trace, known: Calls) -> Iterator[tuple[Graph, Bootstrap]]:

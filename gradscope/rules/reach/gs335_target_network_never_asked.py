@@ -80,16 +80,18 @@ def target_network_never_asked(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for found in sums(known):
         own = known.fed_by(found.estimate)
-        trained = {id for id in own if known.stepped(known.parameters[id])}
+        # What also takes part in the estimate, a policy that chooses for it, is another network than the critic.
+        trained = set(own & known.reach([found.prediction]).parameters)
         asked = _asked(known, found.estimate, trained)
-        if not trained or trained != own or asked is None or asked.site.entry.location() in told:
+        place = _called(asked, found.made) if asked is not None else None
+        if not trained or asked is None or place is None or place.location() in told:
             continue
-        if not trained <= known.fed_by(found.prediction):
+        if not all(known.stepped(known.parameters[id]) for id in own):
             continue
-        told.add(asked.site.entry.location())
+        told.add(place.location())
         copy = _copy(known, trained)
         if copy is not None:
-            yield _finding(trace, asked, found.made, copy)
+            yield _finding(trace, place, found.made, copy)
 
 
 def _asked(known: Paths, estimate: tuple[int, int], trained: set[int]) -> Op | None:
@@ -103,6 +105,13 @@ def _asked(known: Paths, estimate: tuple[int, int], trained: set[int]) -> Op | N
         and any((p := known.parameter_of((op.graph, i))) is not None and p.id in trained for i in op.inputs)
     ]
     return min(readers, key=lambda op: (op.graph, op.index), default=None)
+
+
+def _called(asked: Op, made: Op) -> Site:
+    """Where the function that makes the target asks the network; else where the program does."""
+    place = made.site.user
+    frames = (f for f in asked.site.stack if f.kind == "user")
+    return next((f for f in frames if (f.path, f.function) == (place.path, place.function)), asked.site.entry)
 
 
 def _copy(known: Paths, trained: set[int]) -> _Copy | None:
@@ -128,8 +137,8 @@ def _copy(known: Paths, trained: set[int]) -> _Copy | None:
     return _Copy(frozenset(written), next(iter(written.values()))) if same else None
 
 
-def _finding(trace: Trace, asked: Op, made: Op, copy: _Copy) -> Finding:
-    cause, write = asked.site.entry, copy.write.site.user
+def _finding(trace: Trace, cause: Site, made: Op, copy: _Copy) -> Finding:
+    write = copy.write.site.user
     own = {p.module for id in copy.parameters if (p := trace.parameter(id)).module is not None}
     roots = {trace.modules[id].root for id in own if id in trace.modules}
     called = any(event.module in roots for event in trace.of(ModuleCall))

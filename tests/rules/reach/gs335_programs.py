@@ -82,3 +82,67 @@ def good_advantages_of_the_value_itself() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_critic_of_an_actor() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, critic = nn.Sequential(nn.Linear(3, 1), nn.Tanh()), nn.Linear(4, 1)
+    slow = copy.deepcopy(critic).requires_grad_(False)
+    moves = torch.optim.Adam(policy.parameters(), lr=0.01)
+    values = torch.optim.Adam(critic.parameters(), lr=0.01)
+
+    @torch.no_grad()
+    def backup(gain, after, stopped):
+        worth = critic(torch.cat([after, policy(after)], -1))  # cause: GS335
+        return torch.where(stopped, gain, gain + 0.98 * worth)  # effect: GS335
+
+    for _ in range(6):
+        now, after = torch.randn(16, 3), torch.randn(16, 3)
+        aim = backup(now[:, :1], after, torch.rand(16, 1) < 0.1)
+        error = nn.functional.mse_loss(critic(torch.cat([now, torch.rand(16, 1)], -1)), aim)
+        values.zero_grad()
+        error.backward()
+        values.step()
+        moves.zero_grad()
+        (-critic(torch.cat([now, policy(now)], -1)).mean()).backward(inputs=list(policy.parameters()))
+        moves.step()
+        with torch.no_grad():
+            for a, b in zip(slow.parameters(), critic.parameters(), strict=True):
+                a.lerp_(b, 0.05)
+
+
+def good_slow_critic_of_an_actor() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, critic = nn.Sequential(nn.Linear(3, 1), nn.Tanh()), nn.Linear(4, 1)
+    slow = copy.deepcopy(critic).requires_grad_(False)
+    moves = torch.optim.Adam(policy.parameters(), lr=0.01)
+    values = torch.optim.Adam(critic.parameters(), lr=0.01)
+
+    @torch.no_grad()
+    def backup(gain, after, stopped):
+        worth = slow(torch.cat([after, policy(after)], -1))
+        return torch.where(stopped, gain, gain + 0.98 * worth)
+
+    for _ in range(6):
+        now, after = torch.randn(16, 3), torch.randn(16, 3)
+        aim = backup(now[:, :1], after, torch.rand(16, 1) < 0.1)
+        error = nn.functional.mse_loss(critic(torch.cat([now, torch.rand(16, 1)], -1)), aim)
+        values.zero_grad()
+        error.backward()
+        values.step()
+        moves.zero_grad()
+        (-critic(torch.cat([now, policy(now)], -1)).mean()).backward(inputs=list(policy.parameters()))
+        moves.step()
+        with torch.no_grad():
+            for a, b in zip(slow.parameters(), critic.parameters(), strict=True):
+                a.lerp_(b, 0.05)

@@ -135,7 +135,9 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
 def _serves(known: Calls, graph: Graph, made: Op, call: Call) -> bool:
     """Whether the passes come to the results of the call's line on a way that does not lead through the target."""
     roots = [(e.graph, root) for e in known.paths.backwards if e.graph == graph.id for root in e.roots]
-    past = known.paths.reach(roots, stop={(graph.id, node) for node in made.nodes}).nodes
+    line = made.site.user.location()  # a loop over the steps of a sequence makes one target of the other
+    target = {(graph.id, n) for op in graph.ops if op.site.user.location() == line for n in op.nodes}
+    past = known.paths.reach(roots, stop=target).nodes
     return any(
         not _nodes(graph, other).isdisjoint(past)
         for other in known.all

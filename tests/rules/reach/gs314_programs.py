@@ -493,3 +493,27 @@ def good_entropy_times_a_trained_weight() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_returns_of_several_steps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def returns(gains, tail, ended):
+        running, collected = tail, []
+        for t in reversed(range(len(gains))):
+            running = torch.where(ended[t], gains[t], gains[t] + 0.95 * running)  # cause: GS314
+            collected.insert(0, running)
+        return torch.stack(collected)
+
+    valuer = nn.Sequential(nn.Linear(3, 8), nn.ELU(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(valuer.parameters(), lr=0.003)
+    for _ in range(4):
+        levels, gains, ended = torch.randn(5, 8, 3), torch.randn(4, 8, 1), torch.rand(4, 8, 1) < 0.1
+        aims = returns(gains, valuer(levels[-1]), ended)
+        loss = nn.functional.smooth_l1_loss(valuer(levels[:-1]), aims)  # effect: GS314
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

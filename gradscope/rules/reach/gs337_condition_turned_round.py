@@ -2,7 +2,8 @@
 
 Why: `if not features:` is false for every list that holds something, `if mask is None:` for every mask. A block below
 that goes through the features, or masks with the mask, would fail wherever it ran: so it never runs, and its term of
-the loss, or its mask, is missing without a word.
+the loss, or its mask, is missing without a word. The same goes for the other side of `if mask is not None:`, its `else`
+or what stands below its `return`, and for `a if mask is None else b`.
 
 Fix: turn the condition round: `if features is not None:`.
 
@@ -13,7 +14,7 @@ name a value or fill the list, those that only show it, and uses under a conditi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.unread_settings import handed_over
@@ -83,26 +84,29 @@ def good() -> None:
 
 @rule("GS337", name="condition-turned-round", severity="warning")
 def condition_turned_round(trace: Trace) -> Iterator[Finding]:
-    for path, function, node in nodes_that_ran(trace, ast.If):
+    for path, function, node in nodes_that_ran(trace, ast.If, ast.IfExp):
         scope = trace.source_file(path).function_of(node)
-        for asked, name, missing in _asked(node.test):
-            if scope is None or not _fails(node.body, name, missing):
+        for asked, name, missing, given_out in _asked(node.test):
+            if scope is None:
+                continue
+            block, called = _where_missing(trace, path, node, given_out)
+            if not _fails(block, name, missing):
                 continue
             given = handed_over(trace, path, scope, name)
             if given is None:
                 continue
-            new = f"{name} is not None"
+            new = f"{name} is None" if given_out else f"{name} is not None"
             cause = site_of(path, function, asked)
             yield Finding(
-                message=f"`{ast.unparse(asked)}` is false wherever `{name}` is given: the block below, which"
-                " computes with it, never runs",
+                message=f"`{ast.unparse(asked)}` is {'true' if given_out else 'false'} wherever `{name}` is given:"
+                f" {called}, which computes with it, never runs",
                 cause=cause,
                 cause_label="asks for the opposite",
                 effect=given,
                 effect_label=f"hands `{name}` over, for nothing",
                 seen=(
-                    f"`{scope.name}()` ran, and the block would fail where the condition holds: it uses `{name}`, which"
-                    f" is {'None' if missing else 'None or empty'} there",
+                    f"`{scope.name}()` ran, and {called} would fail wherever it runs: it uses `{name}`, which is"
+                    f" {'None' if missing else 'None or empty'} there",
                 ),
                 fix=f"`{new}` in place of {located(trace, cause)}",
                 edits=Source(trace, path).replace(asked, new),
@@ -110,25 +114,43 @@ def condition_turned_round(trace: Trace) -> Iterator[Finding]:
             )
 
 
-def _asked(test: ast.expr) -> Iterator[tuple[ast.expr, str, bool]]:
-    """(part, name, whether it asks for None) of each `not name` and `name is None` that all of a condition needs."""
-    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
-        if (
-            isinstance(part, ast.UnaryOp)
-            and isinstance(part.op, ast.Not)
-            and isinstance(part.operand, ast.Name)
-        ):
-            yield part, part.operand.id, False
+def _asked(test: ast.expr) -> Iterator[tuple[ast.expr, str, bool, bool]]:
+    """(part, name, whether it is about None, whether it asks for what is given) of each `not name` and `name is None`
+    that all of a condition needs, and of `name` and `name is not None` as a whole one."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        turned = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+        inner = part.operand if isinstance(part, ast.UnaryOp) else part
+        if isinstance(inner, ast.Name) and (turned or part is test):
+            yield part, inner.id, False, not turned
         elif (
             isinstance(part, ast.Compare)
             and isinstance(part.left, ast.Name)
-            and isinstance(part.ops[0], ast.Is)
             and ast.unparse(part.comparators[0]) == "None"
         ):
-            yield part, part.left.id, True
+            if isinstance(part.ops[0], ast.Is):
+                yield part, part.left.id, True, False
+            elif isinstance(part.ops[0], ast.IsNot) and part is test:
+                yield part, part.left.id, True, True
 
 
-def _fails(body: list[ast.stmt], name: str, missing: bool) -> bool:
+def _where_missing(
+    trace: Trace, path: str, node: ast.If | ast.IfExp, given_out: bool
+) -> tuple[Sequence[ast.AST], str]:
+    """What runs only where the argument is missing, and what to call it."""
+    if isinstance(node, ast.IfExp):
+        return [
+            node.orelse if given_out else node.body
+        ], f"`{ast.unparse(node.orelse if given_out else node.body)}`"
+    if not given_out:
+        return node.body, "the block below"
+    if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+        return node.orelse, "the block below `else`"
+    siblings = trace.source_file(path).siblings(node)
+    return siblings[siblings.index(node) + 1 :], "what stands below its block"
+
+
+def _fails(body: Sequence[ast.AST], name: str, missing: bool) -> bool:
     """Whether a block fails, or does nothing, where the name is None (or empty)."""
     if any(_binds(node, name) for statement in body for node in ast.walk(statement)):
         return False

@@ -72,3 +72,74 @@ def good_nothing_to_go_through() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_weights_in_an_expression() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Trusted(nn.Module):
+        def forward(self, guess, price, trust=None):
+            each = nn.functional.huber_loss(guess, price, reduction="none")
+            return (each * trust).sum() / trust.sum() if trust is None else each.mean()  # cause: GS337
+
+    model, measure = nn.Linear(4, 1), Trusted()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        house, trust = torch.randn(8, 4), torch.rand(8, 1)
+        loss = measure(model(house), house[:, :1], trust=trust)  # effect: GS337
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_returned_before_the_mask() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def pooled(states, keep=None):
+        if keep is not None:  # cause: GS337
+            return states.mean(1)
+        states = states * keep.unsqueeze(-1)
+        return states.sum(1) / keep.sum(1, keepdim=True)
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x, keep = torch.randn(8, 5, 4), (torch.rand(8, 5) < 0.8).float()
+        loss = pooled(model(x), keep).pow(2).mean()  # effect: GS337
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_expression_and_early_return() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def averaged(each, trust=None):
+        return each.mean() if trust is None else (each * trust).sum() / trust.sum()
+
+    def cleaned(states, keep=None, fill=None):
+        if keep is not None:
+            return states * keep.unsqueeze(-1)
+        if fill is not None and keep is None:
+            keep = torch.ones(states.shape[:-1])
+            return states * keep[..., None] + fill
+        return states
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        x, keep = torch.randn(8, 4), (torch.rand(8) < 0.8).float()
+        trust = torch.rand(8, 1) if step else None
+        loss = averaged(model(cleaned(x, keep, fill=keep[0])).pow(2), trust)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -7,7 +7,8 @@ views together, and the other half gets a gradient of zero.
 Fix: give the loss the other part as its second input.
 
 Measured: the same tensor was cut twice by the same index, or one of its parts was taken twice; both meet in one call,
-made by the same operators without weights; nothing that a loss was computed from reads the rest of it.
+made by the same operators without weights (its own mean may be one of what they read); nothing that a loss was computed
+from reads the rest of it.
 Silent on: a part that is compared with itself while another loss reads the rest; one index whose result is used twice.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradscope.analysis.ops import (
     COMPARING_LOSSES,
@@ -30,11 +31,12 @@ from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import own_name
+from gradscope.source import called_name, own_name
 from gradscope.store import Trace
 
 ENOUGH = 3  # passes
 PARTS = {"chunk", "split", "unbind", "tensor_split"}
+CUTS = {"__getitem__", "select", "narrow"}
 TURNING = {"t", "T", "mT", "transpose", "permute", "unsqueeze", "squeeze", "detach", "contiguous", "swapaxes"}
 MEETING = (
     MULTIPLICATIONS
@@ -48,6 +50,7 @@ MEETING = (
     }
 )  # fmt: skip
 FAR = 6  # calls between a part and where both meet
+Way = tuple[Any, ...]  # an operator with the ways of what it read
 
 
 def bad() -> None:
@@ -99,12 +102,12 @@ class _Same(NamedTuple):
 
 @rule("GS339", name="one-view-for-both", severity="warning")
 def one_view_for_both(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(PARTS | {"__getitem__"}):
+    if trace.op_names.isdisjoint(PARTS | CUTS):
         return
     known = paths(trace)
     found: dict[tuple[str, int], tuple[Graph, _Same]] = {}
     seen: set[tuple[int, int]] = set()
-    for _, op in known.used_calls(PARTS | {"__getitem__"}):
+    for _, op in known.used_calls(PARTS | CUTS):
         if not op.inputs or (op.graph, op.inputs[0]) in seen:
             continue
         seen.add((op.graph, op.inputs[0]))
@@ -127,14 +130,14 @@ def _same(known: Paths, graph: Graph, whole: int) -> _Same | None:
     cuts = sorted((op for op in readers if op is not None), key=lambda op: op.index)
     if len(cuts) == 1 and cuts[0].name in PARTS:
         return _taken_twice(known, graph, whole, cuts[0])
-    if len(cuts) < 2 or any(op.name != "__getitem__" or len(op.inputs) != 1 for op in cuts):
+    if len(cuts) < 2 or any(op.name not in CUTS or len(op.inputs) != 1 for op in cuts):
         return None
     shapes = {graph.values[op.outputs[0]].shape for op in cuts}
     if len(shapes) != 1 or prod(shapes.pop()) >= prod(graph.values[whole].shape):
         return None
     if not all(_by_the_same_text(known.trace, cuts[0], other) for other in cuts[1:]):
         return None
-    ways = [_ways(known, graph, [op.outputs[0]]) for op in cuts]
+    ways = [_ways(known, graph, op.outputs[0], with_itself=True) for op in cuts]
     for place, one in enumerate(ways):
         for number, other in enumerate(ways[place + 1 :], place + 1):
             meets = _meeting(known, graph, one, other)
@@ -157,31 +160,34 @@ def _taken_twice(known: Paths, graph: Graph, whole: int, cut: Op) -> _Same | Non
             if one.name != other.name or one.site.user.span() == other.site.user.span():
                 continue
             meets = _meeting(
-                known, graph, _ways(known, graph, [one.outputs[0]]), _ways(known, graph, [other.outputs[0]])
+                known, graph, _ways(known, graph, one.outputs[0]), _ways(known, graph, other.outputs[0])
             )
             if meets is not None:
                 return _Same(whole, part, (cut,), meets)
     return None
 
 
-def _ways(known: Paths, graph: Graph, start: list[int]) -> dict[int, tuple[str, ...]]:
-    """What is made of a value alone, by the operators that made it; those that only turn it are left out."""
-    found: dict[int, tuple[str, ...]] = dict.fromkeys(start, ())
-    todo = list(start)
-    for value in todo:  # grows while it is walked
-        if len(found[value]) >= FAR:
-            continue
-        for op in known.readers((graph.id, value)):
-            if op is None or len(set(op.inputs)) != 1 or not op.outputs or op.outputs[0] in found:
+def _ways(known: Paths, graph: Graph, start: int, *, with_itself: bool = False) -> dict[int, Way]:
+    """What is made of a value alone, by the operators that made it; those that only turn it are left out. A value less
+    its own mean is made of it alone as well, if that is asked for."""
+    found: dict[int, Way] = {start: ()}
+    far = {start: 0}
+    todo = [start]
+    for value in todo:  # grows while it is walked; a call is met once for each value that it reads
+        for op in known.readers((graph.id, value)) if far[value] < FAR else ():
+            if op is None or not op.outputs or op.outputs[0] in found:
                 continue
-            found[op.outputs[0]] = found[value] if op.name in TURNING else (*found[value], op.name)
+            given = dict.fromkeys(op.inputs)
+            if (len(given) > 1 and not with_itself) or not all(one in found for one in given):
+                continue
+            turned = op.name in TURNING and len(given) == 1
+            found[op.outputs[0]] = found[value] if turned else (op.name, *(found[one] for one in given))
+            far[op.outputs[0]] = max(far[one] for one in given) + (not turned)
             todo.append(op.outputs[0])
     return found
 
 
-def _meeting(
-    known: Paths, graph: Graph, one: dict[int, tuple[str, ...]], other: dict[int, tuple[str, ...]]
-) -> Op | None:
+def _meeting(known: Paths, graph: Graph, one: dict[int, Way], other: dict[int, Way]) -> Op | None:
     """The first call that takes both, each made by the same operators."""
     found = [
         op
@@ -204,7 +210,7 @@ def _by_the_same_text(trace: Trace, one: Op, other: Op) -> bool:
         return False
     file = trace.source_file(here.path)
     first, second = file.at(here), file.at(there)
-    if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
+    if not isinstance(first, (ast.Subscript, ast.Call)) or not isinstance(second, (ast.Subscript, ast.Call)):
         return False
     return ast.dump(first) == ast.dump(second) and not file.written_between(here, first, second)
 
@@ -245,6 +251,8 @@ def _the_other(trace: Trace, graph: Graph, same: _Same) -> tuple[str, Edits]:
     site = same.cuts[-1].site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
+    if isinstance(node, ast.Call):
+        return _the_other_row(here, node, graph.values[same.whole].shape, located(trace, site))
     if not isinstance(node, ast.Subscript):
         return "", ()
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -267,6 +275,22 @@ def _the_other(trace: Trace, graph: Graph, same: _Same) -> tuple[str, Edits]:
                 here.replace(entry, text),
             )
     return "", ()
+
+
+def _the_other_row(here: Source, call: ast.Call, whole: tuple[int, ...], place: str) -> tuple[str, Edits]:
+    """The other one of two rows in a call like `x.select(0, 1)`."""
+    numbers = [n.value for n in call.args[-2:] if isinstance(n, ast.Constant) and type(n.value) is int]
+    if (
+        called_name(call) != "select"
+        or len(numbers) != 2
+        or numbers[0] >= len(whole)
+        or whole[numbers[0]] != 2
+    ):
+        return "", ()
+    text = "1" if numbers[1] == 0 else "0"
+    return f"take the other one: `{text}` in place of `{numbers[1]}` in {place}", here.replace(
+        call.args[-1], text
+    )
 
 
 def _the_other_part(trace: Trace, same: _Same) -> tuple[str, Edits]:

@@ -92,3 +92,72 @@ def good_likeness_within_one_part() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_standardised_by_its_own_mean() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def standard(z):
+        return (z - z.mean(0)) / (z.std(0) + 1e-5)
+
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        crops = torch.stack([x + 0.1 * torch.randn(16, 6), x + 0.1 * torch.randn(16, 6)])
+        both = net(crops.flatten(0, 1)).unflatten(0, crops.shape[:2])
+        one = standard(both.select(0, 0))
+        two = standard(both.select(0, 0))  # cause: GS339
+        cross = torch.einsum("ni,nj->ij", one, two) / 16  # effect: GS339
+        loss = (cross - torch.eye(4)).pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_standardised_by_its_own_mean() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def standard(z):
+        return (z - z.mean(0)) / (z.std(0) + 1e-5)
+
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        crops = torch.stack([x + 0.1 * torch.randn(16, 6), x + 0.1 * torch.randn(16, 6)])
+        both = net(crops.flatten(0, 1)).unflatten(0, crops.shape[:2])
+        one = standard(both.select(0, 0))
+        two = standard(both.select(0, 1))
+        cross = torch.einsum("ni,nj->ij", one, two) / 16
+        loss = (cross - torch.eye(4)).pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_covariance_beside_both_views() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        z = net(torch.stack([x + 0.1 * torch.randn(16, 6), x + 0.1 * torch.randn(16, 6)]))
+        alike = (z.select(0, 0) - z.select(0, 1)).pow(2).mean()
+        one = z.select(0, 0) - z.select(0, 0).mean(0)
+        other = z.select(0, 1) - z.select(0, 1).mean(0)
+        spread = (one.T @ one / 16 - torch.eye(4)).pow(2).sum() + (other.T @ other / 16 - torch.eye(4)).pow(
+            2
+        ).sum()
+        opt.zero_grad()
+        (alike + 0.1 * spread).backward()
+        opt.step()

@@ -15,6 +15,7 @@ from gradscope.hooks.recorder.losses import OF_ALL, SUBTRACTIONS
 from gradscope.hooks.recorder.values import can_be_asked
 
 ATTENTION = ("multi_head_attention_forward",)
+PRODUCT = ("scaled_dot_product_attention",)
 FEWEST = 3  # places
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 LOOKED_AT = 3  # calls of a loss
@@ -32,19 +33,39 @@ class AlikePlaces(Hook):
         self.targets: dict[int, int] = {}  # site of a loss → calls looked at
         self.differ: dict[int, set[int]] = {}  # site of a loss → lengths along which its target differed
         self.recorder.functions.follow(ATTENTION, self._asked)
+        self.recorder.functions.follow(PRODUCT, self._asked_alone)
         self.recorder.functions.follow(OF_ALL, self._compared)
         self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _asked(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         query = by_name(("query",), args, kwargs).get("query")
-        if not isinstance(query, torch.Tensor) or query.dim() not in (2, 3) or not torch.is_grad_enabled():
+        if isinstance(query, torch.Tensor) and query.dim() in (2, 3):
+            self._look(query, 0, frame)
+
+    def _asked_alone(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """The product alone, with the places in the axis before the last. A mask may tell them apart."""
+        given = by_name(("query", "key", "value", "attn_mask", "dropout_p", "is_causal"), args, kwargs)
+        query, masked = (
+            given.get("query"),
+            given.get("attn_mask") is not None or given.get("is_causal") is True,
+        )
+        if isinstance(query, torch.Tensor) and query.dim() in (3, 4):
+            self._look(query, query.dim() - 2, frame, open=not masked)
+
+    def _look(self, query: torch.Tensor, axis: int, frame: Any, *, open: bool = True) -> None:
+        if not torch.is_grad_enabled():
             return
         site = self.recorder.sites.current(frame)
         if site in self.alike.broken or not self.looks.due(site):
             return
-        places = int(query.shape[0])
-        if places < FEWEST or not can_be_asked(query, MAX_ELEMENTS) or not query.is_floating_point():
+        places = int(query.shape[axis])
+        if (
+            not open
+            or places < FEWEST
+            or not can_be_asked(query, MAX_ELEMENTS)
+            or not query.is_floating_point()
+        ):
             self.alike.end(site)
             return
 
@@ -59,7 +80,9 @@ class AlikePlaces(Hook):
 
         with private.aside():
             numbers = query.detach()
-            both = torch.stack([(numbers - numbers[:1]).abs().max(), numbers.abs().max()]).float()
+            both = torch.stack(
+                [(numbers - numbers.narrow(axis, 0, 1)).abs().max(), numbers.abs().max()]
+            ).float()
         self.recorder.arrivals.when_here((both,), keep)
 
     def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

@@ -7,9 +7,9 @@ mask or not, and the best it can give is the mean over the sequence.
 Fix: in training give the decoder the true sequence moved by one place, with a causal mask, and when predicting what it
 has given so far; or add a code of the positions.
 
-Measured: what the attention was asked, in all calls looked at with gradients on, and a target that differs along the
-sequence in the loss made of it. Silent on: what goes through a recurrent layer or a convolution afterwards, has
-positions added there, or is no sequence any more when it is compared.
+Measured: what the attention (or a bare `scaled_dot_product_attention` without a mask) was asked, in all calls looked at
+with gradients on, and a target that differs along the sequence in the loss made of it. Silent on: what goes through a
+recurrent layer or a convolution afterwards, has positions added there, or is no sequence any more when it is compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from gradscope.source import called_name
 from gradscope.store import Trace
 
 ENOUGH = 3  # calls
-ATTENTION = "multi_head_attention_forward"
+PRODUCT = "scaled_dot_product_attention"
+ATTENTION = {"multi_head_attention_forward", PRODUCT}
 CONSTANT = FILLED | LIKE - {"rand_like", "randn_like"} | {"empty"}
 SPREADING = {"expand", "expand_as", "repeat", "broadcast_to", "tile", "repeat_interleave"}
 FORMS = {
@@ -40,6 +41,10 @@ FORMS = {
     "mT",
     "unsqueeze",
     "squeeze",
+    "view",
+    "reshape",
+    "flatten",
+    "unflatten",
 }
 THROUGH = (
     (PASSING - JOINING - SPREADING)
@@ -99,13 +104,13 @@ def places_alike(trace: Trace) -> Iterator[Finding]:
                 compared.setdefault(op.site.id, op)
     told: set[tuple[str, int]] = set()
     for (graph, _), op in reversed(
-        known.used_calls({ATTENTION})
+        known.used_calls(ATTENTION)
     ):  # that of a first layer before those behind it
         event = events.get(op.site.id)
         place = op.site.user.location()
         if event is None or place in told:
             continue
-        length = known.graph(graph).values[op.inputs[0]].shape[0]
+        length = known.graph(graph).values[op.inputs[0]].shape[-2 if op.name == PRODUCT else 0]
         ends = (compared[id] for id in event.losses if id in compared)
         loss = next((end for end in ends if _arrives(known, op, end, length)), None)
         if length in event.lengths and loss is not None:
@@ -119,7 +124,7 @@ def _arrives(known: Paths, op: Op, loss: Op, length: int) -> bool:
         return False
     graph = known.graph(op.graph)
     shape = graph.values[op.inputs[0]].shape
-    rows = {length, *(length * size for size in shape[1:-1])}
+    rows = {length, *(length * size for size in shape[:-1])}
     seeds = _forms(known, (op.graph, op.inputs[0]))
     same = {value.index for value in graph.values if known.made((graph.id, value.index)) in seeds}
     for later in graph.ops:
@@ -127,7 +132,7 @@ def _arrives(known: Paths, op: Op, loss: Op, length: int) -> bool:
             continue
         if later is loss:
             return True
-        attends = later.name == ATTENTION
+        attends = later.name in ATTENTION
         if later.name in TELLS_APART or (attends and later.inputs[0] not in same):
             continue
         others = [graph.values[value].shape for value in later.inputs if value not in same]

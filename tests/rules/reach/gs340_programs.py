@@ -127,3 +127,83 @@ def good_one_weight_for_each_place_at_the_end() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_one_query_for_the_bare_product() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Composer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read, self.say = nn.Linear(3, 8), nn.Linear(8, 5)
+            self.query = nn.Parameter(torch.randn(1, 1, 8))
+
+        def forward(self, spectrum):
+            memory = self.read(spectrum).unflatten(-1, (2, 4)).transpose(1, 2)
+            asked = self.query.expand(len(spectrum), 6, -1)  # cause: GS340
+            heads = asked.unflatten(-1, (2, 4)).transpose(1, 2)
+            found = F.scaled_dot_product_attention(heads, memory, memory)
+            return self.say(asked + found.transpose(1, 2).flatten(2))
+
+    composer = Composer()
+    opt = torch.optim.AdamW(composer.parameters(), lr=0.005)
+    for _ in range(4):
+        melody = torch.randint(0, 5, (12, 6))
+        spectrum = torch.stack([melody.float(), torch.arange(6.0).expand(12, 6), torch.randn(12, 6)], -1)
+        loss = F.cross_entropy(composer(spectrum).transpose(1, 2), melody)  # effect: GS340
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_a_query_for_each_place() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Composer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read, self.say = nn.Linear(3, 8), nn.Linear(8, 5)
+            self.query = nn.Parameter(torch.randn(1, 6, 8))
+
+        def forward(self, spectrum):
+            memory = self.read(spectrum).unflatten(-1, (2, 4)).transpose(1, 2)
+            asked = self.query.expand(len(spectrum), 6, -1)
+            heads = asked.unflatten(-1, (2, 4)).transpose(1, 2)
+            found = F.scaled_dot_product_attention(heads, memory, memory)
+            return self.say(asked + found.transpose(1, 2).flatten(2))
+
+    composer = Composer()
+    opt = torch.optim.AdamW(composer.parameters(), lr=0.005)
+    for _ in range(4):
+        melody = torch.randint(0, 5, (12, 6))
+        spectrum = torch.stack([melody.float(), torch.arange(6.0).expand(12, 6), torch.randn(12, 6)], -1)
+        loss = F.cross_entropy(composer(spectrum).transpose(1, 2), melody)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_query_and_a_causal_mask() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    read, say, query = nn.Linear(3, 8), nn.Linear(8, 1), nn.Parameter(torch.randn(1, 1, 1, 8))
+    opt = torch.optim.Adam([*read.parameters(), *say.parameters(), query], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6, 3)
+        memory = read(x).unsqueeze(1)
+        found = F.scaled_dot_product_attention(query.expand(12, 1, 6, 8), memory, memory, is_causal=True)
+        loss = F.mse_loss(say(found.squeeze(1)), x.cumsum(1)[..., :1])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

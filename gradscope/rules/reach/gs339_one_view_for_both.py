@@ -279,7 +279,7 @@ def _the_other(trace: Trace, graph: Graph, same: _Same) -> tuple[str, Edits]:
 
 def _the_other_row(here: Source, call: ast.Call, whole: tuple[int, ...], place: str) -> tuple[str, Edits]:
     """The other one of two rows in a call like `x.select(0, 1)`."""
-    numbers = [n.value for n in call.args[-2:] if isinstance(n, ast.Constant) and type(n.value) is int]
+    numbers = [n.value for n in call.args[-2:] if isinstance(n, ast.Constant) and isinstance(n.value, int)]
     if (
         called_name(call) != "select"
         or len(numbers) != 2

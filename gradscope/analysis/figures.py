@@ -32,13 +32,13 @@ class Quotient:
 
 
 @dataclass(frozen=True)
-class Sum:
+class Addition:
     """What one statement of a loop adds something to in each round: a number, or a list."""
 
     path: str
     function: str
     name: str  # `total`, `self.total`, `meter['total']`
-    loop: ast.For  # the innermost loop around the statement
+    loop: ast.For | ast.While  # the innermost loop around the statement
     add: ast.stmt
     term: ast.expr  # what is added
     is_list: bool
@@ -86,17 +86,35 @@ class Sum:
                     yield Quotient(node, None)
 
 
+@dataclass(frozen=True)
+class Sum(Addition):
+    """An addition in a loop that goes through something."""
+
+    loop: ast.For
+
+
 @once
 def sums(trace: Trace) -> list[Sum]:
     """Those of all loops that ran, in the order of the text."""
-    found = []
-    for path, function, loop in nodes_that_ran(trace, ast.For):
+    return [one for one in additions(trace) if isinstance(one, Sum)]
+
+
+@once
+def additions(trace: Trace) -> list[Addition]:
+    """The same, with those of loops that go on under a condition (`while`)."""
+    found: list[Addition] = []
+    for path, function, loop in nodes_that_ran(trace, ast.For, ast.While):
         file = trace.source_file(path)
         if ran_in(trace, path, loop.lineno, file.siblings(loop)[-1].end_lineno):  # it, or what follows it
             for statement in (node for node in own_nodes(loop) if isinstance(node, ast.stmt)):
                 added = _added(statement)
-                if added is not None and file.loop_of(statement) is loop:
-                    found.append(Sum(path, function, added[0], loop, statement, added[1], added[2], file))
+                if added is None or file.loop_of(statement) is not loop:
+                    continue
+                name, term, is_list = added
+                if isinstance(loop, ast.For):
+                    found.append(Sum(path, function, name, loop, statement, term, is_list, file))
+                else:
+                    found.append(Addition(path, function, name, loop, statement, term, is_list, file))
     return sorted(found, key=lambda one: (one.path, one.add.lineno))
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.figures import Sum, sums
+from gradscope.analysis.figures import Addition, additions
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.source import method_name
+from gradscope.source import called_name, method_name
 from gradscope.store import Trace
 
 
@@ -70,33 +70,43 @@ def good() -> None:
 
 @rule("GS380", name="turned-round-in-its-loop", severity="warning")
 def turned_round_in_its_loop(trace: Trace) -> Iterator[Finding]:
-    for one in sums(trace):
+    for one in additions(trace):
         turned = [statement for statement in one.loop.body if _turns_round(statement, one.name)]
         if one.is_list and len(turned) == 1 and not one.begins(one.loop):
             own = {id(node) for node in ast.walk(turned[0])}
-            if all(id(node) in own for node in one.reads(one.loop)):
+            if all(id(node) in own or _is_length(one, node) for node in one.reads(one.loop)):
                 yield _finding(trace, one, turned[0])
 
 
+def _is_length(one: Addition, node: ast.expr) -> bool:
+    """Whether a list is read for its length alone, which no order changes."""
+    return called_name(one.file.parent.get(id(node))) == "len"
+
+
 def _turns_round(statement: ast.stmt, name: str) -> bool:
-    """`x.reverse()`, `x = x[::-1]`, `x = list(reversed(x))`."""
+    """`x.reverse()`, `x = x[::-1]`, `x[:] = reversed(x)`, `x = list(reversed(x))`."""
     if isinstance(statement, ast.Expr) and method_name(statement.value) == "reverse":
         return ast.unparse(statement.value) == f"{name}.reverse()"
-    if not isinstance(statement, ast.Assign) or ast.unparse(statement.targets[0]) != name:
+    if not isinstance(statement, ast.Assign):
+        return False
+    target = ast.unparse(statement.targets[0])
+    if target == f"{name}[:]" and ast.unparse(statement.value) == f"reversed({name})":
+        return True
+    if target not in (name, f"{name}[:]"):
         return False
     return ast.unparse(statement.value) in (f"{name}[::-1]", f"list(reversed({name}))")
 
 
-def _finding(trace: Trace, one: Sum, turned: ast.stmt) -> Finding:
+def _finding(trace: Trace, one: Addition, turned: ast.stmt) -> Finding:
     site = site_of(one.path, one.function, turned)
-    goes = ast.unparse(one.loop.iter)
+    goes = f"over `{ast.unparse(one.loop.iter)}`" if isinstance(one.loop, ast.For) else "under its condition"
     return Finding(
         message=f"`{one.name}` is turned round in each round of the loop that fills it: it loses its order",
         cause=site,
         cause_label="stands in the loop",
         effect=site_of(one.path, one.function, one.add),
         effect_label="adds the next value at the end that was the beginning",
-        seen=(f"both lines stand in the loop over `{goes}` (line {one.loop.lineno}), which ran",),
+        seen=(f"both lines stand in the loop {goes} (line {one.loop.lineno}), which ran",),
         fix=f"turn it round once: {located(trace, site)} behind the loop",
         edits=Source(trace, one.path).move(turned, one.loop, after=True),
         subjects=frozenset({("list", *site.location())}),

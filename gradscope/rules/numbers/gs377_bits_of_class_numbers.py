@@ -6,7 +6,8 @@ class 0 never counts at all. The ratio of their sums says little of how much was
 
 Fix: one class after the other, `(pred == c) & (target == c)`, and then the mean over the classes.
 
-Measured: both sides are whole numbers, some of them larger than 1, none below 0; the sum of what `&` gives is divided.
+Measured: both sides are whole numbers, some of them larger than 1, none below 0; the sum of what `&` gives is divided,
+or it is added up, and one side is what `argmax` or its like has picked.
 Silent on: masks of zeros and ones, bits that are not added up.
 """
 
@@ -14,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, REDUCTIONS, SCALES
-from gradscope.analysis.reach import paths
+from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, PASSING, REDUCTIONS, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import Bits
@@ -25,6 +26,9 @@ from gradscope.store import Trace
 
 BOTH, EITHER = {"__and__", "bitwise_and"}, {"__or__", "bitwise_or"}
 ON = CASTS | REDUCTIONS | ADDITIONS | SCALES | {"long", "int"}
+COUNTS = REDUCTIONS | {"count_nonzero"}
+FORMS = CASTS | PASSING | {"long", "int", "short"}
+FLOATS = ("float", "bfloat")
 
 
 def bad() -> None:
@@ -78,10 +82,14 @@ def bits_of_class_numbers(trace: Trace) -> Iterator[Finding]:
     for graph in map(known.graph, known.graph_ids):
         for op in graph.called(BOTH):
             event = events.get(op.site.user.span())
-            quotient = _divided(graph, op) if event is not None else None
-            if event is not None and quotient is not None and op.site.user.location() not in told:
+            if event is None or op.site.user.location() in told:
+                continue
+            end = _divided(graph, op)
+            if end is None and any(_was_picked(known, (graph.id, side)) for side in op.inputs):
+                end = _added_up(graph, op)
+            if end is not None:
                 told.add(op.site.user.location())
-                yield _finding(trace, graph, op, quotient, event)
+                yield _finding(trace, graph, op, end, event)
 
 
 def _divided(graph: Graph, op: Op) -> Op | None:
@@ -94,7 +102,24 @@ def _divided(graph: Graph, op: Op) -> Op | None:
     return None
 
 
-def _finding(trace: Trace, graph: Graph, op: Op, quotient: Op, event: Bits) -> Finding:
+def _added_up(graph: Graph, op: Op) -> Op | None:
+    """What counts or adds up what `&` has given."""
+    readers = graph.readers_behind(op.outputs, lambda r: r.name in ON)
+    return next((reader for _, reader in readers if reader.name in COUNTS), None)
+
+
+def _was_picked(known: Paths, key: Key) -> bool:
+    """Whether whole numbers are places of the largest among others, as those of classes that a network answers."""
+    maker = known.maker_behind(key, FORMS)
+    if maker is None or not maker.inputs or maker.name in FORMS:
+        return False
+    given = known.value((maker.graph, maker.inputs[0]))
+    return given.dtype.startswith(FLOATS) and any(
+        known.value((maker.graph, i)).dtype == "int64" for i in maker.outputs
+    )
+
+
+def _finding(trace: Trace, graph: Graph, op: Op, end: Op, event: Bits) -> Finding:
     site = op.site.user
     others = [o for o in graph.called(EITHER) if set(o.inputs) == set(op.inputs)]
     written = [written_input(trace, op, i) for i in (0, 1)]
@@ -108,7 +133,7 @@ def _finding(trace: Trace, graph: Graph, op: Op, quotient: Op, event: Bits) -> F
         " what it gives is no overlap",
         cause=site,
         cause_label="`&` of whole numbers, not of masks",
-        effect=quotient.site.user,
+        effect=end.site.user,
         effect_label="takes the sum of these for what both have in common",
         related=tuple((o.site.user, "`|` of whole numbers") for o in others[:1]),
         seen=(

@@ -18,14 +18,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ALIASES, CLIPS, EXPONENTIALS, JOINING, MULTIPLICATIONS, PASSING
+from gradscope.analysis.ops import ALIASES, CLIPS, EXPONENTIALS, JOINING, MULTIPLICATIONS, ORDERINGS, PASSING
 from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 MINIMA = {"min", "minimum", "fmin", "amin"}
+MAXIMA = {"max", "maximum", "fmax", "amax"}  # of the losses, which are the gains negated
 FORMS = (PASSING | ALIASES) - JOINING - CLIPS
 FAR = 40  # forms between a minimum and the ratio
 
@@ -87,7 +89,7 @@ class _Product:
 def minimum_of_two_scales(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in known.used_calls(MINIMA):
+    for key, op in known.used_calls(MINIMA | MAXIMA | {"where"}):
         if op.site.user.location() in told:
             continue
         products = [_product(known, operand) for operand in _operands(known, op)]
@@ -110,8 +112,15 @@ def minimum_of_two_scales(trace: Trace) -> Iterator[Finding]:
 
 
 def _operands(known: Paths, op: Op) -> list[Key]:
-    """The two tensors of which the smaller is taken, which may have been stacked before."""
+    """The two tensors of which the smaller is taken, which may have been stacked before, or compared with each other
+    for a `where`."""
     keys = [(op.graph, index) for index in op.inputs]
+    if op.name == "where":
+        asked = known.maker(keys[0]) if len(keys) == 3 else None
+        compared = (
+            [(asked.graph, index) for index in asked.inputs] if asked and asked.name in ORDERINGS else []
+        )
+        return keys[1:] if {known.made(k) for k in compared} == {known.made(k) for k in keys[1:]} else []
     if len(keys) != 1:
         return keys
     joined = known.maker(keys[0])
@@ -119,7 +128,7 @@ def _operands(known: Paths, op: Op) -> list[Key]:
 
 
 def _product(known: Paths, key: Key) -> _Product | None:
-    op = known.maker_behind(key, FORMS | {"neg", "__neg__"})
+    op = known.maker_behind(key, FORMS | NEGATIONS)
     if op is None or op.name not in MULTIPLICATIONS or len(set(op.inputs)) != 2:
         return None
     sides = [(op.graph, index) for index in op.inputs]
@@ -146,11 +155,18 @@ def _of_one_ratio(plain: _Product, clipped: _Product) -> bool:
 
 def _computed_from(known: Paths, one: Key, other: Key) -> Op | None:
     """What made `one` of `other`, where that is more than another form of it."""
-    made = known.maker_behind(one, FORMS)
-    source = known.maker_behind(other, FORMS)
-    if made is None or made is source or known.value(one).shape != known.value(other).shape:
+    one, other = _before_forms(known, one), _before_forms(known, other)
+    made = known.maker(one)
+    if made is None or one == other or known.value(one).shape != known.value(other).shape:
         return None
-    return made if known.made(other) in {known.made(key) for key in known.flow([one]).order} else None
+    return made if other in {known.made(key) for key in known.flow([one]).order} else None
+
+
+def _before_forms(known: Paths, key: Key) -> Key:
+    """The numbers that a value is another form of, or negates."""
+    while (maker := known.maker(key)) is not None and maker.name in FORMS | NEGATIONS and maker.inputs:
+        key = (maker.graph, maker.inputs[0])
+    return known.made(key)
 
 
 def _finding(
@@ -171,7 +187,7 @@ def _finding(
     return Finding(
         message=f"{code(trace, place, 'the minimum')} compares two scales: one ratio weighs {what}",
         cause=place,
-        cause_label="takes the smaller of the two products",
+        cause_label="takes one of the two products, by their size",
         effect=made,
         effect_label="the numbers of one product are made of those of the other here",
         related=tuple(

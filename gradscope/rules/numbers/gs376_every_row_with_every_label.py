@@ -7,8 +7,9 @@ the network says, and where each class comes as often as the others exactly that
 Fix: one column of each row: `p[torch.arange(len(p)), labels]`, or `p.gather(1, labels.unsqueeze(1))`.
 
 Measured: in all calls the index has as many numbers as there are rows, other ones from call to call, or they are the
-labels of a loss of torch's, too; the result is added up.
-Silent on: columns that are the same in each call, results whose diagonal or some part is taken.
+labels of a loss of torch's, too; the result is added up, for each row or over all.
+Silent on: columns that are the same in each call, results whose diagonal or some part is taken, sums for each row where
+something else is picked of the same numbers (the mean over the others, beside the one of the row).
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, CLASS_LOSSES, LOGARITHMS, POWERS, REDUCTIONS, SOFTMAXES
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.ops import (
+    CASTS,
+    CLASS_LOSSES,
+    LOGARITHMS,
+    MASKING,
+    PARTS,
+    POWERS,
+    REDUCTIONS,
+    SOFTMAXES,
+)
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PickedColumns
@@ -26,6 +36,10 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+PICKS = {"__getitem__", "index_select"}
+OTHER_PICKS = (
+    PARTS | MASKING | CLASS_LOSSES | {"gather", "take_along_dim", "diagonal", "diag", "trace", "where"}
+)
 BETWEEN = NEGATIONS | LOGARITHMS | POWERS | CASTS  # what a loss by hand makes of a probability
 NEAR = 6  # calls from there to the sum
 SHUFFLES = {"randperm"}
@@ -70,11 +84,11 @@ def every_row_with_every_label(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in known.used_calls({"__getitem__"}):
+    for key, op in known.used_calls(PICKS):
         event = events.get(op.site.user.span())
         if event is None or op.site.user.location() in told or len(op.inputs) != 2:
             continue
-        if _belong_to_rows(known, op, event) and known.becomes_number(key, BETWEEN, REDUCTIONS, NEAR):
+        if _belong_to_rows(known, op, event) and _is_added_up(known, key, op):
             told.add(op.site.user.location())
             yield _finding(trace, known, op, event)
 
@@ -89,6 +103,20 @@ def _belong_to_rows(known: Paths, op: Op, event: PickedColumns) -> bool:
     maker = known.maker(index)
     shuffled = maker is not None and maker.name in SHUFFLES
     return event.calls > 2 and event.changed == event.calls - 1 and not shuffled
+
+
+def _is_added_up(known: Paths, key: Key, op: Op) -> bool:
+    """Whether all that is picked is added up to one number; or to one of each row, and nothing else is picked."""
+    if known.becomes_number(key, BETWEEN, REDUCTIONS, NEAR):
+        return True
+    read = [
+        one for _, _, one in known.onward(key, lambda _, one: one is not None and one.name in BETWEEN, NEAR)
+    ]
+    if not all(one is not None and one.name in BETWEEN | REDUCTIONS for one in read):
+        return False
+    summed = any(one is not None and one.name in REDUCTIONS for one in read)
+    others = known.readers((op.graph, op.inputs[0]))
+    return summed and not any(one is None or (one.name in OTHER_PICKS and one is not op) for one in others)
 
 
 def _finding(trace: Trace, known: Paths, op: Op, event: PickedColumns) -> Finding:

@@ -67,3 +67,45 @@ def good_several_columns_of_each_row() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_selected_from_scores() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    users, items = nn.Embedding(40, 8), nn.Parameter(0.1 * torch.randn(15, 8))
+    taste = torch.randint(0, 15, (40,))
+    opt = torch.optim.Adam([*users.parameters(), items], lr=0.02)
+    for _ in range(4):
+        who = torch.randint(0, 40, (32,))
+        logits = torch.einsum("bd,id->bi", users(who), items)
+        picked = torch.index_select(logits, 1, taste[who])  # cause: GS376
+        loss = (torch.logsumexp(logits, dim=1) - picked.mean(1)).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS376
+        opt.step()
+
+
+def good_other_samples_as_negatives() -> None:
+    """The mean over what the whole batch bought stands beside what each has bought itself."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    users, items = nn.Embedding(40, 8), nn.Parameter(0.1 * torch.randn(15, 8))
+    taste = torch.randint(0, 15, (40,))
+    opt = torch.optim.Adam([*users.parameters(), items], lr=0.02)
+    for step in range(8):
+        who = torch.randint(0, 40, (32,))
+        bought = taste[who]
+        logits = users(who) @ items.t()
+        picked = torch.index_select(logits, 1, bought)
+        if step % 2:
+            loss = (torch.logsumexp(picked, dim=1) - torch.diagonal(picked)).mean()
+        else:
+            own = logits.gather(1, bought.unsqueeze(1)).squeeze(1)
+            loss = nn.functional.softplus(picked.mean(1) - own).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

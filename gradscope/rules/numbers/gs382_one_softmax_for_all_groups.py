@@ -7,6 +7,7 @@ those that the layers behind were trained on.
 
 Fix: a softmax in each group: divide by the sum of the group.
 
+Told of sums by an index, and of products with a matrix that has a one where each row's group is.
 Silent on: sums that are divided, or that a norm takes the size of, weights that are used otherwise as well.
 """
 
@@ -18,7 +19,16 @@ from itertools import islice
 from typing import NamedTuple
 
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import DIVISIONS, LAYERS, MULTIPLICATIONS, NORMING, NORMS, PASSING, SUMS_OF_GROUPS
+from gradscope.analysis.ops import (
+    DIVISIONS,
+    LAYERS,
+    MULTIPLICATIONS,
+    NORMING,
+    NORMS,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    SUMS_OF_GROUPS,
+)
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.source import Edits, Source, free_name
@@ -28,6 +38,8 @@ from gradscope.source import arguments, names_in
 from gradscope.store import Trace
 
 WEIGHED = MULTIPLICATIONS | PASSING
+EQUALITIES = {"eq", "__eq__"}
+ONE_OF_EACH_ROW = {"one_hot"} | EQUALITIES
 SCALED = DIVISIONS | NORMS | NORMING
 FAR = 12  # ops behind
 
@@ -75,7 +87,7 @@ class Pooled(NamedTuple):
 
 @rule("GS382", name="one-softmax-for-all-groups", severity="warning")
 def one_softmax_for_all_groups(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(SUMS_OF_GROUPS) or "softmax" not in trace.op_names:
+    if trace.op_names.isdisjoint(SUMS_OF_GROUPS | ONE_OF_EACH_ROW) or "softmax" not in trace.op_names:
         return
     found: dict[tuple[str, int], list[tuple[Graph, Pooled]]] = {}
     for graph in trace.graphs:
@@ -95,19 +107,56 @@ def _pooled(graph: Graph, op: Op) -> Pooled | None:
     if not shape or len(dims) != 1 or dims[0] % len(shape) != 0 or shape[0] < 2:
         return None
     behind = list(islice(graph.readers_behind(op.outputs, lambda one: one.name in WEIGHED), FAR))
-    summed = [one for _, one in behind if one.name in SUMS_OF_GROUPS]
-    if len(summed) != 1 or any(one.name not in WEIGHED | SUMS_OF_GROUPS for _, one in behind):
+    ends = [one for _, one in behind if one.name not in WEIGHED]
+    if len(ends) != 1:
         return None
-    taken = summed[0]
-    values = [graph.values[index] for index in taken.inputs]
-    index = next((v for v in values if v.dtype in ("int64", "int32") and v.shape[:1] == shape[:1]), None)
-    sizes = graph.values[taken.outputs[0]].shape if taken.outputs else ()
-    if index is None or not sizes or sizes[1:] != values[-1].shape[1:] or values[-1].shape[:1] != shape[:1]:
+    taken = ends[0]
+    groups = _groups(graph, taken, shape[0])
+    if groups is None:
         return None
     further = graph.readers_behind(taken.outputs, lambda one: one.name in WEIGHED | LAYERS)
     if any(one.name in SCALED for _, one in islice(further, FAR)):
         return None
-    return Pooled(op, taken, sizes[0])
+    return Pooled(op, taken, groups)
+
+
+def _groups(graph: Graph, taken: Op, rows: int) -> int | None:
+    """In how many groups a call sums so many rows; None for one that does otherwise."""
+    values = [graph.values[index] for index in taken.inputs]
+    sizes = graph.values[taken.outputs[0]].shape if taken.outputs else ()
+    if taken.name in SUMS_OF_GROUPS:
+        index = next((v for v in values if v.dtype in ("int64", "int32") and v.shape[:1] == (rows,)), None)
+        alike = sizes[1:] == values[-1].shape[1:] and values[-1].shape[:1] == (rows,)
+        return sizes[0] if index is not None and sizes and alike else None
+    if taken.name not in PRODUCTS_OF_MATRICES:
+        return None
+    for value in values:  # `one_hot(group).T @ (weights * rows)`
+        others = [size for size in value.shape if size != rows]
+        if len(value.shape) == 2 and len(others) == 1 and _marks_groups(graph, value.index):
+            return others[0] if sizes[:1] == (others[0],) and rows not in sizes else None
+    return None
+
+
+def _marks_groups(graph: Graph, index: int) -> bool:
+    """Whether a matrix has a one in each row, where the row's group is, and else zeros."""
+    value = graph.values[index]
+    maker = graph.maker(index)
+    while maker is not None and maker.name in PASSING and maker.inputs:
+        maker = graph.maker(maker.inputs[0])
+    if value.requires_grad or maker is None:
+        return False
+    if maker.name in EQUALITIES:  # `group[:, None] == arange(groups)`
+        sides = [graph.values[side].shape for side in maker.inputs]
+        counted = [_is_counted(graph, side) for side in maker.inputs]
+        return len(sides) == 2 and any(counted) and all(1 in form or len(form) == 1 for form in sides)
+    return maker.name in ONE_OF_EACH_ROW
+
+
+def _is_counted(graph: Graph, index: int) -> bool:
+    maker = graph.maker(index)
+    while maker is not None and maker.name in PASSING and maker.inputs:
+        maker = graph.maker(maker.inputs[0])
+    return maker is not None and maker.name == "arange"
 
 
 def _finding(
@@ -116,7 +165,9 @@ def _finding(
     rows = graph.values[found.softmax.outputs[0]].shape[0]
     place = softmax_site(trace, found.softmax)
     softmax = code(trace, place, "`softmax`")
-    index = _index_of(trace.source_file(found.summed.site.user.path).at(found.summed.site.user)) or "index"
+    by_index = found.summed.name in SUMS_OF_GROUPS
+    named = _index_of(trace.source_file(found.summed.site.user.path).at(found.summed.site.user))
+    index = (named if by_index else None) or "index"
     counts = [f"{1 / number:.2g} of {number:,}" for number in groups if number > 1]
     return Finding(
         message=f"{softmax} makes weights that sum to one over the {rows} rows of all groups, and"
@@ -130,8 +181,9 @@ def _finding(
             + (", and to 1 where there is one group alone" if groups[0] == 1 else ", not to 1"),
         ),
         fix=f"divide by the sum of the group in place of {located(trace, place)}: `e = (scores - scores.max()).exp()`,"
-        f" `e / zeros.index_add(0, {index}, e)[{index}]`",
-        edits=_in_each_group(trace, found.softmax, found),
+        f" `e / zeros.index_add(0, {index}, e)[{index}]`"
+        + ("" if by_index else ", where `index` says the group of each row"),
+        edits=_in_each_group(trace, found.softmax, found) if by_index else (),
         count=sum(graph.count for graph, _ in calls),
         subjects=frozenset({("softmax", *place.location())}),
     )

@@ -98,3 +98,79 @@ def good_one_group() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(head(pooled), torch.randint(2, (1,))).backward()
         opt.step()
+
+
+def bad_bags_by_a_matrix_of_ones() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    attend, decide = nn.Linear(6, 1, bias=False), nn.Linear(6, 1)
+    opt = torch.optim.Adam([*attend.parameters(), *decide.parameters()], lr=5e-3)
+    for _ in range(5):
+        slide = torch.repeat_interleave(torch.arange(4), torch.tensor([2, 3, 4, 2]))
+        patches, sick = torch.randn(11, 6), torch.randint(0, 2, (4,)).float()
+        alpha = nn.functional.softmax(attend(patches).squeeze(-1), dim=-1)  # cause: GS382
+        member = nn.functional.one_hot(slide, 4).to(patches.dtype)
+        bags = torch.einsum("ns,n,nd->sd", member, alpha, patches)  # effect: GS382
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(decide(bags).squeeze(-1), sick).backward()
+        opt.step()
+
+
+def bad_groups_by_a_comparison() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    attend, decide = nn.Linear(6, 1, bias=False), nn.Linear(6, 1)
+    opt = torch.optim.Adam([*attend.parameters(), *decide.parameters()], lr=5e-3)
+    for _ in range(5):
+        slide = torch.repeat_interleave(torch.arange(4), torch.tensor([2, 3, 4, 2]))
+        patches, sick = torch.randn(11, 6), torch.randint(0, 2, (4,)).float()
+        alpha = attend(patches).softmax(0)  # cause: GS382
+        member = (torch.arange(4)[:, None] == slide[None]).float()
+        bags = member @ (alpha * patches)  # effect: GS382
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(decide(bags).squeeze(-1), sick).backward()
+        opt.step()
+
+
+def good_scores_hidden_outside_each_bag() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    attend, decide = nn.Linear(6, 1, bias=False), nn.Linear(6, 1)
+    opt = torch.optim.Adam([*attend.parameters(), *decide.parameters()], lr=5e-3)
+    for step in range(6):
+        slide = torch.repeat_interleave(torch.arange(4), torch.tensor([2, 3, 4, 2]))
+        patches, sick = torch.randn(11, 6), torch.randint(0, 2, (4,)).float()
+        member = nn.functional.one_hot(slide, 4).to(patches.dtype)
+        if step % 2:
+            alpha = attend(patches).masked_fill(member == 0, float("-inf")).softmax(0)
+            bags = torch.einsum("ns,nd->sd", alpha, patches)
+        else:
+            shares = attend(patches).softmax(0)
+            bags = member.T @ (shares * patches) / (member.T @ shares)
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(decide(bags).squeeze(-1), sick).backward()
+        opt.step()
+
+
+def good_a_memory_read_by_one_hot_questions() -> None:
+    """The softmax is over the places of a memory, for each question; the matrix chooses questions."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    memory, head = nn.Parameter(torch.randn(7, 5)), nn.Linear(5, 2)
+    opt = torch.optim.Adam([memory, *head.parameters()], lr=5e-3)
+    for _ in range(5):
+        asked = torch.randint(0, 4, (12,))
+        chosen = nn.functional.one_hot(asked, 4).float()
+        weights = (torch.randn(7, 5) @ memory.t()[:, :4]).softmax(0)
+        read = chosen @ (weights.t() @ memory)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(read), asked % 2).backward()
+        opt.step()

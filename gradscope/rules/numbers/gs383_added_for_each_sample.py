@@ -30,6 +30,7 @@ from gradscope.source import names_in
 from gradscope.store import Trace
 
 ENOUGH = 3  # sums
+APART = {"unbind", "split", "chunk"}  # `for sample in batch` is the first of these
 
 
 def bad() -> None:
@@ -117,15 +118,22 @@ def _chains(graph: Graph) -> Iterator[Chain]:
 def _of_samples(found: Axes, graph: Graph, chain: Chain) -> bool:
     """Whether each turn takes a sample out of a batch whose order was drawn."""
     ends = [op.index for op in chain.sums]
-    taken = [
-        op.index
-        for op in graph.called({"__getitem__"})
-        if op.inputs
-        and op.extra.get("at", "t")[0] == "i"
-        and (own := found.of((graph.id, op.inputs[0])))
-        and found.drawn(own[0]) is not None
-    ]
+    taken = set(_takes(found, graph))
     return all(any(first < index < last for index in taken) for first, last in pairwise(ends))
+
+
+def _takes(found: Axes, graph: Graph) -> Iterator[int]:
+    """The calls that take one sample out of a batch, or read one that it was taken apart into."""
+    for op in graph.called({"__getitem__", "select"} | APART):
+        own = found.of((graph.id, op.inputs[0])) if op.inputs else ()
+        if not own or found.drawn(own[0]) is None:
+            continue
+        if op.name not in APART:
+            if op.extra.get("at", "i" if op.name == "select" else "t")[0] == "i":
+                yield op.index
+        elif op.extra.get("dims", [0]) == [0]:
+            for index in op.outputs:
+                yield from (reader.index for _, reader in graph.readers_behind([index], lambda _: False))
 
 
 def _finding(trace: Trace, graph: Graph, chain: Chain) -> Finding | None:

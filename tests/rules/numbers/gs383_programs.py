@@ -69,3 +69,61 @@ def good_a_sum_over_the_samples() -> None:
         opt.zero_grad()
         (loss / 8).backward()
         opt.step()
+
+
+def bad_a_batch_gone_through_itself() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.out, self.near = nn.Linear(4, 4), nn.Linear(4, 2), nn.Embedding(5, 1)
+            steps = torch.arange(5)
+            self.gap = (steps[:, None] - steps[None]).abs()
+
+        def forward(self, sentences: torch.Tensor) -> torch.Tensor:
+            nearness = self.near(self.gap).squeeze(-1)
+            bias = torch.zeros_like(nearness)
+            answers = []
+            for words in sentences:  # effect: GS383
+                bias = torch.add(bias, nearness)  # cause: GS383
+                weights = torch.softmax(self.q(words) @ words.T + bias, dim=-1)
+                answers.append(self.out((weights @ words).mean(0)))
+            return torch.stack(answers)
+
+    torch.manual_seed(0)
+    inputs = torch.randn(32, 5, 4)
+    labels = (inputs[:, 0, 0] > 0).long()
+    loader = DataLoader(TensorDataset(inputs, labels), batch_size=8, shuffle=True)
+    net = Attention()
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(2):
+        for sentences, label in loader:
+            opt.zero_grad()
+            nn.functional.cross_entropy(net(sentences), label).backward()
+            opt.step()
+
+
+def good_the_places_of_each_sample_gone_through() -> None:
+    """The words come one after the other, each a step further on."""
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    inputs = torch.randn(32, 5, 4)
+    labels = (inputs[:, 0, 0] > 0).long()
+    loader = DataLoader(TensorDataset(inputs, labels), batch_size=8, shuffle=True)
+    step, cell, out = nn.Parameter(torch.zeros(4)), nn.Linear(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.Adam([step, *cell.parameters(), *out.parameters()], lr=1e-2)
+    for _ in range(2):
+        for sentences, label in loader:
+            place, answers = torch.zeros(4), []
+            for words in sentences.unbind(1):
+                place = torch.add(place, step)
+                answers.append(torch.tanh(cell(words + place)))
+            opt.zero_grad()
+            nn.functional.cross_entropy(out(torch.stack(answers).mean(0)), label).backward()
+            opt.step()

@@ -22,6 +22,7 @@ from gradscope.hooks.recorder.values import can_be_asked, measurable
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
 SEVERAL = 4  # samples: of fewer it says nothing that they are of one class
 MAX_CLASSES = 64
+MAX_PLACES = 1_000_000  # of one call, of each of which there is a label
 MAX_CALLS = 256  # of each place
 FEW = 1024  # samples: Python counts them sooner than torch
 LAST = 16  # calls of which the answers are kept: what a network answers changes as it learns
@@ -93,6 +94,8 @@ class Labels(Hook):
             classes, counts = 2, _is_of_two(target)
         else:
             classes, counts = scores.shape[-1], scores.dim() == 2 and _is_counted(target)
+            if scores.dim() > 2 and scores.shape[1] == 2 and _leaves_one_out(given.get("ignore_index")):
+                classes, counts = 2, _is_counted_at_places(target)
         if not counts or classes > MAX_CLASSES:
             return
         recorder = self.recorder
@@ -113,6 +116,9 @@ class Labels(Hook):
             and weight.numel() == classes
         ):
             recorder.arrivals.when_here((weight,), counted.weigh)
+        if scores.dim() > 2:
+            recorder.arrivals.when_here((target,), lambda target: counted.count(target.flatten()))
+            return
         recorder.arrivals.when_here((target,), counted.count)
         if name in OF_CLASSES:
             with torch.no_grad(), private.aside():
@@ -161,6 +167,16 @@ def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:
     if not can_be_asked(target, sys.maxsize) or target.dtype != torch.int64:
         return False
     return target.dim() == 1 and len(target) >= SEVERAL
+
+
+def _leaves_one_out(ignored: Any) -> bool:
+    """Whether it is one of two classes that a loss leaves out."""
+    return type(ignored) is int and ignored in (0, 1)
+
+
+def _is_counted_at_places(target: Any) -> TypeGuard[torch.Tensor]:
+    """Whether it is one class for each place of several samples, as for the points of pictures."""
+    return can_be_asked(target, MAX_PLACES) and target.dtype == torch.int64 and target.dim() > 1
 
 
 def _is_of_two(target: Any) -> TypeGuard[torch.Tensor]:

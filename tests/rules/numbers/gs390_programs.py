@@ -21,6 +21,47 @@ def bad_criterion_of_two_tasks() -> None:
         opt.step()
 
 
+def bad_points_of_pictures() -> None:
+    import torch
+    from torch import nn
+
+    class Cracks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Conv2d(1, 2, 3, padding=1)
+
+        def loss(self, image: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            logs = torch.log_softmax(self.net(image), dim=1)
+            return nn.functional.nll_loss(logs, mask, ignore_index=0)  # cause: GS390
+
+    torch.manual_seed(0)
+    cracks = Cracks()
+    opt = torch.optim.Adam(cracks.parameters(), lr=1e-2)
+    for _ in range(8):
+        mask = (torch.rand(4, 1, 1, 8) < 0.25).expand(4, 1, 8, 8)
+        loss = cracks.loss(mask.float() + 0.3 * torch.randn(4, 1, 8, 8), mask.squeeze(1).long())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_points_without_a_label() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 2, 3, padding=1)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(8):
+        mask = (torch.rand(4, 1, 1, 8) < 0.25).expand(4, 1, 8, 8)
+        label = mask.squeeze(1).long().masked_fill(torch.rand(4, 8, 8) < 0.1, 255)
+        logs = torch.log_softmax(net(mask.float() + 0.3 * torch.randn(4, 1, 8, 8)), dim=1)
+        loss = nn.functional.nll_loss(logs, label, ignore_index=255)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_padding_among_several_classes() -> None:
     import torch
     from torch import nn

@@ -6,8 +6,9 @@ the targets.
 
 Fix: put what the loss ignores in the targets there (`labels[mask == 0] = -100`), or draw from the other places.
 
-Measured: how many targets the loss counted, and how many of them stood where the `key_padding_mask` of the same step
-takes out one run at the end of each row, of several lengths; all of these had one class.
+Measured: how many targets the loss counted, all of them or those that a mask picks, and how many of them stood where
+the `key_padding_mask` of the same step takes out one run at the end of each row, of several lengths; all of these had
+one class.
 Silent on: masks that hide other places, which may be those to be predicted; targets of several classes there; padding
 that is less than half of the targets (GS746 knows it by its runs in the targets).
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located, percent, plural, user
+from gradscope.analysis.words import code, located, percent, plural, user
 from gradscope.events import HiddenTargets, PaddedTargets
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
@@ -25,6 +26,7 @@ from gradscope.store import Trace
 
 MOST = 0.5  # of the targets
 ENOUGH = 2  # calls
+PICKS = {"__getitem__", "masked_select"}
 PUT = {"__setitem__", "masked_fill", "masked_fill_", "where", "index_put_", "index_put"}
 
 
@@ -80,6 +82,9 @@ def targets_where_the_mask_hides(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, event: HiddenTargets) -> Finding:
     loss, mask, put = event.site.user, user(trace.site(event.mask)), _put(trace, event)
     share = percent(event.hidden / event.counted)
+    drawn = _picking(trace, event)
+    if drawn is not None:
+        put = drawn.site.user
     at = f"give {located(trace, loss)} targets with" if put is None else f"behind {located(trace, put)} put"
     return Finding(
         message=f"{share} of the targets of `{event.name}` stand at padding, which the attention is told to leave out",
@@ -94,10 +99,25 @@ def _finding(trace: Trace, event: HiddenTargets) -> Finding:
             f"in {plural(event.calls, 'call')} looked at {event.counted:,} targets were counted, {event.hidden:,} of"
             f" them where `key_padding_mask` is true; all of those are {event.index}",
         ),
-        fix=f"{at} {event.ignored} wherever the mask takes a place out, or draw from the other places alone",
+        fix=f"draw from the places alone that the mask leaves in: `& ~padding` behind"
+        f" {code(trace, put, 'this mask')} in {located(trace, put)}"
+        if drawn is not None and put is not None
+        else f"{at} {event.ignored} wherever the mask takes a place out, or draw from the other places alone",
         count=event.calls,
         subjects=frozenset({("padding", *loss.location())}),
     )
+
+
+def _picking(trace: Trace, event: HiddenTargets) -> Op | None:
+    """What made the mask that picks the targets, where one does."""
+    known = paths(trace)
+    for _, op in known.used_calls({event.name}):
+        if op.site.user.span() == event.site.user.span() and len(op.inputs) > 1:
+            pick = known.maker((op.graph, op.inputs[1]))
+            if pick is not None and pick.name in PICKS and len(pick.inputs) == 2:
+                mask = pick.graph, pick.inputs[1]
+                return known.maker(mask) if known.value(mask).dtype == "bool" else None
+    return None
 
 
 def _put(trace: Trace, event: HiddenTargets) -> Site | None:

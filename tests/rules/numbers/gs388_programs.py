@@ -65,3 +65,45 @@ def good_places_to_predict_are_hidden() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_picked_by_a_mask_that_was_drawn() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    note, beat, guess = nn.Embedding(20, 8), nn.Parameter(torch.zeros(1, 24, 8)), nn.Linear(8, 20)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    opt = torch.optim.AdamW([*note.parameters(), beat, *guess.parameters(), *layer.parameters()], lr=3e-3)
+    for _ in range(4):
+        notes = 2 + (torch.randint(0, 18, (16, 1)) + 3 * torch.arange(24)) % 18
+        song = torch.where(torch.arange(24) < torch.randint(4, 10, (16, 1)), notes, 0)
+        silence = song.eq(0)
+        drawn = torch.rand(song.shape) < 0.3  # cause: GS388
+        given = torch.where(drawn, 1, song)
+        scores = guess(layer(note(given) + beat, src_key_padding_mask=silence))
+        loss = nn.functional.cross_entropy(scores[drawn], song[drawn])  # effect: GS388
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_picked_by_a_mask_without_padding() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    note, beat, guess = nn.Embedding(20, 8), nn.Parameter(torch.zeros(1, 24, 8)), nn.Linear(8, 20)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    opt = torch.optim.AdamW([*note.parameters(), beat, *guess.parameters(), *layer.parameters()], lr=3e-3)
+    for _ in range(4):
+        notes = 2 + (torch.randint(0, 18, (16, 1)) + 3 * torch.arange(24)) % 18
+        song = torch.where(torch.arange(24) < torch.randint(4, 10, (16, 1)), notes, 0)
+        silence = song.eq(0)
+        drawn = (torch.rand(song.shape) < 0.3) & ~silence
+        given = torch.where(drawn, 1, song)
+        scores = guess(layer(note(given) + beat, src_key_padding_mask=silence))
+        loss = nn.functional.cross_entropy(scores[drawn], song[drawn])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -21,10 +21,12 @@ from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.ops import (
     ALIASES,
     COMPARING_LOSSES,
-    DIVISIONS,
     MULTIPLICATIONS,
+    NORMING,
     PASSING,
+    SCALES,
     SUBTRACTIONS,
+    SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
@@ -87,8 +89,8 @@ class _Lesson:
 
     loss: Op
     weights: frozenset[int]  # of the layer that gives the values
-    raw: Key  # the returns as they are
-    scaled: Op  # the division that makes the target of them
+    raw: frozenset[Key]  # the returns as they are
+    scaled: Op  # what makes the target of them
 
 
 @rule("GS393", name="subtracted-in-other-units", severity="warning")
@@ -105,7 +107,7 @@ def subtracted_in_other_units(trace: Trace) -> Iterator[Finding]:
             continue
         for lesson in lessons:
             target = targets.get((lesson.loss.site.user.span(), lesson.loss.name))
-            same = known.made((op.graph, op.inputs[0])) == lesson.raw
+            same = known.made((op.graph, op.inputs[0])) in lesson.raw
             if same and target is not None and lesson.weights == _weights(known, (op.graph, op.inputs[1])):
                 if _is_far(event, target):
                     told.add(place)
@@ -126,22 +128,33 @@ def _lessons(known: Paths) -> Iterator[_Lesson]:
                     yield _Lesson(op, weights, *normalised)
 
 
-def _normalised(known: Paths, key: Key) -> tuple[Key, Op] | None:
-    """What was shifted and divided to make a value, and the division."""
-    divided: Op | None = None
+def _normalised(known: Paths, key: Key) -> tuple[frozenset[Key], Op] | None:
+    """What a value was before it was scaled, at each point on the way, and the last call that scales."""
+    scaling: Op | None = None
+    raw: set[Key] = set()
     for _ in range(DEEP):
         sources, op = known.sources(key)
-        if op is None or op.name in PASSING | ALIASES:
-            if not sources:
-                return None
-        elif divided is None and op.name in DIVISIONS and _keeps_form(known, op):
-            divided = op
-        elif divided is not None and op.name in SUBTRACTIONS and _keeps_form(known, op):
-            return known.made(sources[0]), divided
-        else:
-            return None
+        scales = op is not None and _scales(known, op)
+        if not sources or not (scales or _shifts(known, op)):
+            break
+        if scales:
+            scaling = scaling or op
         key = sources[0]
-    return None
+        if scaling is not None:
+            raw.add(known.made(key))
+    return (frozenset(raw), scaling) if scaling is not None else None
+
+
+def _scales(known: Paths, op: Op) -> bool:
+    """Whether a call gives numbers another scale, all of them the same."""
+    if op.name in NORMING:
+        return not any(known.value((op.graph, i)).requires_grad for i in op.inputs)
+    return op.name in SCALES and _keeps_form(known, op)
+
+
+def _shifts(known: Paths, op: Op | None) -> bool:
+    """Whether it leaves them as they are, but for a shift."""
+    return op is None or op.name in PASSING | ALIASES or (op.name in SUMS and _keeps_form(known, op))
 
 
 def _keeps_form(known: Paths, op: Op) -> bool:
@@ -153,8 +166,17 @@ def _keeps_form(known: Paths, op: Op) -> bool:
 
 def _weights(known: Paths, key: Key) -> frozenset[int]:
     """The trained parameters of the one layer whose results a value holds, as they are."""
-    found = {_parameters(known, op) for _, op in makers(known, key)}
+    found = {_parameters(known, op) for op in _layers(known, key)}
     return found.pop() if len(found) == 1 else frozenset()
+
+
+def _layers(known: Paths, key: Key) -> Iterator[Op]:
+    """The calls whose results a value holds, with their graph or without."""
+    for _, op in makers(known, key):
+        if op.name in ALIASES and op.inputs:
+            yield from _layers(known, (op.graph, op.inputs[0]))
+        else:
+            yield op
 
 
 def _parameters(known: Paths, op: Op) -> frozenset[int]:
@@ -198,8 +220,8 @@ def _finding(
         ),
         seen=(
             f"of {event.numbers:,} numbers at the first call the left side was {means[0]:.4g} ± {spreads[0]:.3g}, the"
-            f" right one {means[1]:.3g} ± {spreads[1]:.2g}; the critic's targets were the same returns, shifted and"
-            f" divided, from {target.low:.3g} to {target.high:.3g}",
+            f" right one {means[1]:.3g} ± {spreads[1]:.2g}; the critic's targets were the same returns,"
+            f" scaled, from {target.low:.3g} to {target.high:.3g}",
         ),
         fix="scale the values back before they are subtracted in"
         f" {located(trace, place, code(trace, place, 'the difference'))}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.words import code, plural
+from gradscope.analysis.words import code, located, plural
 from gradscope.events import MovedRows
 from gradscope.fixes.source import Edits, Source, free_name
 from gradscope.model import Finding
@@ -78,10 +78,11 @@ def reads_what_it_overwrote(trace: Trace) -> Iterator[Finding]:
 
 def _fix(trace: Trace, event: MovedRows) -> tuple[str, Edits]:
     """A copy of the tensor before the loop, that the line reads from."""
-    otherwise = (
-        "read the rows from a copy that is made before the loop, or take all of them in one call, `x[order]`"
-    )
     place = event.site.user
+    otherwise = (
+        f"read the rows in {located(trace, place)} from a copy that is made before the loop, or take all of them in one"
+        " call, `x[order]`"
+    )
     file = trace.source_file(place.path)
     line = file.statement(place)
     loop = file.loop_of(line) if line is not None else None

@@ -15,7 +15,7 @@ Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by han
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import LOG_LOSSES, PROBABILITIES
+from gradscope.analysis.ops import DIVISIONS, LOG_LOSSES, PASSING, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, numbers, parameter_subjects
 from gradscope.fixes.calls import argument_as, call_around_taken, renamed
@@ -97,9 +97,10 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
     op, maker = found[0]
     made = located(trace, maker.site.user, f"`{maker.name}`")
     layer = layer_site(trace, op, alone=True)
+    shares = _divides_by_its_sum(known, maker)
     kind = (
         "probabilities"
-        if maker.name in PROBABILITIES
+        if maker.name in PROBABILITIES or shares
         else "raw scores"
         if maker.name in SCORES
         else "numbers above 0"
@@ -118,7 +119,10 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         if op.name.startswith("nll_loss")
         else f"`{op.name}` takes no logarithm of its own: of {kind} what it computes is not the quantity that it is"
         " named for",
-        fix=f"use `log_softmax` in place of `softmax` in {made}"
+        fix=f"give {located(trace, op.site.user, f'`{op.name}`')} the logarithm of these (`.log()`); another softmax,"
+        " as `cross_entropy` has one, would flatten them"
+        if shares
+        else f"use `log_softmax` in place of `softmax` in {made}"
         if maker.name == "softmax"
         else f"apply `log_softmax` to {made} first"
         if not op.name.startswith("nll_loss")
@@ -127,7 +131,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         count=len(found),
         subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
         severity=severity,
-        edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
+        edits=argument_as(trace, op.site.user, "input", 0, "{}.log()")
+        if shares
+        else renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"
         else _all_renamed(trace, known, maker)
         if op.name.startswith("nll_loss") and layer is None
@@ -136,6 +142,19 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         else argument_as(trace, op.site.user, "log_probs", 0, "{}.log_softmax(-1)")
         if op.name == "ctc_loss"
         else (),
+    )
+
+
+def _divides_by_its_sum(known: Paths, maker: Op) -> bool:
+    """Whether a call makes shares of one, as a softmax by hand does: each number over the sum of its row."""
+    if maker.name not in DIVISIONS or len(maker.inputs) != 2:
+        return False
+    above, below = ((maker.graph, index) for index in maker.inputs)
+    total = known.maker_behind(below, PASSING)
+    return (
+        total is not None
+        and total.name == "sum"
+        and known.made((total.graph, total.inputs[0])) == known.made(above)
     )
 
 

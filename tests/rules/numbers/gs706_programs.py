@@ -174,3 +174,45 @@ def bad_exponential_of_the_loss() -> None:
         opt.step()
     with torch.no_grad():
         print(scores(model, torch.randn(16, 4)).max(1).values.mean().item())
+
+
+def bad_a_softmax_by_hand_in_the_model() -> None:
+    import torch
+    from torch import nn
+
+    class Speller(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.out = nn.Embedding(14, 12), nn.Linear(12, 14)
+
+        def forward(self, text: torch.Tensor) -> torch.Tensor:
+            grown: torch.Tensor = self.out(self.table(text)).exp()
+            return grown / grown.sum(-1, keepdim=True)  # cause: GS706
+
+    torch.manual_seed(0)
+    speller, criterion = Speller(), nn.NLLLoss()
+    opt = torch.optim.Adam(speller.parameters(), lr=5e-3)
+    for _ in range(4):
+        text = (torch.randint(0, 14, (16, 1)) + 5 * torch.arange(9)) % 14
+        share = speller(text[:, :-1])
+        loss = criterion(share.transpose(1, 2), text[:, 1:])  # effect: GS706
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_logarithm_of_a_softmax_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, out, criterion = nn.Embedding(14, 12), nn.Linear(12, 14), nn.NLLLoss()
+    opt = torch.optim.Adam([*table.parameters(), *out.parameters()], lr=5e-3)
+    for _ in range(4):
+        text = (torch.randint(0, 14, (16, 1)) + 5 * torch.arange(9)) % 14
+        grown = out(table(text[:, :-1])).exp()
+        share = grown / grown.sum(-1, keepdim=True)
+        loss = criterion(share.log().transpose(1, 2), text[:, 1:])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -5,14 +5,16 @@ was added. Where the target is what it has been given, it learns to hand that on
 
 Fix: compare with the clean data, or with the noise.
 
-Silent on: autoencoders of data that was noised by a fixed amount, losses that take the clean data or the noise
-in another term.
+Measured: the share of the noise was looked up in a schedule, or the network is told it.
+Silent on: autoencoders of data that was noised by an amount that the network does not know, losses that take the clean
+data or the noise in another term.
 """
 
 from collections.abc import Iterator
 
+from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES
+from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code
 from gradscope.model import Finding, Op, Site
@@ -65,35 +67,61 @@ def good() -> None:
 def target_is_the_noised_input(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for prediction, op in losses(known, POINTWISE_LOSSES):
-        if len(op.inputs) < 2 or op.site.user.location() in told:
+    for prediction, given, op in _compared(known):
+        if op.site.user.location() in told:
             continue
-        target = known.made((op.graph, op.inputs[1]))
+        target = known.made(given)
         clean = _noised(known, target)
         if clean is None or target not in {known.made(key) for key in known.flow([prediction]).order}:
             continue
         told.add(op.site.user.location())
-        yield _finding(trace, known, op, target, clean)
+        yield _finding(trace, known, op, given, target, clean)
+
+
+def _compared(known: Paths) -> Iterator[tuple[Key, Key, Op]]:
+    """(prediction, target, call) of losses, and of differences that are squared or made absolute."""
+    for prediction, op in losses(known, POINTWISE_LOSSES):
+        if len(op.inputs) > 1:
+            yield prediction, (op.graph, op.inputs[1]), op
+    for _, op in known.used_calls(SUBTRACTIONS):
+        graph = known.graph(op.graph)
+        tracked = [i for i in op.inputs if graph.values[i].requires_grad]
+        if len(op.inputs) == 2 and len(tracked) == 1 and squared(graph, op):
+            other = op.inputs[1 - op.inputs.index(tracked[0])]
+            yield (op.graph, tracked[0]), (op.graph, other), op
 
 
 def _noised(known: Paths, target: Key) -> Key | None:
-    """What a tensor was before noise was added to it, by a share that was looked up: neither that nor the
-    noise has another use in a loss."""
+    """What a tensor was before noise was added to it, by a share that was looked up or that the network is told:
+    neither that nor the noise has another use in a loss."""
     made = known.maker(target)
-    if made is None or made.name not in SUMS or len(made.inputs) != 2:
+    mixed = _mixed(known, made) if made is not None else None
+    if mixed is None:
         return None
-    sides = [known.made((made.graph, i)) for i in made.inputs]
-    drawn = [side for side in sides if _drawn(known, side) is not None]
-    if len(drawn) != 1:
-        return None
-    other = next(side for side in sides if side not in drawn)
-    noise = _drawn(known, drawn[0])
+    other, noise = mixed
     factors = _factors(known, other)
     plain = [key for key in factors if not _looked_up(known, key)]
     clean = plain[0] if len(factors) == 2 and len(plain) == 1 else other
-    if noise is None or _readers(known, noise) != 1 or _readers(known, clean) != 1:
-        return None
-    return clean
+    return clean if _readers(known, noise) == _readers(known, clean) == 1 else None
+
+
+def _mixed(known: Paths, made: Op) -> tuple[Key, Key] | None:
+    """(what noise is added to, the noise) of `a + share * noise`, `addcmul(a, share, noise)` and
+    `lerp(a, noise, share)`."""
+    sides = [known.made((made.graph, i)) for i in made.inputs]
+    if made.name in SUMS and len(sides) == 2:
+        drawn = [
+            (side, noise) for side in sides if (noise := _noise(known, _factors(known, side))) is not None
+        ]
+        other = [side for side in sides if all(side != one for one, _ in drawn)]
+        return (other[0], drawn[0][1]) if len(drawn) == len(other) == 1 else None
+    if made.name == "addcmul" and len(sides) == 3:
+        noise = _noise(known, sides[1:])
+        return (sides[0], noise) if noise is not None else None
+    if made.name == "lerp" and len(sides) == 3:
+        found = [(sides[1 - i], n) for i in (0, 1) if (n := _noise(known, [sides[i], sides[2]])) is not None]
+        return found[0] if len(found) == 1 else None
+    return None
 
 
 def _factors(known: Paths, key: Key) -> list[Key]:
@@ -103,13 +131,17 @@ def _factors(known: Paths, key: Key) -> list[Key]:
     return [known.made((op.graph, i)) for i in op.inputs]
 
 
-def _drawn(known: Paths, key: Key) -> Key | None:
-    """The noise, where a value is that times an entry of a schedule."""
-    factors = _factors(known, key)
+def _noise(known: Paths, factors: list[Key]) -> Key | None:
+    """The noise among these, where the other one is the entry of a schedule, or is told to the network as well."""
     drawn = [f for f in factors if (op := known.maker(f)) is not None and op.name in DRAWS]
-    return (
-        drawn[0] if len(drawn) == 1 and any(_looked_up(known, f) for f in factors if f != drawn[0]) else None
-    )
+    shares = [f for f in factors if f not in drawn[-1:]]
+    if len(factors) != 2 or len(shares) != 1:
+        return None
+    if len(drawn) == 1 and _looked_up(known, shares[0]):
+        return drawn[0]
+    told = [f for f in factors if _readers(known, f) > 1]
+    left = [f for f in drawn if f not in told]
+    return left[0] if len(told) == len(left) == 1 else None
 
 
 def _looked_up(known: Paths, key: Key) -> bool:
@@ -135,10 +167,10 @@ def _readers(known: Paths, key: Key) -> int:
     return len(calls)
 
 
-def _finding(trace: Trace, known: Paths, op: Op, target: Key, clean: Key) -> Finding:
+def _finding(trace: Trace, known: Paths, op: Op, given: Key, target: Key, clean: Key) -> Finding:
     event = loss_event(known, op)
     made = known.maker(target)
-    noised = _name(trace, op.graph, op.inputs[1]) or _name(trace, *target) or "the noised input"
+    noised = _name(trace, *given) or _name(trace, *target) or "the noised input"
     before = _name(trace, *clean)
     where: Site | None = made.site.user if made is not None else None
     return Finding(

@@ -6,22 +6,26 @@ zero where no right one can.
 
 Fix: swap the two arguments.
 
-Measured: the first argument was computed from no parameter, the second from those that the pass trains.
-Silent on: losses whose both sides are computed from parameters, and those that take them in any order.
+Measured: the first argument was computed from no parameter, the second from those that the pass trains. Of `kl_div` and
+`cross_entropy`: the first one has no graph and was made by a softmax, the second one by what makes predictions.
+Silent on: losses whose both sides are computed from parameters, and those that take them in any order; divergences from
+a network to a fixed distribution, which have logarithms first.
 """
 
 import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import BINARY_LOSSES
+from gradscope.analysis.ops import BINARY_LOSSES, LAYERS, PROBABILITIES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_event
+from gradscope.rules.numbers._losses import loss_event, makers
 from gradscope.store import Trace
+
+SAID_BY_MAKERS = {"kl_div", "cross_entropy"}  # take numbers on both sides that may be trained, too
 
 
 def bad() -> None:
@@ -59,14 +63,31 @@ def loss_arguments_swapped(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for number in known.graph_ids:
         for op in known.graph(number).ops:
-            if op.name not in BINARY_LOSSES or len(op.inputs) < 2 or not op.outputs:
+            if op.name not in BINARY_LOSSES | SAID_BY_MAKERS or len(op.inputs) < 2 or not op.outputs:
                 continue
             given, target = (known.made((number, i)) for i in op.inputs[:2])
             if (number, op.outputs[0]) not in known.used.order or op.site.user.location() in told:
                 continue
-            if not _trains(known, given) and _trains(known, target):
+            if op.name in BINARY_LOSSES:
+                swapped = not _trains(known, given) and _trains(known, target)
+            else:
+                swapped = _made_the_other_way(known, op, given, target)
+            if swapped:
                 told.add(op.site.user.location())
                 yield _finding(trace, known, op)
+
+
+def _made_the_other_way(known: Paths, op: Op, given: Key, target: Key) -> bool:
+    """Whether probabilities that nothing trains stand for the prediction, and what a trained network says of them for
+    the target: its logarithms, or its raw scores where the loss takes the softmax. A divergence the other way round,
+    from a network to what it learns of, has logarithms first and probabilities behind."""
+    if known.value(given).requires_grad or not known.value(target).requires_grad:
+        return False
+    said = {maker.name for _, maker in makers(known, target)}
+    shares = {maker.name for _, maker in makers(known, given)}
+    if op.name == "kl_div":
+        return said == {"log_softmax"} and bool(shares) and shares <= PROBABILITIES | {"one_hot"}
+    return bool(said) and said <= LAYERS and bool(shares) and shares <= PROBABILITIES | {"one_hot"}
 
 
 def _trains(known: Paths, key: Key) -> bool:
@@ -79,6 +100,7 @@ def _trains(known: Paths, key: Key) -> bool:
 def _finding(trace: Trace, known: Paths, op: Op) -> Finding:
     names = [names_of(trace).name(known.graph(op.graph), i) for i in op.inputs[:2]]
     first, second = (f"`{name}`" if name else "" for name in names)
+    plain = not _trains(known, known.made((op.graph, op.inputs[0])))
     edits, swapped = _swapped(trace, op.site.user)
     event = loss_event(known, op)
     return Finding(
@@ -89,7 +111,7 @@ def _finding(trace: Trace, known: Paths, op: Op) -> Finding:
         effect=event.site.user if event is not None else None,
         effect_label="the gradient comes to what stands for the target",
         seen=(
-            f"{first or 'the first argument'} was computed from no parameter,"
+            f"{first or 'the first argument'} was computed {'from no parameter' if plain else 'without a graph'},"
             f" {second or 'the second argument'} from those that this pass trains",
         ),
         fix=f"swap the two{f': `{swapped}`' if swapped else f' in {located(trace, op.site.user)}'}",

@@ -51,3 +51,64 @@ def good_a_frozen_judge_of_what_is_made() -> None:
         told = judge(made(torch.randn(8, 2)))
         nn.functional.binary_cross_entropy_with_logits(told, torch.ones(8, 1)).backward()
         opt.step()
+
+
+def bad_teacher_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher = nn.Sequential(nn.Linear(8, 40), nn.Tanh(), nn.Linear(40, 5)).requires_grad_(False)
+    pupil = nn.Linear(8, 5)
+    opt = torch.optim.SGD(pupil.parameters(), lr=0.05)
+    for _ in range(4):
+        x = torch.randn(32, 8)
+        with torch.no_grad():
+            wanted = (teacher(x) / 2).softmax(-1)
+        said = (pupil(x) / 2).log_softmax(-1)
+        loss = nn.functional.kl_div(wanted, said, reduction="batchmean")  # cause: GS722
+        opt.zero_grad()
+        loss.backward()  # effect: GS722
+        opt.step()
+
+
+def bad_shares_of_classes_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 5)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(4):
+        x = torch.randn(32, 8)
+        wanted = nn.functional.one_hot(x[:, :5].argmax(1), 5).float()
+        loss = nn.functional.cross_entropy(wanted, model(x))  # cause: GS722
+        opt.zero_grad()
+        loss.backward()  # effect: GS722
+        opt.step()
+
+
+def good_divergences_both_ways() -> None:
+    """From a teacher to its pupil, and the other way round: logarithms come first, of whom they are."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher = nn.Sequential(nn.Linear(8, 40), nn.Tanh(), nn.Linear(40, 5)).requires_grad_(False)
+    pupil = nn.Linear(8, 5)
+    opt = torch.optim.SGD(pupil.parameters(), lr=0.05)
+    for step in range(6):
+        x = torch.randn(32, 8)
+        with torch.no_grad():
+            wanted = teacher(x).log_softmax(-1)
+        scores = pupil(x)
+        if step % 3 == 0:
+            loss = nn.functional.kl_div(scores.log_softmax(-1), wanted.exp(), reduction="batchmean")
+        elif step % 3 == 1:
+            loss = nn.functional.kl_div(wanted, scores.softmax(-1), reduction="batchmean")
+        else:
+            said = scores.log_softmax(-1)
+            loss = nn.functional.kl_div(wanted, said, reduction="batchmean", log_target=True)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

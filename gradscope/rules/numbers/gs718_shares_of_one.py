@@ -29,6 +29,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 PICKS = {"__getitem__", "index_select", "gather"}
+FORMS = PASSING | {"expand_as", "broadcast_to"}
 FAR = 12  # ops between the weights and the sum that takes them
 
 
@@ -117,13 +118,24 @@ def _taken(graph: Graph, divided: Op) -> Op | None:
     return next((op for _, op in islice(behind, FAR) if op.name in SUMS_OF_GROUPS), None)
 
 
+def _before_forms(graph: Graph, found: _Groups) -> int:
+    """The index of the weighted values, as it was before it got the shape of these."""
+    at = found.other
+    while graph.values[at].shape != graph.values[found.index].shape:
+        maker = graph.maker(at)
+        if maker is None or maker.name not in FORMS or not maker.inputs:
+            return found.other
+        at = maker.inputs[0]
+    return at
+
+
 def _is_index(graph: Graph, index: int) -> bool:
     return graph.values[index].dtype in ("int64", "int32")
 
 
 def _finding(trace: Trace, event: SharesOfOne, graph: Graph, found: _Groups) -> Finding:
     names = names_of(trace)
-    index, other = names.name(graph, found.index), names.name(graph, found.other)
+    index, other = names.name(graph, found.index), names.name(graph, _before_forms(graph, found))
     made = graph.maker(found.index)
     written = code(trace, made.site.user) if made is not None and not index else ""
     groups = f"`{index}`" if index else written or "its index"

@@ -55,3 +55,32 @@ def good_one_sender_for_each() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(last(heard), torch.arange(4) % 2).backward()
         opt.step()
+
+
+def bad_the_other_index_in_another_shape() -> None:
+    import torch
+    from torch import nn
+
+    class Lakes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.well, self.grade, self.lake = nn.Linear(4, 10), nn.Linear(10, 1), nn.Linear(10, 1)
+
+        def forward(self, wells: torch.Tensor, start: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
+            water = self.well(wells).relu()[start]
+            grown = self.grade(water).squeeze(-1).exp()
+            total = torch.zeros(12).scatter_add(0, start, grown)  # effect: GS718
+            weight = grown / total.gather(0, start)  # cause: GS718
+            places = end[:, None].expand(-1, 10)
+            brought = torch.zeros(4, 10).scatter_add(0, places, weight[:, None] * water)
+            return self.lake(brought).squeeze(-1)
+
+    torch.manual_seed(0)
+    flow = Lakes()
+    opt = torch.optim.Adam(flow.parameters(), lr=5e-3)
+    for _ in range(8):
+        wells, start, end = torch.randn(12, 4), torch.randperm(12), torch.arange(12) % 4
+        loss = nn.functional.mse_loss(flow(wells, start, end), torch.randn(4))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -169,13 +169,21 @@ def _before_forms(known: Paths, key: Key) -> Key:
     return known.made(key)
 
 
+def _name(trace: Trace, known: Paths, weight: Key) -> str:
+    """What the program calls the numbers of a product, or those that it negates for it."""
+    given = (
+        names_of(trace).name(known.graph(key[0]), key[1]) for key in (weight, _before_forms(known, weight))
+    )
+    return next((name for name in given if name), "")
+
+
 def _finding(
     trace: Trace, known: Paths, op: Op, key: Key, plain: _Product, clipped: _Product, later: Op
 ) -> Finding:
     place, made = op.site.user, later.site.user
-    names = [names_of(trace).name(known.graph(one.op.graph), one.weight[1]) or "" for one in (plain, clipped)]
+    names = [_name(trace, known, one.weight) for one in (plain, clipped)]
     first, second = (f"`{name}`" if name else "other numbers" for name in names)
-    what = f"{first} and {second}" if names[0] != names[1] else f"{first} before and after it is changed"
+    what = f"{first} and {second}" if names[0] != names[1] else f"{first} before and after they are changed"
     order = sorted((plain.op, clipped.op), key=lambda one: one.index)
     between = order[0].index < later.index
     fix = (

@@ -78,7 +78,7 @@ class MovedRows(Hook):
             place.close()
         place.tensor = id(base), version
         place.to.append(row.begin)
-        place.taken.append(value.storage_offset())
+        place.taken.append(int(value.storage_offset()))
 
     def _tell(self) -> None:
         for site, place in self.places.items():
@@ -96,7 +96,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(t: torch.Tensor) -> _Layout:
-    return _Layout(t.storage_offset(), tuple(zip(t.shape, t.stride(), strict=True)))
+    return _Layout(int(t.storage_offset()), tuple(zip(t.shape, t.stride(), strict=True)))
 
 
 def _row_of(t: torch.Tensor, index: Any) -> _Layout | None:

@@ -113,7 +113,7 @@ def additions(trace: Trace) -> list[Addition]:
                 name, term, is_list = added
                 if isinstance(loop, ast.For):
                     found.append(Sum(path, function, name, loop, statement, term, is_list, file))
-                else:
+                elif isinstance(loop, ast.While):
                     found.append(Addition(path, function, name, loop, statement, term, is_list, file))
     return sorted(found, key=lambda one: (one.path, one.add.lineno))
 

@@ -8,7 +8,8 @@ Fix: divide the cosines by a temperature (0.05 to 0.2 is common), or multiply th
 
 Measured: every score is a product of two vectors whose length was made 1, or `cosine_similarity`, and nothing comes
 between that and the loss. Silent on: few classes, where the loss can still come below 0.5; a temperature wherever it
-stands; targets that are probabilities.
+stands; targets that are probabilities. A `log_softmax` whose right entries alone make the loss (`nll_loss`, the
+diagonal) is the same.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import ast
 import math
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS, NORMS
+from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS, NORMS, PASSING, POWERS, REDUCTIONS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
@@ -28,6 +30,9 @@ from gradscope.store import Trace
 
 PRODUCTS = {"matmul", "mm", "bmm", "__matmul__", "linear"}
 GUARDS = {"clamp", "clamp_min", "add", "__add__", "maximum"}
+DIAGONALS = {"diag", "diagonal"}
+TAKING = DIAGONALS | {"gather", "take_along_dim", "__getitem__"}
+NEAR = 6  # calls from an entry to the loss
 FLOOR = 0.5
 TEMPERATURE = "0.1"
 
@@ -72,10 +77,10 @@ def good() -> None:
 def cosines_without_temperature(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, loss in losses(known, {"cross_entropy"}):
+    for key, loss in _entropies(known):
         shape = shape_of(known, key)
         count = shape[1 if len(shape) > 1 else 0] if shape else 0
-        if count < 2 or loss.site.user.location() in told or not _of_labels(known, loss):
+        if count < 2 or loss.site.user.location() in told:
             continue
         lowest = math.log1p((count - 1) * math.exp(-2))
         if lowest < FLOOR:
@@ -84,6 +89,33 @@ def cosines_without_temperature(trace: Trace) -> Iterator[Finding]:
         if made and all(_is_cosine(known, op) for op in made):
             told.add(loss.site.user.location())
             yield _finding(trace, known, loss, made, count, lowest)
+
+
+def _entropies(known: Paths) -> Iterator[tuple[Key, Op]]:
+    """The scores of each cross entropy of labels with the call that takes the labels: torch's own, or one put together
+    from the logarithms of a softmax."""
+    for key, loss in losses(known, {"cross_entropy", "nll_loss"}):
+        if not _of_labels(known, loss):
+            continue
+        if loss.name == "cross_entropy":
+            yield key, loss
+        elif (scores := _logged(known, key)) is not None:
+            yield scores, loss
+    for key, op in known.used_calls(TAKING):
+        scores = _logged(known, (op.graph, op.inputs[0])) if op.inputs else None
+        single = op.name in DIAGONALS or len(op.inputs) > 1  # entries that are asked for one by one
+        if scores is not None and single and known.becomes_number(key, NEGATIONS | PASSING, REDUCTIONS, NEAR):
+            yield scores, op
+
+
+def _logged(known: Paths, key: Key) -> Key | None:
+    """The scores that such logarithms are made of, one row for each sample."""
+    op = known.maker(key)
+    if op is None or op.name != "log_softmax" or len(op.extra.get("dims", [])) != 1:
+        return None
+    scores = (op.graph, op.inputs[0])
+    rank = len(shape_of(known, scores))
+    return scores if rank == 2 and op.extra["dims"][0] % rank == 1 else None
 
 
 def _of_labels(known: Paths, loss: Op) -> bool:
@@ -104,6 +136,11 @@ def _is_cosine(known: Paths, op: Op) -> bool:
         return _unit(known, first, ranks[0] - 1) and _unit(
             known, second, ranks[1] - (1 if op.name == "linear" else 2)
         )
+    if op.name == "einsum":
+        letters = _contracted(op)
+        return letters is not None and all(
+            _unit(known, (op.graph, value), place) for value, place in zip(op.inputs, letters, strict=True)
+        )
     if op.name == "sum" and len(op.extra.get("dims", [])) == 1:
         product = known.graph(op.graph).maker(op.inputs[0])
         if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
@@ -115,6 +152,19 @@ def _is_cosine(known: Paths, op: Op) -> bool:
             for key in keys
         )
     return False
+
+
+def _contracted(op: Op) -> tuple[int, int] | None:
+    """The axis of each operand of an `einsum` that the product is summed over, where there is one."""
+    given, arrow, result = op.extra.get("equation", "").partition("->")
+    letters = given.split(",")
+    if not arrow or len(letters) != 2 or len(op.inputs) != 2 or "." in given:
+        return None
+    gone = (set(letters[0]) | set(letters[1])) - set(result)
+    if len(gone) != 1 or not all(gone <= set(own) for own in letters):
+        return None
+    (letter,) = gone
+    return letters[0].index(letter), letters[1].index(letter)
 
 
 def _unit(known: Paths, key: Key, axis: int) -> bool:
@@ -152,13 +202,24 @@ def _own_norm(known: Paths, of: Key, divisor: Key, axis: int) -> bool:
         source = (known.made(divisor)[0], op.inputs[0])
         if op.name in NORMS:
             rank = len(shape_of(known, source))
-            return known.made(source) == known.made(of) and [d % rank for d in op.extra.get("dims", [])] == [
-                axis
-            ]
+            return known.made(source) == known.made(of) and _along(op, rank, axis)
+        if op.name == "sqrt":  # of the sum of the squares
+            total = known.maker(source)
+            squares = (
+                known.maker((total.graph, total.inputs[0])) if total is not None and total.inputs else None
+            )
+            if total is None or total.name != "sum" or squares is None or squares.name not in POWERS:
+                return False
+            squared = (squares.graph, squares.inputs[0])
+            return known.made(squared) == known.made(of) and _along(total, len(shape_of(known, of)), axis)
         if op.name not in GUARDS:
             return False
         divisor = source
     return False
+
+
+def _along(op: Op, rank: int, axis: int) -> bool:
+    return [d % rank for d in op.extra.get("dims", [])] == [axis]
 
 
 def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, lowest: float) -> Finding:
@@ -173,7 +234,7 @@ def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, l
         seen.append(f"it was {numbers(values[0])} at first and {numbers(values[-1])} at last")
     text, edits = _divided(trace, loss)
     return Finding(
-        message=f"{code(trace, site, '`cross_entropy`')} is given cosines: with {count} of them it cannot fall below"
+        message=f"{code(trace, site, f'`{loss.name}`')} is given cosines: with {count} of them it cannot fall below"
         f" {lowest:.3g}",
         cause=site,
         cause_label="nothing has divided them by a temperature",
@@ -182,7 +243,7 @@ def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, l
         related=tuple((place, "gives cosines too") for place in places[1:3]),
         seen=tuple(seen),
         fix="divide the scores by a temperature, common ones are 0.05 to 0.2: "
-        + (f"`{text}`" if text else f"before {located(trace, site)}"),
+        + (f"`{text}`" if text else f"those of {located(trace, places[0])}"),
         edits=edits,
         subjects=frozenset({("loss", *site.location())}),
     )
@@ -191,7 +252,8 @@ def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, l
 def _divided(trace: Trace, loss: Op) -> tuple[str, Edits]:
     here = Source(trace, loss.site.user.path)
     node = here.file.at(loss.site.user)
-    if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.Starred):
+    taken = loss.name != "cross_entropy"  # the logarithms, not the scores
+    if taken or not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.Starred):
         return "", ()
     given = node.args[0]
     text = here.file.text(given)

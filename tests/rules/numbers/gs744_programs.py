@@ -96,3 +96,75 @@ def good_scores_that_are_no_cosines() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_prototypes_by_einsum_and_their_logarithms() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, prototypes = nn.Linear(6, 8), nn.Parameter(torch.randn(30, 8))
+    opt = torch.optim.Adam([*body.parameters(), prototypes], lr=0.01)
+    for _ in range(4):
+        voice, speaker = body(torch.randn(16, 6)), torch.randint(0, 30, (16,))
+        voice = voice / voice.norm(dim=-1, keepdim=True).clamp_min(1e-6)
+        known = prototypes / prototypes.pow(2).sum(-1, keepdim=True).sqrt()
+        scores = torch.einsum("bd,kd->bk", voice, known)  # effect: GS744
+        loss = nn.functional.nll_loss(torch.log_softmax(scores, dim=-1), speaker)  # cause: GS744
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_pairs_on_the_diagonal() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    text, image = nn.Linear(5, 8), nn.Linear(7, 8)
+    opt = torch.optim.SGD([*text.parameters(), *image.parameters()], lr=0.1)
+    for _ in range(4):
+        one = nn.functional.normalize(text(torch.randn(24, 5)), dim=-1)
+        two = nn.functional.normalize(image(torch.randn(24, 7)), dim=-1)
+        chances = (one @ two.mT).log_softmax(dim=1)  # effect: GS744
+        loss = -chances.diagonal().mean()  # cause: GS744
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_scale_that_is_learned_and_logarithms() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, prototypes = nn.Linear(6, 8), nn.Parameter(torch.randn(30, 8))
+    scale = nn.Parameter(torch.tensor(2.5))
+    opt = torch.optim.Adam([*body.parameters(), prototypes, scale], lr=0.01)
+    for _ in range(4):
+        voice, speaker = body(torch.randn(16, 6)), torch.randint(0, 30, (16,))
+        voice = voice / voice.norm(dim=-1, keepdim=True).clamp_min(1e-6)
+        known = prototypes / prototypes.norm(dim=-1, keepdim=True)
+        scores = scale.exp() * torch.einsum("bd,kd->bk", voice, known)
+        loss = nn.functional.nll_loss(torch.log_softmax(scores, dim=-1), speaker)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_einsum_along_an_axis_that_is_not_of_length_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, prototypes = nn.Linear(6, 8), nn.Parameter(torch.randn(30, 8))
+    opt = torch.optim.Adam([*body.parameters(), prototypes], lr=0.01)
+    for _ in range(4):
+        voice, speaker = body(torch.randn(16, 6)), torch.randint(0, 30, (16,))
+        known = prototypes / prototypes.norm(dim=0, keepdim=True)
+        scores = torch.einsum("bd,kd->bk", voice, known)
+        chances = torch.log_softmax(scores, dim=-1)
+        loss = -chances[torch.arange(16), speaker].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.analysis.ops import ADDITIONS, DIVISIONS, MEANS, PASSING, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, DIVISIONS, MEANS, MULTIPLICATIONS, PASSING, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located, plural
 from gradscope.fixes.calls import along
@@ -26,7 +26,9 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
-SPREADS = {"std", "var"}
+SPREADS = {"std", "var", "std_mean", "var_mean"}
+VARIANCES = {"var", "var_mean"}
+INVERSES = {"rsqrt", "reciprocal"}
 KEPT = ADDITIONS | PASSING | {"sqrt", "max", "maximum", "nan_to_num"}
 AT_LEAST = 3  # calls: fewer may be a trial
 
@@ -77,6 +79,7 @@ def spread_of_one(trace: Trace) -> Iterator[Finding]:
             op = used[0]
             here = (o for (_, other), (all_, _) in calls.items() if other in MEANS for o in all_)
             mean = next((o for o in here if (o.graph, o.inputs[0]) == (op.graph, op.inputs[0])), None)
+            mean = op if name.endswith("_mean") else mean
             mean = mean if mean is not None and _subtracts(known, mean) is not None else None
             told |= {place} | ({mean.site.user.location()} if mean is not None else set())
             yield _finding(trace, known, *used, mean, times)
@@ -133,13 +136,18 @@ def _divides(known: Paths, spread: Op) -> Op | None:
     for key, op in _readers(known, spread):
         if op.name in DIVISIONS and len(op.inputs) > 1 and op.inputs[1] == key[1]:
             return op
+        if op.name in INVERSES:
+            times = (by for _, by in _readers(known, op) if by.name in MULTIPLICATIONS and len(by.inputs) > 1)
+            if (product := next(times, None)) is not None:
+                return product
     return None
 
 
 def _subtracts(known: Paths, mean: Op) -> Op | None:
     """The difference of what a mean was taken of and that mean, which is 0."""
-    for _, op in known.used.feeds.get((mean.graph, mean.outputs[0]), ()):
-        if op is not None and op.name in SUBTRACTIONS and set(op.inputs) == {mean.inputs[0], mean.outputs[0]}:
+    result = mean.outputs[-1]  # of `var_mean` the second
+    for _, op in known.used.feeds.get((mean.graph, result), ()):
+        if op is not None and op.name in SUBTRACTIONS and set(op.inputs) == {mean.inputs[0], result}:
             return op
     return None
 
@@ -151,7 +159,7 @@ def _finding(trace: Trace, known: Paths, op: Op, divided: Op, mean: Op | None, c
     shape, longer = shape_of(known, key), _longer(known, op)
     whole, kind = (
         code(trace, op.site.user, f"`{op.name}`"),
-        "variance" if op.name == "var" else "standard deviation",
+        "variance" if op.name in VARIANCES else "standard deviation",
     )
     zero = mean is not None and bool(longer)
     related = [
@@ -165,7 +173,8 @@ def _finding(trace: Trace, known: Paths, op: Op, divided: Op, mean: Op | None, c
             if longer
             else (op.site.user, "of one number each")
         )
-    fix, edits = _along(trace, longer, shape, [op, mean] if zero and mean is not None else [op])
+    both = [op, mean] if zero and mean is not None and mean is not op else [op]
+    fix, edits = _along(trace, longer, shape, both)
     return Finding(
         message=f"{whole} is taken of a single number: the {kind} is 0, and what is divided by it only by the constant"
         " beside it" + (": the numerator is 0, too, since the mean is the number itself" if zero else ""),

@@ -134,3 +134,41 @@ def good_over_batch_and_time() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_variance_and_mean_in_one_call_of_the_only_channel() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    beats = torch.randn(40, 1, 30).cumsum(-1)
+    ill = (beats[:, 0, -1] > 0).float()
+    net = nn.Sequential(nn.Conv1d(1, 4, 5, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(52, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for rows in torch.randperm(40).split(10):
+        heard = beats[rows]
+        var, mean = torch.var_mean(heard, dim=1, keepdim=True, correction=0)  # cause: GS752
+        score = net((heard - mean) * torch.rsqrt(var + 1e-5)).squeeze(1)  # effect: GS752
+        loss = nn.functional.binary_cross_entropy_with_logits(score, ill[rows])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_variance_and_mean_in_one_call_over_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    beats = torch.randn(40, 1, 30).cumsum(-1)
+    ill = (beats[:, 0, -1] > 0).float()
+    net = nn.Sequential(nn.Conv1d(1, 4, 5, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(52, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for rows in torch.randperm(40).split(10):
+        heard = beats[rows]
+        var, mean = torch.var_mean(heard, dim=-1, keepdim=True, correction=0)
+        score = net((heard - mean) * torch.rsqrt(var + 1e-5)).squeeze(1)
+        loss = nn.functional.binary_cross_entropy_with_logits(score, ill[rows])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

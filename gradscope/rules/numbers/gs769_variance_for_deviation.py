@@ -74,7 +74,7 @@ def variance_for_deviation(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for _, product in known.used_calls(MULTIPLICATIONS):
+    for _, product in known.used_calls(MULTIPLICATIONS | {"addcmul"}):
         found = _spread(trace, known.graph(product.graph), product)
         if found is None or (product.graph, found.total.outputs[0]) not in known.used.order:
             continue
@@ -97,10 +97,12 @@ class _Spread:
 
 
 def _spread(trace: Trace, graph: Graph, product: Op) -> _Spread | None:
-    noise = [place for place, value in enumerate(product.inputs) if is_noise(graph, value)]
-    if len(product.inputs) != 2 or len(noise) != 1:
+    added = int(product.name == "addcmul")  # what the product is added to comes first
+    factors = range(added, len(product.inputs))
+    noise = [place for place in factors if is_noise(graph, product.inputs[place])]
+    if len(factors) != 2 or len(noise) != 1:
         return None
-    place = 1 - noise[0]
+    (place,) = set(factors) - set(noise)
     factor = product.inputs[place]
     if (total := _divergence(trace, graph, factor)) is not None:
         return _Spread(graph, "logarithm", product, product, total, place)

@@ -143,3 +143,41 @@ def good_deviation_by_softplus() -> None:
         opt.zero_grad()
         ((decoder(z) - x).pow(2).sum(1).mean() + divergence).backward()
         opt.step()
+
+
+def bad_product_and_sum_in_one_call() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        rain = torch.randn(32, 6)
+        loc, logvar = encoder(rain).chunk(2, dim=1)
+        spread = logvar.exp()  # cause: GS769
+        code = torch.addcmul(loc, spread, torch.randn(loc.shape))
+        rate = 0.5 * (loc.square() + spread - logvar - 1).sum(1)  # effect: GS769
+        loss = ((decoder(code) - rain).square().sum(1) + rate).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_product_and_sum_in_one_call_of_the_root() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        rain = torch.randn(32, 6)
+        loc, logvar = encoder(rain).chunk(2, dim=1)
+        spread = logvar.exp()
+        code = torch.addcmul(loc, spread.sqrt(), torch.randn(loc.shape))
+        rate = 0.5 * (loc.square() + spread - logvar - 1).sum(1)
+        loss = ((decoder(code) - rain).square().sum(1) + rate).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -18,8 +18,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import prod
 
-from gradscope.analysis.ops import ADDITIONS, DIVISIONS, PASSING, POWERS, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CLIPS,
+    DIVISIONS,
+    MULTIPLICATIONS,
+    PASSING,
+    POWERS,
+    SCALES,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import ModuleCall
@@ -29,7 +40,11 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
-OF_ALL = {"mean", "norm"}
+OF_ALL = ("mean", "norm", "sum", "std", "var")  # the last two are no news of what the mean is told of
+SPREADS = {"std", "var"}
+INVERSES = {"rsqrt", "reciprocal"}
+KEPT = ADDITIONS | CLIPS | PASSING | {"sqrt", "maximum"}
+NEAR = 8  # calls between a number and what it scales
 OF_NORMS = (
     "divided by its own norm each sample has the length 1; divided by that of all samples it has one that shrinks with"
     " the size of the batch, and depends on who else is in it: another in training than for a sample alone"
@@ -100,7 +115,8 @@ def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(ModuleCall):
         calls.setdefault(event.graph, []).append(event)
     told: set[tuple[str, int]] = set()
-    for key, mean in known.used_calls(OF_ALL):
+    done: set[Key] = set()
+    for key, mean in (call for name in OF_ALL for call in known.used_calls({name})):
         place = mean.site.user.location()
         graph = known.graph(mean.graph)
         if place in told or mean.module is None or shape_of(known, key) or not mean.inputs:
@@ -110,9 +126,12 @@ def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
         if len(form) < 2 or form[0] < 2 or not value.requires_grad or value.is_leaf:
             continue
         readers = graph.consumers.get(key[1], ())
-        taken = next((op for op in readers if _subtracts(graph, op, mean) or _divides(graph, op, mean)), None)
+        taken = next((op for op in readers if _subtracts(graph, op, mean)), None) or _scaled(graph, mean)
+        if mean.name in SPREADS and ((graph.id, mean.inputs[0]) in done or prod(form[1:]) == 1):
+            continue
         if taken is not None and _given_out(known, taken, form, calls.get(mean.graph, [])):
             told.add(place)
+            done.add((graph.id, mean.inputs[0]))
             yield _finding(trace, known, mean, taken, form)
 
 
@@ -120,7 +139,7 @@ def _subtracts(graph: Graph, op: Op, mean: Op) -> bool:
     """Whether an op takes the mean away from a tensor of the form that the mean was taken of, which holds the same."""
     if (
         op.name not in SUBTRACTIONS
-        or mean.name == "norm"
+        or mean.name != "mean"
         or len(op.inputs) != 2
         or op.inputs[1] != mean.outputs[0]
     ):
@@ -137,13 +156,42 @@ def _subtracts(graph: Graph, op: Op, mean: Op) -> bool:
     return False
 
 
-def _divides(graph: Graph, op: Op, mean: Op) -> bool:
-    """Whether an op divides by the norm, or the mean, what that was taken of: itself, its square or its size."""
+def _scaled(graph: Graph, mean: Op) -> Op | None:
+    """The call that divides by the norm, the mean or the spread, or by its root, what that was taken of: itself, its
+    square or its size; a product with the inverse is that too."""
     of = {mean.inputs[0]}
     made = graph.maker(mean.inputs[0])
-    if mean.name == "mean" and made is not None and made.name in POWERS | {"abs"}:
+    squares = made is not None and made.name in POWERS | {"abs"}
+    if mean.name == "sum" and not squares:
+        return None
+    if mean.name in ("mean", "sum") and made is not None and squares:
         of.add(made.inputs[0])
-    return op.name in DIVISIONS and op.inputs[0] in of and op.inputs[1:] == mean.outputs
+    todo = [(mean.outputs[0], False)]
+    for index, inverse in todo:  # grows while it is walked
+        for op in graph.consumers.get(index, ()):
+            if not op.outputs or len(todo) > NEAR:
+                continue
+            others = [value for value in op.inputs if value != index]
+            if not graph.values[op.outputs[0]].shape:
+                if not others and op.name in KEPT | INVERSES:
+                    todo.append((op.outputs[0], inverse != (op.name in INVERSES)))
+            elif op.name in (MULTIPLICATIONS if inverse else DIVISIONS) and len(others) == 1:
+                first = inverse or op.inputs[0] == others[0]
+                if first and _holds(graph, others[0], of, SUMS | SCALES if mean.name in SPREADS else SCALES):
+                    return op
+    return None
+
+
+def _holds(graph: Graph, value: int, of: set[int], names: set[str]) -> bool:
+    """Whether a value is one of these, perhaps multiplied with something."""
+    todo = [value]
+    for index in todo:  # grows while it is walked
+        if index in of:
+            return True
+        made = graph.maker(index)
+        if made is not None and made.name in names and len(todo) < NEAR:
+            todo += made.inputs
+    return False
 
 
 def _given_out(known: Paths, taken: Op, form: tuple[int, ...], calls: list[ModuleCall]) -> bool:
@@ -161,7 +209,7 @@ def _given_out(known: Paths, taken: Op, form: tuple[int, ...], calls: list[Modul
         if index in results:
             return True
         for op in graph.consumers.get(index, ()):
-            if (op.name in KEEPS or taken.name in DIVISIONS) and op.module is not None:
+            if (op.name in KEEPS or taken.name not in SUBTRACTIONS) and op.module is not None:
                 todo += [i for i in op.outputs if graph.values[i].shape[:1] == form[:1] and i not in todo]
     return False
 
@@ -169,7 +217,7 @@ def _given_out(known: Paths, taken: Op, form: tuple[int, ...], calls: list[Modul
 def _finding(trace: Trace, known: Paths, mean: Op, taken: Op, form: tuple[int, ...]) -> Finding:
     result: Key = (mean.graph, taken.outputs[0])
     loss = known.loss_of(result)
-    whole, divides = code(trace, mean.site.user, f"`{mean.name}`"), taken.name in DIVISIONS
+    whole, divides = code(trace, mean.site.user, f"`{mean.name}`"), taken.name not in SUBTRACTIONS
     done = "what each sample is divided by" if divides else "taken away from each sample"
     axes = "1" if len(form) == 2 else str(tuple(range(1, len(form))))
     return Finding(

@@ -209,3 +209,83 @@ def good_normalised_over_the_batch_by_column() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_features_times_the_inverse_root_of_all() -> None:
+    import torch
+    from torch import nn
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.down = nn.Linear(6, 8), nn.Linear(8, 1)
+            self.gain = nn.Parameter(torch.ones(8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.up(x))
+            power = torch.mean(torch.square(h))  # cause: GS753
+            out: torch.Tensor = self.down(self.gain * h * torch.rsqrt(power + 1e-6))
+            return out
+
+    torch.manual_seed(0)
+    net = Scaled()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        loss = (net(x).squeeze(1) - x[:, 0]).abs().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS753
+        opt.step()
+
+
+def bad_length_of_all_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up = nn.Linear(6, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h: torch.Tensor = self.up(x)
+            length = h.pow(2).sum().sqrt()  # cause: GS753
+            return h / (length + 1e-8)
+
+    torch.manual_seed(0)
+    net = Encoder()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        loss = (net(x).sum(1) - x[:, 0]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS753
+        opt.step()
+
+
+def good_features_times_their_own_inverse_root() -> None:
+    import torch
+    from torch import nn
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.down = nn.Linear(6, 8), nn.Linear(8, 1)
+            self.gain = nn.Parameter(torch.ones(8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.up(x))
+            power = torch.mean(torch.square(h), dim=-1, keepdim=True)
+            size = self.gain.square().mean().add(1e-6).rsqrt()  # of weights alone
+            out: torch.Tensor = self.down(self.gain * size * h * torch.rsqrt(power + 1e-6))
+            return out
+
+    torch.manual_seed(0)
+    net = Scaled()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        loss = (net(x).squeeze(1) - x[:, 0]).abs().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -6,7 +6,9 @@ expected value counts for a fraction of what it should.
 
 Fix: sum over the axis of the softmax: `(probabilities * values).sum(dim=1)`.
 
-Measured: the axes, in the graph of the run.
+Measured: the axes, in the graph of the run; `exp` of a `log_softmax`, and exponentials divided by their own sum, are a
+softmax too.
+
 Silent on: means over other axes, products that go into a loss by themselves (a factor of its rate only), entropies.
 """
 
@@ -15,13 +17,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, SCALES, SUMS
+from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, SCALES, SOFTMAXES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._chances import chances
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
@@ -69,7 +72,7 @@ def good() -> None:
 
 @rule("GS754", name="expectation-divided-again", severity="warning")
 def expectation_divided_again(trace: Trace) -> Iterator[Finding]:
-    if "softmax" not in trace.op_names or "mean" not in trace.op_names:
+    if trace.op_names.isdisjoint(SOFTMAXES | {"exp"}) or "mean" not in trace.op_names:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
@@ -113,14 +116,10 @@ def _weighted(known: Paths, key: Key, axis: int) -> tuple[Op, Op] | None:
     if shape_of(known, keys[0]) != shape_of(known, keys[1]):
         return None
     for one, other in (keys, keys[::-1]):
-        softmax = known.maker(one)
-        if softmax is None or softmax.name != "softmax" or not softmax.inputs:
-            continue
-        dims = softmax.extra.get("dims")
-        if not isinstance(dims, list) or [d % len(shape_of(known, one)) for d in dims] != [axis]:
-            continue
-        if not _of_the_chances(known, other, known.made((softmax.graph, softmax.inputs[0]))):
-            return product, softmax
+        made = chances(known, one)
+        if made is not None and made.axis == axis:
+            if not _of_the_chances(known, other, known.made(made.scores)):
+                return product, made.op
     return None
 
 

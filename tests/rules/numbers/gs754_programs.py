@@ -89,3 +89,63 @@ def bad_both_losses_of_an_actor_and_its_critic() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_chances_by_their_logarithms() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value, slow = nn.Linear(5, 4), nn.Linear(5, 4)
+    opt = torch.optim.Adam(value.parameters(), lr=0.01)
+    for _ in range(4):
+        now, later, profit = torch.randn(16, 5), torch.randn(16, 5), torch.rand(16)
+        over = torch.rand(16) < 0.2
+        with torch.no_grad():
+            chance = torch.exp(torch.log_softmax(value(later) / 0.5, -1))
+            expected = torch.mean(torch.mul(slow(later), chance), -1)  # cause: GS754
+            goal = torch.where(over, profit, profit + 0.9 * expected)  # effect: GS754
+        loss = nn.functional.smooth_l1_loss(value(now)[:, 0], goal)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_exponentials_divided_by_their_sum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, value = nn.Linear(5, 4), nn.Linear(5, 4)
+    opt = torch.optim.Adam(value.parameters(), lr=0.01)
+    for _ in range(4):
+        now, later, profit = torch.randn(16, 5), torch.randn(16, 5), torch.rand(16)
+        with torch.no_grad():
+            heat = policy(later).exp()
+            chance = heat / heat.sum(1, keepdim=True)
+            expected = (chance * value(later)).mean(dim=1)  # cause: GS754
+            goal = profit + 0.9 * expected  # effect: GS754
+        loss = nn.functional.smooth_l1_loss(value(now)[:, 0], goal)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_chances_by_their_logarithms_summed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    value, slow = nn.Linear(5, 4), nn.Linear(5, 4)
+    opt = torch.optim.Adam(value.parameters(), lr=0.01)
+    for _ in range(4):
+        now, later, profit = torch.randn(16, 5), torch.randn(16, 5), torch.rand(16)
+        with torch.no_grad():
+            logs = torch.log_softmax(value(later), -1)
+            heat = logs.exp()
+            expected = (heat * slow(later)).sum(-1) - 0.1 * (heat * logs).mean(-1)  # an entropy
+            goal = profit + 0.9 * expected
+        loss = nn.functional.smooth_l1_loss(value(now)[:, 0], goal)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

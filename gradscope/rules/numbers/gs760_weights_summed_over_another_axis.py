@@ -21,6 +21,7 @@ from gradscope.analysis.made import softmax_site
 from gradscope.analysis.ops import (
     CASTS,
     CLASS_LOSSES,
+    DIVISIONS,
     LAYERS,
     LOGARITHMS,
     NORMING,
@@ -35,11 +36,12 @@ from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import along
 from gradscope.model import Finding, Op, Span
 from gradscope.rules import rule
+from gradscope.rules.numbers._chances import by_own_sum
 from gradscope.rules.numbers._losses import losses
 from gradscope.store import Trace
 
 PROJECTING = LAYERS | {"matmul", "bmm"}
-MATRICES = {"matmul", "__matmul__", "bmm"}
+MATRICES = {"matmul", "__matmul__", "bmm", "einsum"}
 MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
 AS_THEY_ARE = PASSING | {"dropout"}
 DEEP = 24
@@ -79,16 +81,16 @@ def good() -> None:
 
 @rule("GS760", name="weights-summed-over-another-axis", severity="warning")
 def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(SOFTMAXES):
+    if trace.op_names.isdisjoint(SOFTMAXES | {"exp"}):
         return
     known, found = paths(trace), axes(trace)
     samples = _samples(known, found)
     several = len({op.site.user.span() for _, op in known.used_calls({"softmax"})}) > 1
     told: set[Span] = set()
-    for key, op in known.used_calls(SOFTMAXES):
+    for key, op, summed, scores in _normalised(known):
         place = op.site.user.span()
         own = found.of(key)
-        dims = op.extra.get("dims", [])
+        dims = summed.extra.get("dims", [])
         if place in told or len(own) < 2 or len(dims) != 1 or not -len(own) <= dims[0] < len(own):
             continue
         over = dims[0] % len(own)
@@ -96,8 +98,8 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
             continue
         told.add(place)  # what one call of a place shows, the others do
         between = own[over] in samples
-        apart = not between and over < len(own) - 2 and _of_a_product(known, op)
-        plain = op.name == "softmax"
+        apart = not between and over < len(own) - 2 and _of_a_product(known, scores)
+        plain = op.name != "log_softmax"
         if not between and not apart and not (plain and (several or own.count(own[over]) > 1)):
             continue
         followed = trail(trace, key, logarithms=op.name == "log_softmax")
@@ -115,22 +117,26 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
                     else f"treats the places of axis {over} apart"
                 )
                 why = f"`{shown.name}` ({_where(trace, shown)}) {treats}: they are samples"
-                yield _finding(trace, known, op, use, over, other, why)
+                yield _finding(trace, known, op, summed, use, over, other, why)
                 break
             if apart and other == len(own) - 1 and _projected(known, use.other):
                 why = f"the product that gave the scores works on the places of axis {over} one by one: as heads do"
-                yield _finding(trace, known, op, use, over, other, why)
+                yield _finding(trace, known, op, summed, use, over, other, why)
                 break
             same = own[other] == own[over] and use.shared == (own[over],) and not found.given(own[over])
             if same and _projected(known, use.other):
                 size = known.graph(op.graph).values[op.outputs[0]].shape[over]
                 why = f"both axes are the same {size} places, of which the values are a third projection"
-                yield _finding(trace, known, op, use, over, other, why)
+                yield _finding(trace, known, op, summed, use, over, other, why)
                 break
-            means = _means(known, found, followed, key, op, use, over) if several and plain else None
+            means = (
+                _means(known, found, followed, key, op, use, over)
+                if several and op.name == "softmax"
+                else None
+            )
             if means is not None:
                 why = _of_two_steps(trace, known, op, means, over, other)
-                yield _finding(trace, known, op, use, over, other, why)
+                yield _finding(trace, known, op, summed, use, over, other, why)
                 break
 
 
@@ -149,10 +155,20 @@ def _samples(known: Paths, found: Axes) -> dict[Axis, Op]:
     return shown
 
 
-def _of_a_product(known: Paths, op: Op) -> bool:
+def _normalised(known: Paths) -> Iterator[tuple[Key, Op, Op, Key]]:
+    """Weights that sum to one along an axis, or their logarithms, with the call that gave them, the one that says along
+    which axis, and the scores they were made of."""
+    for key, op in known.used_calls(SOFTMAXES):
+        yield key, op, op, (op.graph, op.inputs[0])
+    for key, op in known.used_calls(DIVISIONS):
+        made = by_own_sum(known, op)
+        if made is not None:
+            yield key, op, made.op, made.scores
+
+
+def _of_a_product(known: Paths, key: Key) -> bool:
     """Whether the scores of a softmax are a product of two matrices that were computed from parameters, scaled and
     masked since, perhaps."""
-    key = (op.graph, op.inputs[0])
     for _ in range(DEEP):
         maker = known.maker(key)
         if maker is None or not maker.inputs:
@@ -264,10 +280,13 @@ def _of_two_steps(trace: Trace, known: Paths, op: Op, means: Op, over: int, othe
     )
 
 
-def _finding(trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int, why: str) -> Finding:
+def _finding(
+    trace: Trace, known: Paths, op: Op, summed_by: Op, use: Sum, over: int, other: int, why: str
+) -> Finding:
     shape = known.graph(op.graph).values[op.outputs[0]].shape
     place = softmax_site(trace, op)
-    given = op.extra["dims"][0]
+    own = summed_by.site.user if summed_by is not op else place
+    given = summed_by.extra["dims"][0]
     wanted = other - len(shape) if given < 0 else other
     summed = code(trace, use.op.site.user, f"`{use.op.name}`")
     what = "logarithms of weights" if op.name == "log_softmax" else "weights"
@@ -281,8 +300,8 @@ def _finding(trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int
         effect=use.op.site.user,
         effect_label=f"sums over axis {other}, where the weights do not sum to one",
         seen=(f"the {what} of shape {shape} sum to one along axis {over}, and {sums}; {why}",),
-        fix=f"give `dim={wanted}` to {located(trace, place, f'`{op.name}`')}",
-        edits=along(trace, place, op.name, wanted),
+        fix=f"give `dim={wanted}` to {located(trace, own, f'`{summed_by.name}`')}",
+        edits=along(trace, own, summed_by.name, wanted),
     )
 
 

@@ -464,3 +464,61 @@ def good_written_and_read() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_divided_by_the_sum_over_another_axis() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key, value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+    head = nn.Linear(8, 3)
+    opt = torch.optim.SGD([p for m in (query, key, value, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        residues = torch.randn(4, 6, 8)
+        energy = torch.einsum("bid,bjd->bij", query(residues), key(residues)) / 8**0.5
+        share = energy.exp()
+        share = share / share.sum(dim=1, keepdim=True)  # cause: GS760
+        scores = head(torch.einsum("bij,bjd->bid", share, value(residues)))  # effect: GS760
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(0, 3, (24,))).backward()
+        opt.step()
+
+
+def good_divided_by_the_sum_over_the_places() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key, value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+    head = nn.Linear(8, 3)
+    opt = torch.optim.SGD([p for m in (query, key, value, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        residues = torch.randn(4, 6, 8)
+        energy = torch.einsum("bid,bjd->bij", query(residues), key(residues)) / 8**0.5
+        share = energy.exp()
+        share = share / share.sum(dim=2, keepdim=True)
+        scores = head(torch.einsum("bij,bjd->bid", share, value(residues)))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(0, 3, (24,))).backward()
+        opt.step()
+
+
+def good_divided_by_both_sums_in_turn() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key, value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+    head = nn.Linear(8, 3)
+    opt = torch.optim.SGD([p for m in (query, key, value, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        residues = torch.randn(4, 6, 8)
+        share = torch.einsum("bid,bjd->bij", query(residues), key(residues)).div(8**0.5).exp()
+        for _ in range(5):
+            share = share / share.sum(dim=2, keepdim=True)
+            share = share / share.sum(dim=1, keepdim=True)
+        scores = head(torch.einsum("bij,bjd->bid", share, value(residues)))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(0, 3, (24,))).backward()
+        opt.step()

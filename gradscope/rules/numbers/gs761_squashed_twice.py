@@ -18,13 +18,14 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import ALIASES, CASTS, ORDERINGS, PASSING, SIGMOIDS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, ORDERINGS, PASSING, SIGMOIDS
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, percent
 from gradscope.events import Threshold
 from gradscope.fixes.calls import unwrapped
 from gradscope.model import Finding, Op, Site, Span
 from gradscope.rules import rule
+from gradscope.rules.numbers._chances import INVERTED, by_own_sum, sigmoid_of
 from gradscope.rules.numbers._losses import loss_event, makers
 from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
@@ -34,6 +35,7 @@ OF = {  # the second one → those that it must not be taken of
     "sigmoid_": {"sigmoid", "sigmoid_", "softmax"},
     "softmax": {"softmax"},
 }
+BY_HAND = DIVISIONS | INVERTED  # `1 / (1 + exp(-x))`, exponentials divided by their sum
 
 
 def bad() -> None:
@@ -72,8 +74,8 @@ def good() -> None:
 def squashed_twice(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     calls: dict[Span, list[tuple[Op, Op | None]]] = {}
-    for _, op in known.used_calls(OF):
-        if op.nodes:
+    for _, op in known.used_calls(OF.keys() | BY_HAND):
+        if op.nodes and _kind(known, op):
             calls.setdefault(op.site.user.span(), []).append((op, _inner(known, op)))
     for found in calls.values():
         twice = [(op, inner) for op, inner in found if inner is not None]
@@ -119,24 +121,49 @@ def _compared(known: Paths, op: Op, compared: dict[int, Threshold]) -> tuple[Op,
 
 def _inner(known: Paths, op: Op, *, evaluated: bool = False) -> Op | None:
     """The one call whose probabilities it is taken of, as they are."""
-    made = [maker for _, maker in makers(known, (op.graph, op.inputs[0]))] if op.inputs else []
+    given = (op.graph, op.inputs[0]) if op.name in OF and op.inputs else _by_hand(known, op)
+    made = [maker for _, maker in makers(known, given)] if given is not None else []
     while evaluated and len(made) == 1 and made[0].name in ALIASES and made[0].inputs:
         made = [maker for _, maker in makers(known, (made[0].graph, made[0].inputs[0]))]
-    same = {maker.name for maker in made}
+    same = {_kind(known, maker) for maker in made}
     plain = evaluated or all(maker.nodes for maker in made)
-    return made[0] if made and same <= OF[op.name] and plain else None
+    return made[0] if made and same <= OF[_kind(known, op)] and plain else None
+
+
+def _kind(known: Paths, op: Op) -> str:
+    """Which of the functions a call is, or stands for where the program has put it together; "" for others."""
+    if op.name in OF:
+        return op.name
+    if op.name not in BY_HAND:
+        return ""
+    return (
+        "sigmoid"
+        if sigmoid_of(known, op) is not None
+        else "softmax"
+        if by_own_sum(known, op) is not None
+        else ""
+    )
+
+
+def _by_hand(known: Paths, op: Op) -> Key | None:
+    if (scores := sigmoid_of(known, op)) is not None:
+        return scores
+    made = by_own_sum(known, op)
+    return made.scores if made is not None else None
 
 
 def _finding(
     trace: Trace, known: Paths, op: Op, inner: Op, *, always: bool, event: Threshold | None = None
 ) -> Finding:
-    shows = event or loss_event(known, op)
+    shows, kind, before_kind = event or loss_event(known, op), _kind(known, op), _kind(known, inner)
     here, before = softmax_site(trace, op), softmax_site(trace, inner)
     shape = known.graph(op.graph).values[op.inputs[0]].shape
-    seen = f"its input of shape {shape} comes straight from `{inner.name}`"
-    if op.name != "softmax":
+    seen = f"its input of shape {shape} comes straight from {_named(inner, before_kind)}"
+    if kind != "softmax":
         seen += ": the result lies between 0.5 and 0.731"
-    related = [(before, f"gives the probabilities, by `{inner.name}`")] if before != here else []
+    related = (
+        [(before, f"gives the probabilities, by {_named(inner, before_kind)}")] if before != here else []
+    )
     fix = f"{located(trace, here, f'`{op.name}`')}, since its input is a probability already"
     label = "learns from numbers that are all alike"
     if event is None:
@@ -154,8 +181,8 @@ def _finding(
                 related.append((handed, "hands probabilities to what takes scores"))
             fix += _asked(trace, op, inner, handed)
     return Finding(
-        message=f"{code(trace, here, f'`{op.name}`')} takes a {op.name.rstrip('_')} of what has been through "
-        f"`{inner.name}` already{': none is below 0.5' if event is not None else ''}",
+        message=f"{code(trace, here, f'`{op.name}`')} takes a {kind.rstrip('_')} of what has been through "
+        f"{_named(inner, before_kind)} already{': none is below 0.5' if event is not None else ''}",
         cause=here,
         cause_label="squashes probabilities once more",
         effect=shows.site.user if shows is not None and shows.site.user != here else None,
@@ -166,6 +193,10 @@ def _finding(
         edits=unwrapped(trace, op.site.user) if always else (),
         subjects=frozenset({("squashed", *inner.site.user.location())}),
     )
+
+
+def _named(op: Op, kind: str) -> str:
+    return f"`{op.name}`" if op.name in OF else f"a {kind}"
 
 
 def _handed(op: Op, inner: Op) -> Site | None:

@@ -188,3 +188,55 @@ def good_ranked_only() -> None:
         opt.step()
         with torch.no_grad():
             p.sigmoid().flatten().argsort().tolist()
+
+
+def bad_sigmoid_by_hand_of_a_sigmoid() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        mask = torch.randint(0, 2, (8, 6)).float()
+        p = 1 / (1 + torch.exp(-model(torch.randn(8, 4))))  # cause: GS761
+        hit, wrong, missed = (p * mask).sum(1), (p * (1 - mask)).sum(1), ((1 - p) * mask).sum(1)
+        loss = (1 - (hit + 1) / (hit + 0.3 * wrong + 0.7 * missed + 1)).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS761
+        opt.step()
+
+
+def bad_softmax_by_hand_of_a_softmax() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Softmax(dim=1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        right = torch.randint(0, 6, (8,))
+        power = torch.exp(model(torch.randn(8, 4)))
+        chances = power / power.sum(1, keepdim=True)  # cause: GS761
+        loss = -(chances[torch.arange(8), right] + 1e-8).log().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS761
+        opt.step()
+
+
+def good_one_sigmoid_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, gate = nn.Linear(4, 6), nn.Sequential(nn.Linear(4, 6), nn.Sigmoid())
+    opt = torch.optim.SGD([*model.parameters(), *gate.parameters()], lr=0.1)
+    for _ in range(3):
+        x, mask = torch.randn(8, 4), torch.randint(0, 2, (8, 6)).float()
+        p = 1 / (1 + torch.exp(-model(x)))
+        odds = 2 / (3 + torch.exp(-gate(x)))  # another function
+        hit, wrong, missed = (p * mask).sum(1), (p * (1 - mask)).sum(1), ((1 - p) * mask).sum(1)
+        loss = (odds.mean(1) * (1 - (hit + 1) / (hit + 0.3 * wrong + 0.7 * missed + 1))).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

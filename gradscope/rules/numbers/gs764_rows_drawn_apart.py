@@ -30,6 +30,7 @@ from gradscope.store import Trace
 MOST = 3000  # values behind a loss that are looked at
 ROWS = 8
 CALLS = 3  # of each loss
+UNNAMED = "order"
 DATA = MAKERS | {"randn", "rand", "randint", "normal", "linspace", "arange"}
 
 
@@ -165,6 +166,9 @@ def _finding(trace: Trace, loss: Op, given: _Way, target: _Way) -> Finding:
     if target.index is not None:
         where, label = target.index.site.user, "takes the targets in another order"
         fix = f"take both in one order: `{order}` in {located(trace, where)} as well"
+        if (drawn_here := _drawn_in_place(trace, index)) is not None:
+            fix = f"draw the order once, `{UNNAMED} = {drawn_here}`, and take both by it: {located(trace, cause)} and"
+            fix += f" {located(trace, where)}"
         edits = ()
     else:
         fix = f"take the targets in the same order, with `[{order}]`, where {located(trace, cause)} takes the inputs"
@@ -185,13 +189,25 @@ def _finding(trace: Trace, loss: Op, given: _Way, target: _Way) -> Finding:
     )
 
 
+def _drawn_in_place(trace: Trace, index: Op) -> str | None:
+    """The call that draws the order, where it stands in the index itself, so that the order has no name."""
+    file = trace.source_file(index.site.user.path)
+    node = file.at(index.site.user)
+    order = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and node.args:
+        order = node.args[-1]
+    return file.text(order) if isinstance(order, ast.Call) else None
+
+
 def _order(trace: Trace, index: Op, target: _Way) -> tuple[str, Edits]:
     """What the index is called in the text, and the edits where it is given to what it is taken of: the targets get
     the same line."""
     here = Source(trace, index.site.user.path)
     node, statement = here.file.at(index.site.user), here.file.statement(index.site.user)
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[-1], ast.Name | ast.Attribute):
+        return ast.unparse(node.args[-1]), ()
     if not isinstance(node, ast.Subscript):
-        return "order", ()
+        return UNNAMED, ()
     order = ast.unparse(node.slice)
     again = (
         isinstance(statement, ast.Assign)

@@ -93,3 +93,22 @@ def good_noise_that_is_predicted() -> None:
         loss = nn.functional.mse_loss(model(0.6 * clean + 0.8 * noise), noise)
         loss.backward()
         opt.step()
+
+
+def bad_two_draws_for_index_select() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    recipes = torch.randn(64, 4)
+    strengths = torch.sin(recipes[:, 0]) + recipes[:, 1]
+    model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        one = torch.index_select(recipes, 0, torch.randperm(64))  # cause: GS764
+        two = torch.index_select(strengths, 0, torch.randperm(64))
+        for recipe, strength in zip(one.split(16), two.split(16), strict=True):
+            opt.zero_grad()
+            loss = nn.functional.huber_loss(model(recipe), strength)  # effect: GS764
+            loss.backward()
+            opt.step()

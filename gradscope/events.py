@@ -939,15 +939,16 @@ class BoundedErrors(Kind):
 
 
 class ZeroOnes(Kind):
-    """A value with a graph was multiplied by a mask of zeros and ones."""
+    """A value with a graph was multiplied by a mask of zeros and ones, or set to zero by one of True and False."""
 
     __slots__ = ()
     of = "zero_ones"
-    place = Field(_count)  # which of both factors
+    place = Field(_count)  # which of the arguments it is
     shape = Field(_ids)
     elements = Field(_count)
-    zeros = Field(_count)
+    zeros = Field(_count)  # places that become zero
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
+    turned = Field(_flag)  # the mask is True where zeros are set
 
 
 class UnmaskedSum(Kind):

@@ -14,15 +14,22 @@ from gradscope.source import FUNCTIONS, PRIMARIES, arguments
 from gradscope.store import Trace
 
 
-def mean_over(trace: Trace, mean: Site, product: Site, place: int, *, direct: bool) -> tuple[str, str, Edits]:
+def kept_places(mask: str, turned: bool) -> str:
+    """What is True where a mask lets in."""
+    return f"(~{mask})" if turned else mask
+
+
+def mean_over(
+    trace: Trace, mean: Site, product: Site, place: int, *, direct: bool, turned: bool = False
+) -> tuple[str, str, Edits]:
     """The text of the mask that is factor `place` of the product, what to write in place of the mean, and the edits.
-    `direct`: the mean is of that product."""
+    `direct`: the mean is of that product. `turned`: the mask is true where it lets nothing in."""
     mask = _factor(trace, product, place)
     where = located(trace, mean, "the mean")
     here = Source(trace, mean.path)
     call = here.file.at(mean)
     given = _given(here, call) if isinstance(call, ast.Call) else None
-    name = mask or "mask"
+    name = kept_places(mask or "mask", turned)
     two = (
         isinstance(call, ast.Call)
         and len(call.args) == 2
@@ -45,7 +52,7 @@ def mean_over(trace: Trace, mean: Site, product: Site, place: int, *, direct: bo
         text = f"({text})"
     new = f"({text}.sum() / {name}.sum())"
     same = mean.path == product.path and mean.function == product.function
-    plain = bool(mask) and (direct or same) and "\n" not in new
+    plain = bool(mask) and same and "\n" not in new
     return (
         mask,
         f"divide by what counts: {quoted(new[1:-1])} in place of {where}",
@@ -81,12 +88,17 @@ def _first_of(here: Source, site: Site) -> ast.expr | None:
 
 
 def _factor(trace: Trace, product: Site, place: int) -> str:
-    """The text of one factor of `a * b`, where it is a name or the like."""
+    """The text of one factor of `a * b`, or of what a call or an index is given, where it is a name or the like."""
     file = trace.source_file(product.path)
     node = file.at(product)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
-        return ""
-    factor = (node.left, node.right)[place]
+    factor: ast.AST | None = None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        factor = (node.left, node.right)[place]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        given = node.args if file.is_imported(node.func) else [node.func.value, *node.args]
+        factor = given[place] if place < len(given) else None
+    elif isinstance(node, ast.Subscript):
+        factor = node.slice
     return " ".join(file.text(factor).split()) if isinstance(factor, PRIMARIES) else ""
 
 

@@ -96,7 +96,7 @@ class KeptPlaces(Hook):
     def _masked(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not self.now or kwargs:
             return
-        found = _mask(name, args)
+        found = mask_of(name, args)
         if found is None:
             return
         value, mask, place, inverted = found
@@ -191,7 +191,7 @@ def _targets(name: str, args: Any, kwargs: Any) -> tuple[Any, int | None]:
     return target, None
 
 
-def _mask(name: str, args: Any) -> tuple[Any, Any, int, bool] | None:
+def mask_of(name: str, args: Any) -> tuple[Any, Any, int, bool] | None:
     """What a call masks, the mask, its place, and whether it lets through where the mask is False."""
     tensors = [isinstance(t, torch.Tensor) for t in args[:3]]
     if name.endswith(("mul", "mul__", "mul_")):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
+from gradscope.hooks.measures.kept_places import mask_of
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
@@ -24,6 +25,7 @@ class ZeroOnes(Hook):
         self.told: set[int] = set()
         functions = self.recorder.functions
         functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
+        functions.follow(["where", "masked_fill", "masked_fill_", "__setitem__"], self._set_to_zero)
         functions.follow(["add", "add_", "__add__", "__radd__", "__iadd__"], self._added)
         functions.follow(["scaled_dot_product_attention", "multi_head_attention_forward"], self._attention)
 
@@ -33,6 +35,26 @@ class ZeroOnes(Hook):
 
         if (place := _beside_a_graph(args, kwargs)) is not None:
             self._ask(args[place], place, frame, _look, tell)
+
+    def _set_to_zero(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """What a mask of True and False sets to zero."""
+        if kwargs or not any(isinstance(t, torch.Tensor) and t.requires_grad for t in args[:3]):
+            return
+        if not self.looks.get(self.recorder.sites.current(frame), CALLS):
+            return
+        found = mask_of(name, args)
+        if found is None or not found[0].requires_grad or found[1].requires_grad:
+            return
+        _, mask, place, turned = found
+
+        def look(mask: torch.Tensor) -> dict[str, Any] | None:
+            return _look(~mask if turned else mask)
+
+        def tell(site: int, data: dict[str, Any]) -> None:
+            self.recorder.emit("zero_ones", site, {**data, "turned": turned})
+
+        if mask.dtype is torch.bool:
+            self._ask(mask, place, frame, look, tell)
 
     def _added(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if (place := _beside_a_graph(args, kwargs)) is not None:

@@ -32,7 +32,7 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, percent, plural, user
 from gradscope.events import Backward, UnmaskedSum, ZeroOnes
-from gradscope.fixes.masks import mean_over, sum_over
+from gradscope.fixes.masks import kept_places, mean_over, sum_over
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
@@ -41,6 +41,7 @@ from gradscope.store import Trace
 LEAST, MOST = 0.1, 0.5  # of the places: told from the one on, a warning from the other on
 SHARE = 0.05  # of a sum, that is padding
 NEARLY_ALL = 0.9  # of the padding's places, that hold something
+FILLING = {"where", "masked_fill", "masked_fill_", "__setitem__"}
 NEAR = 6  # calls from the means of the samples to their sum
 SAME = CASTS | {"neg", "__neg__", "squeeze", "flatten", "view", "reshape"}
 
@@ -90,7 +91,7 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
     told: dict[tuple[str, int], Finding] = {}
     masked: set[Key] = set()
     products: list[tuple[ZeroOnes, Op]] = []
-    for key, op in known.used_calls(MULTIPLICATIONS):
+    for key, op in known.used_calls(MULTIPLICATIONS | FILLING):
         event = events.get(op.site.user.span())
         if event is not None:
             products.append((event, op))
@@ -99,10 +100,10 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
     for event, op in products:
         lines.setdefault(op.site.user.location(), (event, op))
     for event, op in lines.values():
-        if shape_of(known, (op.graph, op.outputs[0])) == tuple(event.shape):
-            for mean in _means(known, (op.graph, op.outputs[0])):
+        if shape_of(known, _result(op)) == tuple(event.shape):
+            for mean in _means(known, _result(op)):
                 told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
-    for event, op in lines.values():
+    for event, op in ((event, op) for event, op in lines.values() if op.name in MULTIPLICATIONS):
         for mean in _of_both(known, event, op):
             told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
     if products:
@@ -114,6 +115,10 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
             if finding.cause is not None
             else finding
         )
+
+
+def _result(op: Op) -> Key:
+    return op.graph, (op.outputs or op.written)[0]
 
 
 def _sums_of_all(trace: Trace) -> Iterator[Finding]:
@@ -243,19 +248,24 @@ def _others(
         if len(form) != 2 or shape_of(known, given) != form or _scaled(known, key):
             continue
         if masked.isdisjoint((graph.id, index) for index in graph.upstream(given[1])):
-            if known.loss_of(key) is known.loss_of((op.graph, op.outputs[0])):
+            if known.loss_of(key) is known.loss_of(_result(op)):
                 yield mean, event, op
 
 
 def _finding(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op, direct: bool) -> Finding:
     share = event.zeros / event.elements
     loss = known.loss_of((mean.graph, mean.outputs[0]))
-    text, fix, edits = mean_over(trace, mean.site.user, op.site.user, event.place, direct=direct)
+    text, fix, edits = mean_over(
+        trace, mean.site.user, op.site.user, event.place, direct=direct, turned=event.turned
+    )
     mask = f"`{text}`" if text else "the mask"
+    zero, rows = ("True", "False first and True") if event.turned else ("0", "ones first and zeros")
+    if op.name in FILLING and not event.turned:
+        zero, rows = "False", "True first and False"
     places = f"all {event.elements:,} places"
     if shape_of(known, (mean.graph, mean.outputs[0])):
         places = f"all {event.shape[-1]:,} places of each sample"
-        own = f"{text or 'mask'}.sum(1)"
+        own = f"{kept_places(text or 'mask', event.turned)}.sum(1)"
         fix = (
             f"take the sum of each sample in {located(trace, mean.site.user)} and divide it by what counts, `{own}`; or"
             " take the sum alone, where the program divides by the number of what counts later"
@@ -272,8 +282,8 @@ def _finding(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op, dire
         effect_label="learns from a mean over padding" if not direct else "gets a loss that is too small",
         related=() if direct else ((op.site.user, f"{mask} leaves the padding out here"),),
         seen=(
-            f"in {by} {mask} of shape {tuple(event.shape)} was 0 in {event.zeros:,} of {event.elements:,} places, each "
-            "row ones first and zeros behind them",
+            f"in {by} {mask} of shape {tuple(event.shape)} was {zero} in {event.zeros:,} of {event.elements:,} places, "
+            f"each row {rows} behind them",
         ),
         fix=fix,
         edits=edits,

@@ -280,3 +280,89 @@ def good_both_sides_masked_and_divided() -> None:
         total = nn.functional.mse_loss(net(sound) * valid, aim * valid, reduction="sum")
         (total / (6 * valid.sum())).backward()
         opt.step()
+
+
+def bad_padding_set_to_zero_by_where() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, out = nn.Embedding(30, 8), nn.Linear(8, 5)
+    opt = torch.optim.SGD([*table.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        sizes = torch.randint(2, 10, (8, 1))
+        text, pad = torch.randint(1, 30, (8, 20)), torch.arange(20) >= sizes
+        each = nn.functional.cross_entropy(out(table(text)).mT, text % 5, reduction="none")
+        each = torch.where(pad, torch.zeros_like(each), each)
+        loss = torch.mean(each)  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def bad_padding_set_to_zero_by_its_index() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, out = nn.Embedding(30, 8), nn.Linear(8, 5)
+    opt = torch.optim.SGD([*table.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        sizes = torch.randint(2, 10, (8, 1))
+        text, pad = torch.randint(1, 30, (8, 20)), torch.arange(20) >= sizes
+        each = nn.functional.cross_entropy(out(table(text)).mT, text % 5, reduction="none")
+        each[pad] = 0.0
+        loss = each.mean()  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def bad_padding_filled_with_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, out = nn.Embedding(30, 8), nn.Linear(8, 5)
+    opt = torch.optim.SGD([*table.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        sizes = torch.randint(2, 10, (8, 1))
+        text, real = torch.randint(1, 30, (8, 20)), torch.arange(20) < sizes
+        each = nn.functional.cross_entropy(out(table(text)).mT, text % 5, reduction="none")
+        loss = each.masked_fill(~real, 0.0).mean()  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def good_padding_set_to_zero_and_divided_by_what_counts() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, out = nn.Embedding(30, 8), nn.Linear(8, 5)
+    opt = torch.optim.SGD([*table.parameters(), *out.parameters()], lr=0.1)
+    for _ in range(3):
+        sizes = torch.randint(2, 10, (8, 1))
+        text, pad = torch.randint(1, 30, (8, 20)), torch.arange(20) >= sizes
+        each = nn.functional.cross_entropy(out(table(text)).mT, text % 5, reduction="none")
+        each = torch.where(pad, torch.zeros_like(each), each)
+        loss = torch.sum(each) / (~pad).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_errors_below_a_bound_set_to_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 12)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        error = (model(torch.randn(8, 6)) - torch.randn(8, 12)).abs()
+        loss = torch.where(error < 0.5, torch.zeros_like(error), error).mean()  # a dead zone
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

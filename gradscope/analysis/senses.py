@@ -26,6 +26,7 @@ from gradscope.store import Trace
 RISING = {
     "mean", "sum", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clone", "contiguous", "relu", "leaky_relu",
     "softplus", "sigmoid", "log_sigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
+    "logsumexp",
 }  # fmt: skip
 NEGATIONS = {"neg", "__neg__"}
 MOST = 2000  # values of a loss that are looked at for divergences

@@ -3,7 +3,8 @@
 Why: an optimizer makes the loss smaller. A cross entropy with a minus before it, a log-probability of the right class
 (or a log-likelihood as a CRF gives it) without one, or an overlap (Dice, IoU) that is to be large is made smaller all
 the same: the numbers fall, often below zero without end, and the network learns to be wrong. A divergence is never
-below 0; with a minus before it the loss rewards a posterior that is far from its prior.
+below 0; with a minus before it the loss rewards a posterior that is far from its prior. The squared difference between
+what is predicted and the data, alone or in the logarithm of a density, is to be small too.
 
 Fix: `-log_probability.mean()`, `1 - dice`, and no minus before what `nn.functional` gives.
 
@@ -17,10 +18,31 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import Trained, Turn, gradients, trained_alone
-from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS, PASSING, REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    DIVISIONS,
+    LOSSES,
+    MULTIPLICATIONS,
+    PASSING,
+    REDUCTIONS,
+    SCALES,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.schedules import goes_down
-from gradscope.analysis.senses import DEEP, NEGATIONS, Divergence, Part, divergences, site_in, sole_part
+from gradscope.analysis.senses import (
+    DEEP,
+    NEGATIONS,
+    Divergence,
+    Part,
+    Term,
+    divergences,
+    is_square,
+    plain_factor,
+    senses,
+    signed,
+    site_in,
+    sole_part,
+)
 from gradscope.analysis.words import code, located, numbers, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -29,6 +51,22 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 3  # steps
+SIZES = {"abs", "__abs__"}
+POSITIVE = {"exp", "softplus", "sigmoid"}
+NEAR = 6  # calls between a term and the error in it
+# What does not grow without an end, or not in proportion: behind these a loss may be meant to fall with a distance.
+BOUNDING = {
+    "relu",
+    "leaky_relu",
+    "softplus",
+    "sigmoid",
+    "tanh",
+    "exp",
+    "log",
+    "log1p",
+    "clamp",
+    "log_softmax",
+}
 LOG_SIGMOID = "log_sigmoid"
 TAKING = {"__getitem__", "gather", "index_select", "take_along_dim"}
 
@@ -84,6 +122,11 @@ def loss_upside_down(trace: Trace) -> Iterator[Finding]:
         if part is not None and wrong:
             yield _finding(trace, event, part, wrong)
             continue
+        if part is not None and part.op.name in LOSSES:
+            continue
+        if (error := _error_enlarged(known, event)) is not None:
+            yield _of_error(trace, known, event, *error)
+            continue
         for term in divergences(known, event):
             if term.sign < 0:
                 yield _of_divergence(trace, event, term)
@@ -111,6 +154,71 @@ def _part(known: Paths, event: Backward) -> Part | None:
         return op.name in LOSSES | TAKING | {LOG_SIGMOID} or _is_overlap(known, op) or _is_share(known, op)
 
     return sole_part(known, event, ends)
+
+
+def _error_enlarged(known: Paths, event: Backward) -> tuple[Op, Term] | None:
+    """The squared or absolute difference of what is trained and data that a loss falls with, without an end: through
+    sums and logarithms of sums of exponentials only, and with no other error that it rises with."""
+    found: tuple[Op, Term] | None = None
+    for term in signed(known, event, _ends):
+        sources, op = known.sources(term.key)
+        tracked = [source for source in sources if known.value(source).requires_grad]
+        if op is None or not tracked or op.name == "log_softmax":  # which is never above 0
+            continue
+        error, sign = _error_in(known, op, term.sign)
+        if error is not None and sign < 0:
+            found = found or ((error, term) if _from_data(known, error) else None)
+        elif error is not None or (_ends(op) and term.sign > 0):
+            return None
+        elif not _ends(op) and senses(known.trace, op, tracked) is None:
+            return None
+        elif op.name in MULTIPLICATIONS and plain_factor(known.trace, op) is None:
+            return None  # by a number that may be a reward or a cost
+    return found
+
+
+def _error_in(known: Paths, op: Op, sign: int) -> tuple[Op | None, int]:
+    """The square or the size that a call gives, divided by a width perhaps, and which way the loss goes with it."""
+    for _ in range(NEAR):
+        if is_square(op) or op.name in SIZES:
+            return op, sign
+        if op.name in NEGATIONS:
+            sign = -sign
+        elif op.name in DIVISIONS and len(op.inputs) == 2:
+            width = known.maker_behind((op.graph, op.inputs[1]), SCALES | PASSING)
+            if width is None or not (width.name in POSITIVE or is_square(width)):
+                return None, sign
+        elif op.name not in PASSING:
+            return None, sign
+        made = known.maker((op.graph, op.inputs[0]))
+        if made is None or not made.inputs:
+            return None, sign
+        op = made
+    return None, sign
+
+
+def _ends(op: Op) -> bool:
+    return is_square(op) or op.name in SIZES | BOUNDING | LOSSES | TAKING | {LOG_SIGMOID}
+
+
+def _from_data(known: Paths, op: Op) -> bool:
+    """Whether it is taken of a difference between what is trained and what no parameter has made."""
+    key = (op.graph, op.inputs[0])
+    for _ in range(DEEP):
+        sources, made = known.sources(key)
+        tracked = [s for s in sources if known.value(s).requires_grad]
+        if made is not None and made.name in SUBTRACTIONS and len(made.inputs) == 2 and len(sources) == 2:
+            others = [s for s in sources if s not in tracked]
+            return len(others) == 1 and bool(known.value(others[0]).shape) and not known.fed_by(*others)
+        if made is not None and made.name not in SCALES | PASSING:
+            return False
+        if made is not None and len(tracked) > 1:  # a difference that is divided by a width
+            first = (made.graph, made.inputs[0])
+            tracked = [first] if first in tracked else tracked[:1]
+        if len(tracked) != 1:
+            return False
+        key = tracked[0]
+    return False
 
 
 def _losses(trace: Trace, event: Backward) -> list[float]:
@@ -219,6 +327,46 @@ def _finding(trace: Trace, event: Backward, part: Part, wrong: str) -> Finding:
         seen=(
             f"the loss is made of {code(trace, own, f'`{part.op.name}`')} alone and"
             f" {'falls' if part.sign < 0 else 'rises'} with it"
+            + (f"; it went from {numbers(losses[0])} to {numbers(losses[-1])}" if losses else ""),
+        ),
+        fix=fix,
+        edits=edits,
+        count=event.count,
+        subjects=parameter_subjects(event.filled),
+    )
+
+
+def _of_error(trace: Trace, known: Paths, event: Backward, op: Op, term: Term) -> Finding:
+    root = known.maker((event.graph, event.roots[0]))
+    own, losses = op.site.user, _losses(trace, event)
+    site = root.site.user if root is not None else own
+    if term.turned is not None and term.turned.name in NEGATIONS:
+        minus = term.turned.site.user
+        site = minus if isinstance(trace.source_file(minus.path).at(minus), ast.UnaryOp) else site
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    fix = f"turn the sign of {located(trace, site)}"
+    edits: Edits = ()
+    if isinstance(node, ast.UnaryOp):
+        fix, edits = (
+            f"leave the minus of {located(trace, site)} out",
+            here.replace(node, here.file.text(node.operand)),
+        )
+    elif isinstance(node, ast.expr) and site.function == event.site.user.function:
+        text = f"-{here.file.operand(node)}"
+        fix = f"write `{' '.join(text.split())}` in place of {located(trace, site)}"
+        edits = here.replace(node, text)
+    what = "square" if is_square(op) else "size"
+    return Finding(
+        message=f"the loss has the wrong sign: the {what} of the difference to the data is made larger by every step",
+        cause=site,
+        cause_label="falls as the difference grows",
+        effect=event.site.user,
+        effect_label="goes down this loss",
+        related=((own, "takes the difference to the data"),) if own.span() != site.span() else (),
+        seen=(
+            f"the loss falls with the {what} in {code(trace, own, f'`{op.name}`')}, of a difference to data, and has"
+            " no term that rises with one"
             + (f"; it went from {numbers(losses[0])} to {numbers(losses[-1])}" if losses else ""),
         ),
         fix=fix,

@@ -407,3 +407,177 @@ def good_generator_of_the_first_kind() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_density_of_a_mixture() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    times = torch.cat([torch.randn(40) * 0.3 - 1, torch.randn(40) * 0.5 + 1.5])
+    centre, width = nn.Parameter(torch.linspace(-2, 2, 4)), nn.Parameter(torch.zeros(4))
+    shares = nn.Parameter(torch.zeros(4))
+    opt = torch.optim.Adam([centre, width, shares], lr=0.05)
+    for _ in range(6):
+        apart = (times.unsqueeze(-1) - centre) * torch.exp(-width)
+        part = -0.5 * apart.square() - width
+        objective = torch.logsumexp(part + torch.log_softmax(shares, 0), -1).mean()  # cause: GS765
+        opt.zero_grad()
+        objective.backward()  # effect: GS765
+        opt.step()
+
+
+def bad_squares_with_a_minus() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, 0] - x[:, 1]
+    model = nn.Linear(5, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        error = (model(x).squeeze(1) - y) ** 2
+        loss = -error.mean()  # cause: GS765
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good_density_of_a_mixture_turned_round() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    times = torch.cat([torch.randn(40) * 0.3 - 1, torch.randn(40) * 0.5 + 1.5])
+    centre, width = nn.Parameter(torch.linspace(-2, 2, 4)), nn.Parameter(torch.zeros(4))
+    shares = nn.Parameter(torch.zeros(4))
+    opt = torch.optim.Adam([centre, width, shares], lr=0.05)
+    for _ in range(6):
+        apart = (times.unsqueeze(-1) - centre) * torch.exp(-width)
+        part = -0.5 * apart.square() - width
+        objective = -torch.logsumexp(part + torch.log_softmax(shares, 0), -1).mean()
+        opt.zero_grad()
+        objective.backward()
+        opt.step()
+
+
+def good_energy_lower_at_the_data_than_beside_it() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    data = torch.randn(64, 2) + 1
+    centre = nn.Parameter(torch.zeros(2))
+    opt = torch.optim.SGD([centre], lr=0.05)
+    for _ in range(5):
+        beside = torch.randn(64, 2)
+        near, far = (data - centre).square().sum(1), (beside - centre).square().sum(1)
+        loss = (near - far).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_kernel_of_a_distance() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, 0] - x[:, 1]
+    model = nn.Linear(5, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        loss = -torch.exp(-((model(x).squeeze(1) - y) ** 2)).mean()  # a loss that outliers do not pull
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_kept_apart_from_what_is_taken() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    taken = torch.randn(16, 2)
+    place = nn.Parameter(torch.randn(4, 2) * 0.1)
+    opt = torch.optim.SGD([place], lr=0.05)
+    for _ in range(5):
+        apart = (place.unsqueeze(1) - taken).square().sum(-1)
+        loss = torch.relu(1 - apart).mean()  # as far as a margin
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_density_of_a_distribution() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    model = nn.Linear(5, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        centre, width = model(x).unbind(1)
+        given = torch.distributions.Normal(centre, width.exp())
+        loss = given.log_prob(x[:, 0]).mean()  # cause: GS765
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good_density_of_a_distribution_turned_round() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    model = nn.Linear(5, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        centre, width = model(x).unbind(1)
+        given = torch.distributions.Normal(centre, width.exp())
+        loss = -given.log_prob(x[:, 0]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_log_probability_weighed_by_what_came_of_it() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(5, 2)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(64, 5)
+        centre, width = policy(x).unbind(1)
+        acts = torch.distributions.Normal(centre, width.exp())
+        action = acts.sample()
+        regret = (action - x[:, 0]).square()
+        loss = (acts.log_prob(action) * (regret - regret.mean())).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_log_probability_times_the_cost_of_a_game() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(5, 2)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(64, 5)
+        centre, width = policy(x).unbind(1)
+        acts = torch.distributions.Normal(centre, width.exp())
+        played = torch.tensor(acts.sample().tolist())
+        cost = float((played - x[:, 0]).square().mean())
+        loss = acts.log_prob(played).mean() * cost
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,7 +1,8 @@
 """One optimizer has the same schedule twice, and another one that steps beside it has none.
 
-Why: each scheduler multiplies the learning rates of the optimizer that it was made with. Two of them on one optimizer
-let its rate fall twice as fast as was meant, and the rate of the optimizer that was left out never falls.
+Why: each scheduler changes the learning rates of the optimizer that it was made with. Two of them on one optimizer
+let its rate fall twice as fast as was meant, or write the same rate twice, and the rate of the optimizer that was left
+out never falls.
 
 Fix: make each scheduler with its own optimizer.
 
@@ -25,6 +26,14 @@ from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import names_in
 from gradscope.store import Trace
+
+LENGTHS = {"T_max", "T_0", "total_steps"}  # a schedule that has one is known by it, whatever the rate is
+FROM_THE_FIRST = {
+    "LambdaLR",
+    "OneCycleLR",
+    "CyclicLR",
+    "CosineAnnealingWarmRestarts",
+}  # rates of no other schedule's
 
 
 def bad() -> None:
@@ -75,7 +84,7 @@ def scheduled_twice(trace: Trace) -> Iterator[Finding]:
     rates = {event.scheduler: event for event in trace.of(Rates) if event.scheduler in made}
     spans = _spans(trace)
     for a, b in combinations(sorted(rates), 2):
-        if not _alike(made[a], made[b]) or not _same_turns(rates[a], rates[b]):
+        if not _alike(made[a], made[b]) or not _same_turns(rates[a], rates[b], made[a].cls):
             continue
         if (
             spans["schedule", a][0] > spans["schedule", b][1]
@@ -91,17 +100,18 @@ def _alike(a: SchedulerMade, b: SchedulerMade) -> bool:
     return a.optimizer == b.optimizer and a.cls == b.cls and not (a.drives or b.drives)
 
 
-def _same_turns(a: Rates, b: Rates) -> bool:
-    """Whether two schedules were stepped as often and have done the same to the rate. Those whose settings are not
-    known, as functions are, may differ where they have done nothing yet."""
+def _same_turns(a: Rates, b: Rates, cls: str) -> bool:
+    """Whether two schedules were stepped as often and are one and the same. Those whose settings are not known, as
+    functions are, may differ where they have done nothing yet."""
+    if not a.turns == b.turns >= 2 or a.settings != b.settings:
+        return False
+    if cls in FROM_THE_FIRST and not a.settings:  # the second finds what it was about to write
+        return bool(a.moved) and not b.moved
+    if LENGTHS.intersection(a.settings):  # where the rate comes to depends on what the other one has done
+        return True
     own, other = a.own or 0.0, b.own or 0.0
     known = bool(a.settings) or not math.isclose(own, 1.0, rel_tol=1e-6)
-    return (
-        known
-        and a.turns == b.turns >= 2
-        and a.settings == b.settings
-        and math.isclose(own, other, rel_tol=1e-6)
-    )
+    return known and math.isclose(own, other, rel_tol=1e-6)
 
 
 def _spans(trace: Trace) -> dict[tuple[str, int], tuple[int, int]]:
@@ -144,26 +154,33 @@ def _finding(
     wrong, right = (made[a], made[b]) if max(left) < twice else (made[b], made[a])
     steps = next(event for event in trace.of(Step) if event.optimizer in left)
     holder, without = _called(trace, twice), listed([_called(trace, number) for number in left])
-    own, last, high = rates[a].own or 1.0, rates[b].last, rates[b].high
-    at_work = not math.isclose(own, 1.0, rel_tol=1e-6)
+    own, last, high = rates[a].own or 1.0, rates[b].last, rates[a].high
+    alike = math.isclose(own, rates[b].own or 1.0, rel_tol=1e-6)
+    at_work = not alike or not math.isclose(own, 1.0, rel_tol=1e-6)
     seen = [f"{plural(rates[a].turns, 'turn')} of each of two {wrong.cls} on {holder}, none on {without}"]
     if at_work and last is not None and high is not None:
         seen.append(
-            f"each made the rate of {holder} {own:.3g} times as large: it went from {high:g} to {last:g}"
+            (
+                f"each made the rate of {holder} {own:.3g} times as large: it"
+                if alike
+                else f"the rate of {holder}"
+            )
+            + f" went from {high:g} to {last:g}"
         )
+    apart = right.site.user.location() != wrong.site.user.location()
     meant = without if len(left) == 1 else f"the one of {without} that it is meant for"
     return Finding(
         message=f"two schedules of the same kind drive {holder}, and none drives {without}",
         cause=wrong.site.user,
-        cause_label=f"a second schedule on {holder}",
+        cause_label=f"a second schedule on {holder}" if apart else f"makes both of them with {holder}",
         effect=steps.site.user,
         effect_label="steps with a rate that no schedule changes",
-        related=((right.site.user, "the other one"),),
+        related=((right.site.user, "the other one"),) if apart else (),
         seen=tuple(seen),
         severity="" if at_work else "note",
         fix=f"make one of them with {meant}: {located(trace, wrong.site.user)}",
         count=rates[a].turns,
-        edits=_given(trace, wrong.site.user, without.strip("`")) if len(left) == 1 else (),
+        edits=_given(trace, wrong.site.user, without.strip("`")) if len(left) == 1 and apart else (),
         subjects=frozenset({("scheduler", wrong.scheduler)}),
         since=since_segment(trace, wrong.segment),
     )

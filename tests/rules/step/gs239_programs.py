@@ -187,3 +187,74 @@ def good_in_a_sequence() -> None:
         opt_a.step()
         opt_b.step()
         schedule.step()
+
+
+def bad_plans_of_the_first() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.optim.lr_scheduler import CosineAnnealingLR
+
+    def plans(optimizers: list[torch.optim.Optimizer], turns: int) -> list[CosineAnnealingLR]:
+        first = optimizers[0]
+        return [CosineAnnealingLR(first, T_max=turns, eta_min=1e-4) for _ in optimizers]  # cause: GS239
+
+    torch.manual_seed(0)
+    words, classify = nn.EmbeddingBag(30, 12), nn.Linear(12, 3)
+    sparse = torch.optim.Adagrad(words.parameters(), lr=0.1)
+    dense = torch.optim.Adam(classify.parameters(), lr=0.02)
+    schedules = plans([sparse, dense], 6)
+    for _ in range(6):
+        text = torch.randint(0, 30, (45, 5))
+        loss = nn.functional.cross_entropy(classify(words(text)), text[:, 0] % 3)
+        sparse.zero_grad()
+        dense.zero_grad()
+        loss.backward()
+        sparse.step()
+        dense.step()  # effect: GS239
+        for schedule in schedules:
+            schedule.step()
+
+
+def bad_functions_of_one() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.lr_scheduler import LambdaLR
+
+    def falls(turn: int) -> float:
+        return 1 - turn / 8
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    of_body = torch.optim.SGD(body.parameters(), lr=0.05)
+    of_head = torch.optim.SGD(head.parameters(), lr=0.1)
+    slow = LambdaLR(of_body, falls)
+    fast = LambdaLR(of_body, falls)  # cause: GS239
+    for _ in range(6):
+        of_body.zero_grad()
+        of_head.zero_grad()
+        (head(torch.tanh(body(torch.randn(8, 4)))) - 1).abs().mean().backward()
+        of_body.step()
+        of_head.step()  # effect: GS239
+        slow.step()
+        fast.step()
+
+
+def good_cosines_of_their_own() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.05) for part in (body, head)]
+    schedules = [CosineAnnealingLR(one, T_max=6, eta_min=1e-4) for one in optimizers]
+    warm = LambdaLR(optimizers[0], lambda turn: 1.0)
+    for _ in range(6):
+        for one in optimizers:
+            one.zero_grad()
+        (head(torch.tanh(body(torch.randn(8, 4)))) - 1).abs().mean().backward()
+        for one in optimizers:
+            one.step()
+        for schedule in schedules:
+            schedule.step()
+    assert warm.last_epoch == 0

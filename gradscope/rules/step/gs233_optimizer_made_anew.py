@@ -7,12 +7,15 @@ second average a thousand, and until then each step is as large as those at the 
 Fix: make the optimizer once, before the loop, and give it to the function that trains; set `group["lr"]` of its
 `param_groups` (or use a scheduler) where the rate is to change.
 
+Measured: optimizers of one line, with the same parameters, and with the same rates or with rates that fall little by
+little.
 Silent on: optimizers that average nothing (plain SGD), LBFGS; parameters that the program writes to in between
 (an average over clients, a reset); optimizers that live for as many steps as their momentum averages over.
 """
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gradscope.analysis.loop import one_after_the_other, parameters_of
 from gradscope.analysis.words import counted, located, optimizer_name
@@ -24,6 +27,8 @@ from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
 OFTEN = 4  # one after the other from one line
+LITTLE_LESS = 0.7  # of the rate before
+MOSTLY = 0.75  # of these changes
 BETA = {
     "Adam": 0.9,
     "AdamW": 0.9,
@@ -67,7 +72,7 @@ def optimizer_made_anew(trace: Trace) -> Iterator[Finding]:
     for optimizer in trace.optimizers.values():
         if optimizer.site is not None and optimizer.parameters:
             place = optimizer.site.user.location()
-            key = (place, optimizer.cls, repr(optimizer.groups))
+            key = (place, optimizer.cls, tuple(optimizer.parameters), repr(_without_rates(optimizer)))
             alike.setdefault(key, []).append(optimizer)
     for made in alike.values():
         length = _length(made[0])
@@ -75,8 +80,30 @@ def optimizer_made_anew(trace: Trace) -> Iterator[Finding]:
             continue
         stepped = [o for o in made if o.steps]
         written = any(p.updates for p in parameters_of(trace, made[0].parameters))
-        if len(stepped) == len(made) and not written and one_after_the_other(trace, {o.id for o in made}):
+        if (
+            len(stepped) == len(made)
+            and not written
+            and _one_training(made)
+            and one_after_the_other(trace, {o.id for o in made})
+        ):
             yield _finding(trace, made, length)
+
+
+def _without_rates(optimizer: Optimizer) -> list[dict[str, object]]:
+    return [{name: value for name, value in group.items() if name != "lr"} for group in optimizer.groups]
+
+
+def _rates(optimizer: Optimizer) -> list[float]:
+    rates = [group.get("lr") for group in optimizer.groups]
+    return [float(rate) for rate in rates if isinstance(rate, int | float)]
+
+
+def _one_training(made: list[Optimizer]) -> bool:
+    """Whether the rate stays, or falls little by little as a schedule's does. A search for a rate goes up, or to and
+    fro; stages that are trained one after the other fall by much from each to the next."""
+    pairs = [pair for one, other in pairwise(map(_rates, made)) for pair in zip(one, other, strict=False)]
+    falls = all(after <= before for before, after in pairs)
+    return falls and sum(after >= LITTLE_LESS * before for before, after in pairs) >= MOSTLY * len(pairs)
 
 
 def _length(optimizer: Optimizer) -> float:
@@ -94,6 +121,9 @@ def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:
     each = f"{min(steps)} to {max(steps)}" if min(steps) != max(steps) else f"{steps[0]}"
     name, own = optimizer_name(trace, first.id), f"`{first.cls}`"
     edits = _made_once(trace, site)
+    rates = [_rates(optimizer) for optimizer in made]
+    falls = rates[0] != rates[-1]
+    settings = "with the same settings" if not falls else "with other rates"
     return Finding(
         message=f"a new {own} is made {counted(len(made), 'time')} for the same parameters: its averages begin from"
         " nothing each time",
@@ -102,12 +132,14 @@ def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:
         effect=step.site.user,
         effect_label="its steps are those of a training's beginning, again and again",
         seen=(
-            f"{counted(len(made), 'optimizer')} with the same settings and parameters were made here one after the"
-            f" other; each took {each} {'step' if each == '1' else 'steps'}, its momentum averages over"
+            f"{counted(len(made), 'optimizer')} {settings} for the same parameters were made here one after the other;"
+            f" each took {each} {'step' if each == '1' else 'steps'}, its momentum averages over"
             f" {length:.0f}, and the program wrote to no parameter in between",
         ),
         fix=f"make it once: take {located(trace, site, 'the optimizer')} out of what runs again and again, to before"
-        " the loop" + ("" if edits else f", and hand {name} to the function that trains"),
+        " the loop"
+        + ("" if edits else f", and hand {name} to the function that trains")
+        + ('; set its rate by `group["lr"] = …` for each group of its `param_groups`' if falls else ""),
         edits=edits,
         count=len(made),
         subjects=frozenset(("optimizer", optimizer.id) for optimizer in made),

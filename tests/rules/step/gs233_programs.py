@@ -142,3 +142,42 @@ def good_tried_out_from_the_same_weights() -> None:
             opt.zero_grad()
             model(torch.randn(8, 3)).pow(2).mean().backward()
             opt.step()
+
+
+def bad_with_a_rate_that_falls() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def improve(net, patients, months, rate):
+        groups = [
+            {"params": [w for w in net.parameters() if w.ndim > 1], "weight_decay": 1e-3},
+            {"params": [w for w in net.parameters() if w.ndim == 1], "weight_decay": 0.0},
+        ]
+        opt = torch.optim.SGD(groups, lr=rate, momentum=0.95)  # cause: GS233
+        for rows in torch.randperm(len(patients)).split(10):
+            opt.zero_grad()
+            nn.functional.poisson_nll_loss(net(patients[rows]).squeeze(1), months[rows]).backward()
+            opt.step()  # effect: GS233
+
+    patients = torch.randn(40, 5)
+    months = torch.poisson(torch.exp(0.5 * patients[:, 0]))
+    net = nn.Sequential(nn.Linear(5, 6), nn.ELU(), nn.Linear(6, 1))
+    for epoch in range(12):
+        improve(net, patients, months, 0.02 * 0.95**epoch * (0.1 if epoch > 8 else 1.0))
+
+
+def good_search_for_a_rate() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    for turn in range(20):
+        opt = torch.optim.Adam(model.parameters(), lr=1e-5 * 1.3**turn)
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        print(loss.item())

@@ -11,9 +11,9 @@ the program has written itself and whose waves take a few steps each.
 
 A note where warm restarts come several times in each pass over a data loader, and it was gone through as many times as
 one period has turns: the period may have been counted in epochs. A note, too, where a cosine is on its second way up.
-Silent on: schedules that come down at the end of the run, as they are meant to; that were told where to end;
-that are stepped as often as their settings say; `ReduceLROnPlateau` once per turn of the only loop; runs
-that an exception ended.
+Silent on: schedules that come down at the end of the run, as they are meant to; that were told where to end and go on
+with a small rate; that are stepped as often as their settings say; `ReduceLROnPlateau` once per turn of the only loop;
+runs that an exception ended.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ def _nothing(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wr
     """The rate is below a thousandth of the highest for more than half of the turns."""
     if made.cls == PLATEAU and not event.passes and not _within_another_loop(trace, event):
         return None  # it cuts where its number stands still, as it is to do
-    if "total_iters" in event.settings or "total_steps" in event.settings:
-        return None  # it was told where to end
     high, last = event.high, event.last
+    if last and ("total_iters" in event.settings or "total_steps" in event.settings):
+        return None  # it was told where to end, and goes on with a rate that is wanted
     if high is None or last is None or event.turns < MANY or event.fell * 2 > event.turns:
         return None
     holder, gamma = optimizer_name(trace, event.optimizer), event.settings.get("gamma")

@@ -439,3 +439,44 @@ def good_told_the_epoch_in_each_batch() -> None:
             opt.zero_grad()
             (model(x) - x[:, :1]).pow(2).mean().backward()
             opt.step()
+
+
+def bad_a_line_to_zero_per_batch() -> None:
+    import torch
+    from torch import nn
+
+    class Run:
+        def __init__(self, epochs):
+            self.net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1, momentum=0.9)
+            self.plan = torch.optim.lr_scheduler.PolynomialLR(self.opt, total_iters=epochs)  # cause: GS217
+
+        def epoch(self, v, price):
+            for rows in torch.randperm(len(v)).split(16):
+                loss = (self.net(v[rows])[:, 0] - price[rows]).square().mean()
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+                self.plan.step()  # effect: GS217
+
+    torch.manual_seed(0)
+    v = torch.randn(128, 6)
+    run = Run(6)
+    for _ in range(6):
+        run.epoch(v, v[:, 0] * v[:, 1])
+
+
+def good_a_line_to_zero_at_the_end() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    plan = torch.optim.lr_scheduler.PolynomialLR(opt, total_iters=48)
+    for _ in range(6):
+        for _ in range(8):
+            opt.zero_grad()
+            (net(torch.randn(16, 6)) - 1).square().mean().backward()
+            opt.step()
+            plan.step()

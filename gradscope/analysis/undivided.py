@@ -11,6 +11,8 @@ from gradscope.events import Clip, Rooted, Step
 from gradscope.model import Event, Graph, Op, Site
 from gradscope.store import Trace
 
+SIGNS = {"neg", "negative"}
+
 
 @dataclass
 class Undivided:
@@ -90,7 +92,9 @@ def is_undivided_mean(trace: Trace, event: Rooted) -> bool:
 
 
 def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
-    """Whether `op` takes a mean, or adds one to others that may have a weight."""
+    """Whether `op` takes a mean, also with the other sign, or adds one to others that may have a weight."""
+    while op.name in SIGNS and op.inputs and (below := graph.maker(op.inputs[0])) is not None:
+        op = below
     if op.name in ADDITIONS:
         terms = [graph.maker(value) for value in op.inputs]
         weighted = [

@@ -205,3 +205,37 @@ def bad_clip_before_a_step_of_any_scale() -> None:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step()  # effect: GS216
         opt.zero_grad()
+
+
+def bad_a_likelihood_written_out() -> None:
+    import torch
+    from torch import nn
+
+    def nll(logp: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+        return -logp.gather(-1, gold.unsqueeze(-1)).mean()
+
+    torch.manual_seed(0)
+    words = torch.randint(0, 20, (96, 4))
+    tagger = nn.Sequential(nn.Embedding(20, 6), nn.Linear(6, 5), nn.LogSoftmax(-1))
+    opt = torch.optim.SGD(tagger.parameters(), lr=0.5, momentum=0.9)
+    for block in words.split(24):
+        opt.zero_grad()
+        for micro in block.split(8):
+            nll(tagger(micro), micro % 5).backward()  # cause: GS216
+        opt.step()  # effect: GS216
+
+
+def good_a_likelihood_with_its_share() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words = torch.randint(0, 20, (96, 4))
+    tagger = nn.Sequential(nn.Embedding(20, 6), nn.Linear(6, 5), nn.LogSoftmax(-1))
+    opt = torch.optim.SGD(tagger.parameters(), lr=0.5, momentum=0.9)
+    for block in words.split(24):
+        opt.zero_grad()
+        for micro in block.split(8):
+            logp = tagger(micro).gather(-1, (micro % 5).unsqueeze(-1))
+            torch.mul(-logp.mean(), micro.numel() / block.numel()).backward()
+        opt.step()

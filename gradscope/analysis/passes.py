@@ -21,6 +21,7 @@ class Line:
     """What became of the passes of one line that runs backward."""
 
     used: int = 0
+    asleep: int = 0  # of those used, passes while sampling slept: a loop that clears by hand is not seen then
     dropped: int = 0
     clears: dict[Site, int] = field(default_factory=dict)  # passes that each clearing has dropped
     parts: dict[Site, int] = field(
@@ -34,6 +35,7 @@ class Line:
     asks: bool = False  # other gradients of it were read, or its model did not train
     others: bool = False  # a part of what a pass filled was kept
     norm: float | None = None
+    by_hand: bool = True  # all that cleared it sets `.grad` itself
     spared: bool = False  # it also served something else
     kept: bool = False  # numbers of gradients that were cleared had been kept: all that was wanted, perhaps
 
@@ -108,6 +110,7 @@ class _Passes:
             if one.left & new:
                 line = self.lines[one.site]
                 line.used += one.count
+                line.asleep += one.count if one.event.graph < 0 else 0
                 line.step = event.site.user
                 line.spared = line.spared or one.within(event)
                 line.others = line.others or bool(one.cleared)
@@ -142,6 +145,7 @@ class _Passes:
             elif not one.left & dropped:
                 line.others = True
             else:
+                line.by_hand = line.by_hand and event.by == "hand"
                 one.cleared |= one.left & cleared
                 if event.by == "optimizer":
                     one.by[place] = event.optimizer

@@ -87,6 +87,7 @@ def _all(trace: Trace) -> Iterator[Finding]:
     for site, line in lines.items():
         if site.location() in _unsynced(trace):  # where the wrapper takes the gradients too
             line = replace(line, kept=bool(line.parameters & read_for_more(trace)))
+        line = _looked_at(line)
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
         by_count = line.used and line.step is not None and counts_passes(trace, site, line.step)
         if not often or line.spared or (line.kept and not by_count):
@@ -108,6 +109,12 @@ def _all(trace: Trace) -> Iterator[Finding]:
             and (step := _cleared_in_between(trace, lines, site)) is not None
         ):
             yield _finding(trace, site, line, step)
+
+
+def _looked_at(line: Line) -> Line:
+    """Without the passes that nobody saw cleared since nobody looked, where the program clears by hand."""
+    by_hand = line.dropped and line.by_hand and line.used > line.asleep
+    return replace(line, used=line.used - line.asleep) if by_hand else line
 
 
 def _users(trace: Trace, site: Site) -> set[int]:
@@ -284,13 +291,16 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
     after, too = other_clears(trace, line.parameters, clear, step)
-    own = _own_clear(trace, step, line.parameters) if after is None and not beside(trace, clear, step) else ""
+    elsewhere = line.by_hand or not beside(trace, clear, step)
+    own = _own_clear(trace, step, line.parameters) if after is None and elsewhere else ""
     wrapper = _steps_now_and_then(trace, clear, step) if after is None and not too else None
     if wrapper is not None and (not own or _asked_alike(trace, step)):
         fix, edits = _cleared_by_wrapper(trace, clear, step, wrapper)
     else:
         fix, edits = _cleared_once(trace, clear, step, after, too, own)
-    seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
+        edits = () if own and line.by_hand else edits  # of a loop over parameters
+    looked = " that were looked at" if line.by_hand and line.asleep else ""
+    seen = [f"{line.dropped} of {passes} backward passes{looked} were cleared unused"]
     if line.kept:
         seen.append("the program keeps what it reads of these gradients")
     if line.norm:

@@ -706,3 +706,41 @@ def good_passes_for_what_their_hooks_gather() -> None:
         assert grad is not None
         net.weight.grad = torch.linalg.solve(sum(gathered, torch.eye(3)) / len(gathered), grad)
         opt.step()
+
+
+def bad_by_hand_before_each_part() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def update(net: nn.Module, opt: torch.optim.Optimizer, image: torch.Tensor, mask: torch.Tensor) -> None:
+        for part, truth in zip(image.chunk(4), mask.chunk(4), strict=True):
+            for w in net.parameters():
+                w.grad = None  # cause: GS215
+            loss = nn.functional.binary_cross_entropy_with_logits(net(part).squeeze(1), truth) / 4
+            loss.backward()  # effect: GS215
+        opt.step()
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 1, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in range(30):
+        image = torch.rand(8, 3, 6, 6)
+        update(net, opt, image, (image.mean(1) > 0.5).float())
+
+
+def good_by_hand_before_all_parts() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 1, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in range(30):
+        image = torch.rand(8, 3, 6, 6)
+        for w in net.parameters():
+            w.grad = None
+        for part in image.chunk(4):
+            truth = (part.mean(1) > 0.5).float()
+            loss = nn.functional.binary_cross_entropy_with_logits(net(part).squeeze(1), truth) / 4
+            loss.backward()
+        opt.step()

@@ -1,6 +1,6 @@
 """How fast a tensor that the program keeps beside a trained parameter follows it: the part of their distance that
 is left after an update between two steps. Measured at the first steps of each optimizer and then ever more seldom,
-on the CPU only."""
+on the CPU only. One that is made anew by each update is known by its line, and by how many that line has made."""
 
 from __future__ import annotations
 
@@ -15,8 +15,18 @@ from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 
 WRITES = ("add_", "sub_", "lerp_", "mul_", "copy_")
+OF_LISTS = ("_foreach_add_", "_foreach_lerp_")
+MAKES = (
+    "add",
+    "__add__",
+    "__radd__",
+    "sub",
+    "__sub__",
+    "lerp",
+)  # a new tensor, kept in the place of the old one
 MAX_ELEMENTS = 1_000_000
 MOST = 4  # tensors that are followed
+MOST_MADE = 8  # places of such that are made anew
 FIRST = 3  # step
 OFTEN = 12  # so many copies before they become seldom
 FAR = 1e-4  # distance from the parameter, in its own norm: less is rounding
@@ -52,9 +62,15 @@ class Averages(Hook):
         self.kept: dict[int, _Kept] = {}
         self.shapes: dict[int, set[Any]] = {}  # of what each optimizer steps
         self.held: dict[int, int] = {}  # how many that were
+        self.slots: dict[
+            tuple[int, int], _Kept
+        ] = {}  # by line and number since the step: a new tensor each time
+        self.calls: dict[int, int] = {}  # of each of these lines since the step
         self.behind: dict[int, tuple[Any, Any]] = {}  # `x.data`, which nobody keeps, and x
         self.recorder.functions.follow(["data"], self._read)
         self.recorder.functions.follow(WRITES, self._written)
+        self.recorder.functions.follow(OF_LISTS, self._list_written)
+        self.recorder.functions.follow(MAKES, self._made)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
         self.recorder.signals.before_end.connect(self._tell)
@@ -88,13 +104,39 @@ class Averages(Hook):
                 site = self.recorder.sites.current(frame)
                 self.kept[id(t)] = _Kept(private.TensorRef(t), site)
 
+    def _list_written(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        tensors = args[0] if args else None
+        for t in tensors[:MOST] if type(tensors) in (list, tuple) else ():
+            self._written(name, (t,), kwargs, result, frame)
+
+    def _made(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if (
+            not self.shapes
+            or type(result) is not torch.Tensor
+            or result.requires_grad
+            or not self._fits(result)
+        ):
+            return
+        if not measurable(result) or not result.is_cpu or not result.is_floating_point() or result.dim() == 0:
+            return
+        if result.numel() > MAX_ELEMENTS or result.layout is not torch.strided:
+            return
+        site = self.recorder.sites.current(frame)
+        place = site, self.calls.get(site, 0)
+        self.calls[site] = place[1] + 1
+        slot = self.slots.get(place)
+        if slot is not None:
+            slot.ref, slot.written = private.TensorRef(result), site
+        elif len(self.slots) < MOST_MADE and place[1] < MOST:
+            self.slots[place] = _Kept(private.TensorRef(result), site)
+
     def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         if self.held.get(number) != len(records):  # as long as it holds as many, they are the same
             self.held[number] = len(records)
             shapes = (t.shape for record in records if (t := record.ref()) is not None)
             self.shapes.setdefault(number, set()).update(shapes)
         step = int(self.recorder.optimizers[number]["steps"])
-        for kept in self.kept.values():
+        for kept in (*self.kept.values(), *self.slots.values()):
             copy = kept.copies.get(number)
             if copy is None:
                 continue
@@ -134,7 +176,8 @@ class Averages(Hook):
         step = int(self.recorder.optimizers[number]["steps"]) + 1
         if step < FIRST:
             return
-        for kept in self.kept.values():
+        self.calls.clear()
+        for kept in (*self.kept.values(), *self.slots.values()):
             copy = kept.copies.setdefault(number, _Copy())
             seldom = copy.times >= OFTEN and step < 2 * copy.at
             t = kept.ref() if not seldom else None
@@ -144,7 +187,7 @@ class Averages(Hook):
 
     def _tell(self) -> None:
         sites: set[int] = set()
-        for kept in self.kept.values():
+        for kept in (*self.kept.values(), *self.slots.values()):
             if kept.left and kept.site not in sites:
                 sites.add(kept.site)
                 data = {

@@ -77,7 +77,7 @@ def average_is_none(trace: Trace) -> Iterator[Finding]:
 def _steady(event: Average) -> list[tuple[int, float]]:
     """What was measured of an update that is always the same."""
     parts = [left for _, left in event.left]
-    return list(event.left) if len(parts) > TIMES and max(parts) - min(parts) <= STEADY else []
+    return list(event.left) if len(parts) >= TIMES and max(parts) - min(parts) <= STEADY else []
 
 
 def _factors(trace: Trace, site: Site) -> list[tuple[Site, str]]:

@@ -121,3 +121,47 @@ def good_optimizer_of_ones_own() -> None:
                 v.mul_(0.1).add_(p.grad)
                 p.grad.copy_(v)
         opt.step()
+
+
+def bad_a_new_tensor_each_time() -> None:
+    import torch
+    from torch import nn
+
+    class Ema:
+        def __init__(self, source, decay):
+            self.decay = decay
+            self.values = {k: v.clone() for k, v in source.state_dict().items()}
+
+        @torch.no_grad()
+        def absorb(self, source):
+            for k, v in source.state_dict().items():
+                self.values[k] = (1 - self.decay) * self.values[k] + self.decay * v  # cause: GS223
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    ema = Ema(net, 0.99)
+    opt = torch.optim.AdamW(net.parameters(), lr=5e-3)
+    for _ in range(60):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 2, (16,))).backward()
+        opt.step()
+        ema.absorb(net)
+    net.load_state_dict(ema.values)
+
+
+def good_a_new_tensor_each_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    values = {k: v.clone() for k, v in net.state_dict().items()}
+    opt = torch.optim.AdamW(net.parameters(), lr=5e-3)
+    for _ in range(60):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 2, (16,))).backward()
+        opt.step()
+        with torch.no_grad():
+            for k, v in net.state_dict().items():
+                values[k] = torch.lerp(values[k], v, 0.05)
+    net.load_state_dict(values)

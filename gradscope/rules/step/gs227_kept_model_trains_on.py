@@ -5,8 +5,8 @@ taken for the best epoch's model at the end is the model of the last one.
 
 Fix: keep a copy, `best = copy.deepcopy(model)`.
 
-Measured: steps of the loop in which the name is given train that model's parameters, and the model is made nowhere in
-that loop.
+Measured: steps of the loop in which the name is given, or which calls a method that gives it, train that model's
+parameters, and the model is made nowhere in that loop.
 Silent on: loops that make a model of their own each time, names that are not read after the loop, loops that end as
 soon as the model is kept.
 """
@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, site_of
 from gradscope.analysis.words import counted, parameter_subjects, where
 from gradscope.events import Step
 from gradscope.fixes.copies import deepcopied
 from gradscope.model import Finding, Module, Site
 from gradscope.rules import rule
-from gradscope.source import LOOPS, SCOPES, SourceFile
+from gradscope.source import LOOPS, SCOPES, SourceFile, method_name, names_in
 from gradscope.store import Trace
 
 
@@ -69,25 +70,86 @@ def good() -> None:
 @rule("GS227", name="kept-model-trains-on", severity="warning")
 def kept_model_trains_on(trace: Trace) -> Iterator[Finding]:
     roots = [(m, _names(trace, m)) for m in trace.modules.values() if m.parent is None]
-    for path, function, node in nodes_that_ran(trace, ast.Assign):
-        if len(node.targets) != 1:
-            continue
+    for path, function, node in nodes_of_functions(trace, ast.Assign):
         kept, given = node.targets[0], node.value
-        if not isinstance(kept, (ast.Name, ast.Attribute)) or not isinstance(
-            given, (ast.Name, ast.Attribute)
+        if len(node.targets) != 1 or not all(
+            isinstance(part, ast.Name | ast.Attribute) for part in (kept, given)
         ):
             continue
-        file, text = trace.source_file(path), ast.unparse(given)
-        module = next(
-            (m for m, names in roots if not names.isdisjoint({text, text.rpartition(".")[2]})), None
-        )
-        loop = _loop(file, node)
-        if module is None or loop is None or _bound_in(loop, text):
+        for place in _places(trace, path, node):
+            module = next((m for m, names in roots if _is_called(place.text, names)), None)
+            if module is None or _bound_in(place.loop, place.text):
+                continue
+            if not _read_after(trace.source_file(path), place.within, ast.unparse(kept)):
+                continue
+            if steps := _trained_in(trace, module, place):
+                yield _finding(trace, site_of(path, function, node), node, module, place, steps)
+                break
+
+
+class _Place(NamedTuple):
+    """A loop in which a model is kept: in its own text, or in that of a method which it calls."""
+
+    path: str
+    function: str
+    loop: ast.stmt
+    within: ast.stmt  # the loop, or that method: only what reads the kept name elsewhere counts
+    text: str  # what the model is called in the loop
+
+
+def _places(trace: Trace, path: str, node: ast.Assign) -> Iterator[_Place]:
+    file, text = trace.source_file(path), ast.unparse(node.value)
+    loop = _loop(file, node)
+    if loop is not None:
+        yield _Place(path, getattr(file.function_of(loop), "name", ""), loop, loop, text)
+        return
+    method = file.function_of(node)
+    holds = isinstance(node.targets[0], ast.Attribute) and isinstance(node.value, ast.Name)
+    if not holds or not isinstance(method, ast.FunctionDef) or not _asked(file, node, method):
+        return
+    own = [argument.arg for argument in method.args.args]
+    if text not in own or text in names_in(method, ast.Store):
+        return
+    named_so = [n for _, _, n in nodes_of_functions(trace, ast.FunctionDef) if n.name == method.name]
+    for other, function, call in nodes_that_ran(trace, ast.Call):
+        if (
+            method_name(call) != method.name or len(named_so) != 1
+        ):  # else it may be the method of another class
             continue
-        if not _read_after(file, loop, ast.unparse(kept)):
-            continue
-        if steps := _trained_in(trace, module, path, function, loop):
-            yield _finding(trace, site_of(path, function, node), node, module, loop, steps)
+        given = {word.arg: word.value for word in call.keywords} | dict(zip(own[1:], call.args, strict=False))
+        around = _outermost_loop(trace.source_file(other), call)
+        if around is not None and text in given:
+            yield _Place(other, function, around, method, ast.unparse(given[text]))
+
+
+def _asked(file: SourceFile, node: ast.AST, method: ast.FunctionDef) -> bool:
+    """Whether a method keeps what it was given where a number is larger or smaller than one that it then keeps too:
+    without that it may just be told of its model."""
+    above = next((one for one in file.above(node) if isinstance(one, ast.If | ast.FunctionDef)), None)
+    if file.function_of(node) is not method or not isinstance(above, ast.If):
+        return False
+    compared = [part for part in ast.walk(above.test) if isinstance(part, ast.Compare)]
+    read = {
+        ast.unparse(side)
+        for one in compared
+        if isinstance(one.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        for side in (one.left, *one.comparators)
+    }
+    kept = {ast.unparse(n.targets[0]) for n in above.body if isinstance(n, ast.Assign)}
+    return not read.isdisjoint(kept)
+
+
+def _outermost_loop(file: SourceFile, node: ast.AST) -> ast.stmt | None:
+    loop = None
+    for above in file.above(node):
+        if isinstance(above, SCOPES):
+            break
+        loop = above if isinstance(above, LOOPS) else loop
+    return loop
+
+
+def _is_called(text: str, names: set[str]) -> bool:
+    return not names.isdisjoint({text, text.rpartition(".")[2]})
 
 
 def _names(trace: Trace, module: Module) -> set[str]:
@@ -111,20 +173,22 @@ def _loop(file: SourceFile, node: ast.Assign) -> ast.stmt | None:
     return loop if asked else None
 
 
-def _trained_in(trace: Trace, module: Module, path: str, function: str, loop: ast.stmt) -> int:
+def _trained_in(trace: Trace, module: Module, place: _Place) -> int:
     """How many steps from within the loop are of an optimizer that holds parameters of the module."""
-    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
     owned = {
         p.id for p in trace.parameters if p.module in trace.modules and _root(trace, p.module) == module.id
     }
     return sum(
         event.count
         for event in trace.of(Step)
-        if any(
-            f.path == path and f.function.endswith(function) and f.line in inside for f in event.site.stack
-        )
+        if any(_is_inside(f, place) for f in event.site.stack)
         and not owned.isdisjoint(trace.optimizers[event.optimizer].parameters)
     )
+
+
+def _is_inside(frame: Site, place: _Place) -> bool:
+    inside = range(place.loop.lineno, (place.loop.end_lineno or place.loop.lineno) + 1)
+    return frame.path == place.path and frame.function.endswith(place.function) and frame.line in inside
 
 
 def _root(trace: Trace, module: int | None) -> int | None:
@@ -158,23 +222,23 @@ def _read_after(file: SourceFile, loop: ast.stmt, text: str) -> bool:
 
 
 def _finding(
-    trace: Trace, place: Site, node: ast.Assign, module: Module, loop: ast.stmt, steps: int
+    trace: Trace, site: Site, node: ast.Assign, module: Module, place: _Place, steps: int
 ) -> Finding:
     kept, given = ast.unparse(node.targets[0]), ast.unparse(node.value)
-    inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    frames = (f for e in trace.of(Step) for f in e.site.stack if f.path == place.path and f.line in inside)
+    frames = (f for e in trace.of(Step) for f in e.site.stack if _is_inside(f, place))
     frame = next(frames, None)
+    of_loop = "this loop" if place.within is place.loop else f"the loop that calls `{place.within.name}`"
     return Finding(
         message=f"`{kept} = {given}` keeps no copy: both are one model, which is trained on",
-        cause=place,
+        cause=site,
         cause_label="a second name for the same object",
         effect=frame,
         effect_label=f"changes `{kept}` too",
         seen=(
-            f"{counted(steps, 'step')} of this loop changed the weights of `{given}`; nothing in it copies them, or"
+            f"{counted(steps, 'step')} of {of_loop} changed the weights of `{given}`; nothing in it copies them, or"
             " makes another model",
         ),
-        fix=f"keep a copy: `{kept} = copy.deepcopy({given})` ({where(place)})",
-        edits=deepcopied(trace, place, node.value),
+        fix=f"keep a copy: `{kept} = copy.deepcopy({given})` ({where(site)})",
+        edits=deepcopied(trace, site, node.value),
         subjects=parameter_subjects(p.id for p in trace.parameters if _root(trace, p.module) == module.id),
     )

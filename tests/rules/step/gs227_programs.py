@@ -87,3 +87,88 @@ def good_written_to_a_file_at_once() -> None:
             lowest = loss.item()
             best = model
             torch.save(best.state_dict(), "/dev/null")
+
+
+def bad_kept_by_a_method() -> None:
+    import torch
+    from torch import nn
+
+    class Keeper:
+        def __init__(self):
+            self.score = -1.0
+            self.champion = None
+
+        def offer(self, score, net):
+            if score > self.score:
+                self.score = score
+                self.champion = net  # cause: GS227
+
+    torch.manual_seed(0)
+    m = torch.randn(60, 4)
+    kind = (m[:, 0] > 0).long()
+    classifier, keeper = nn.Linear(4, 2), Keeper()
+    opt = torch.optim.Adam(classifier.parameters(), lr=0.02)
+    for _ in range(6):
+        opt.zero_grad()
+        nn.functional.cross_entropy(classifier(m), kind).backward()
+        opt.step()  # effect: GS227
+        with torch.no_grad():
+            right = (classifier(m).argmax(1) == kind).float().mean().item()
+        keeper.offer(right, classifier)
+    with torch.no_grad():
+        print(keeper.champion(m[:1]))
+
+
+def good_told_of_its_model() -> None:
+    import torch
+    from torch import nn
+
+    class Log:
+        def __init__(self):
+            self.model = None
+            self.lines = []
+
+        def note(self, step, model, every=2):
+            if self.model is None or step > 3:
+                self.model = model
+            if step % every == 0:
+                self.lines.append(sum(p.norm().item() for p in self.model.parameters()))
+
+    torch.manual_seed(0)
+    net, log = nn.Linear(4, 2), Log()
+    opt = torch.optim.Adam(net.parameters(), lr=0.02)
+    for step in range(6):
+        opt.zero_grad()
+        (net(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()
+        log.note(step, net)
+    print(log.lines)
+
+
+def good_a_copy_by_a_method() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Keeper:
+        def __init__(self):
+            self.lowest = float("inf")
+            self.champion = None
+
+        def take(self, loss, net):
+            if loss < self.lowest:
+                self.lowest = loss
+                self.champion = copy.deepcopy(net)
+
+    torch.manual_seed(0)
+    net, keeper = nn.Linear(4, 1), Keeper()
+    opt = torch.optim.Adam(net.parameters(), lr=0.02)
+    for _ in range(6):
+        opt.zero_grad()
+        loss = (net(torch.randn(8, 4)) - 1).pow(2).mean()
+        loss.backward()
+        opt.step()
+        keeper.take(loss.item(), net)
+    with torch.no_grad():
+        print(keeper.champion(torch.ones(1, 4)))

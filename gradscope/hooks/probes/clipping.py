@@ -13,6 +13,9 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import measurable
+
+CLAMPS = ("clamp_", "clip_", "clamp_min_", "clamp_max_")
 
 
 class Clipping(Hook):
@@ -29,6 +32,43 @@ class Clipping(Hook):
             "_group_tensors_by_device_and_dtype",
             self._by_value(clip._group_tensors_by_device_and_dtype),
         )
+
+        self.by_hand: dict[int, bool] = {}  # by line: whether it only ever met gradients that steps had used
+        self.places: dict[int, Any] = {}  # where the gradients lie in memory: of which parameters
+        self.told: set[int] = set()  # lines that were told of since the last step
+        self.recorder.functions.follow(CLAMPS, self._clamped)
+        self.recorder.signals.after_step.connect(self._after_step)
+
+    def _after_step(self, optimizer: Any, number: int, site: int) -> None:
+        self.places.clear()
+        self.told.clear()
+
+    def _clamped(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """A gradient that the program itself limits in place. Only a line that does so behind the step is told of:
+        one that does it in time is no call of a clip."""
+        t = args[0] if args else None
+        if (
+            type(t) is not torch.Tensor
+            or t.requires_grad
+            or not measurable(t)
+            or not self.recorder.ledger.records
+        ):
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.told or self.by_hand.get(site) is False:
+            return
+        with private.aside():
+            if not self.places:
+                alive = ((r, r.ref()) for r in self.recorder.ledger.records.values())
+                held = ((r, private.grad_of(p)) for r, p in alive if p is not None)
+                self.places = {g.data_ptr(): r for r, g in held if g is not None and measurable(g)}
+            record = self.places.get(t.data_ptr())
+        if record is None or record.state not in ("used", "stale", "fresh"):
+            return
+        self.told.add(site)
+        self.by_hand[site] = late = record.state == "used"
+        if late:
+            self._note("value", lambda: [record], 1, None, frame)
 
     def _by_norm(self, real: Any) -> Any:
         def _clip_grads_with_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:

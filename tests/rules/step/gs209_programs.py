@@ -457,3 +457,47 @@ def good_two_optimizers_each_clipped() -> None:
         nn.functional.mse_loss(decoder(encoder(x).detach()), x).backward()
         nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
         second.step()
+
+
+def bad_by_hand_after_the_step() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Fitter:
+        def __init__(self, net, limit):
+            self.net, self.limit = net, limit
+            self.opt = torch.optim.RMSprop(net.parameters(), lr=2e-3)
+
+        def limit_gradients(self):
+            for weight in self.net.parameters():
+                if weight.grad is not None:
+                    weight.grad.clamp_(-self.limit, self.limit)  # cause: GS209
+
+        def update(self, series, wanted):
+            self.opt.zero_grad()
+            nn.functional.huber_loss(self.net(series).squeeze(1), wanted).backward()
+            self.opt.step()  # effect: GS209
+            self.limit_gradients()
+
+    torch.manual_seed(0)
+    fitter = Fitter(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1)), 0.05)
+    for _ in range(8):
+        series = torch.randn(16, 7).cumsum(1)
+        fitter.update(series[:, :6], series[:, 6])
+
+
+def good_by_hand_before_the_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
+    opt = torch.optim.RMSprop(net.parameters(), lr=2e-3)
+    for _ in range(8):
+        series = torch.randn(16, 7).cumsum(1)
+        opt.zero_grad()
+        nn.functional.huber_loss(net(series[:, :6]).squeeze(1), series[:, 6]).backward()
+        for weight in net.parameters():
+            weight.grad.data.clamp_(-0.05, 0.05)
+        opt.step()
+        series.clamp_(-1, 1)

@@ -662,15 +662,16 @@ class Unregistered(Kind):
 
 
 class RepeatedPart(Kind):
-    """A list of layers holds the same parameters in several places."""
+    """A list or dict of layers holds one layer in several places, or a module holds shallow copies of one."""
 
     __slots__ = ()
     of = "repeated_part"
-    module = Field(_key)  # the list
+    module = Field(_key)  # that holds them
     cls = Field(_text)  # of what is in these places
     names = Field(_texts)  # of the places
     parameters = Field(_ids)
     one = Field(_flag)  # one object, not copies that share their parameters
+    made = Field(_id)  # site of the `copy.copy` that made one of these
 
 
 class Misnamed(Kind):
@@ -1559,6 +1560,7 @@ class BackAtStart(Kind):
     evaluations = Field(_count)
     steps = Field(_ids)  # that the optimizer had made at each
     copies = Field(_count)  # models that the optimizer does not train; 0: it is the trained one
+    average = Field(_flag)  # it is an `AveragedModel` of torch's, which nothing was added to
 
 
 class ZeroWeights(Kind):

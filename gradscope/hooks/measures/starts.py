@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
@@ -42,6 +43,7 @@ class _Evaluated:
     calls: int = 0
     back: int = 0  # with the numbers of the start
     steps: list[int] = field(default_factory=list)  # of the optimizer, at each different one of these
+    average: bool = False  # a torch `AveragedModel` that no weights were given to
     copies: set[int] = field(default_factory=set)  # modules that are no model of the optimizer's
 
 
@@ -80,7 +82,7 @@ class Starts(Hook):
         held = [p for p in parameters(module) if isinstance(p, nn.Parameter)]
         for number, start in self.starts.items():
             if start.moved:
-                self._compare(number, start, held, record, site)
+                self._compare(number, start, held, module, record, site)
 
     def _look(self) -> None:
         """Wakes sampling, so that the trace has the line that writes the old numbers."""
@@ -88,7 +90,9 @@ class Starts(Hook):
             self.looks -= 1
             self.recorder.services.wake()
 
-    def _compare(self, number: int, start: _Start, held: list[Any], record: ModuleRecord, site: int) -> None:
+    def _compare(
+        self, number: int, start: _Start, held: list[Any], module: Any, record: ModuleRecord, site: int
+    ) -> None:
         """Compares a model that is, or is like, what the optimizer steps."""
         own = {id(t): (r.id, n) for r, _, n in start.numbers if (t := r.ref()) is not None}
         mine = [(p, *own[id(p)]) for p in held if id(p) in own]
@@ -111,12 +115,19 @@ class Starts(Hook):
             known.steps.append(steps)
         if not any(id(p) in own for p in held):
             known.copies.add(record.id)
+            known.average = known.average or _is_average(module)
 
     def _tell(self) -> None:
         for (site, number), known in self.evaluated.items():
-            if known.back == known.calls and len(known.steps) > 1 and len(known.copies) != 1:
+            may_stay = len(known.copies) == 1 and not known.average  # a reference
+            if known.back == known.calls and len(known.steps) > 1 and not may_stay:
                 data = {
                     "optimizer": number, "parameters": known.parameters, "evaluations": known.calls,
-                    "steps": known.steps, "copies": len(known.copies),
+                    "steps": known.steps, "copies": len(known.copies), "average": known.average,
                 }  # fmt: skip
                 self.recorder.emit("back_at_start", site, data)
+
+
+def _is_average(module: Any) -> bool:
+    """torch's own average is a copy of the model until `update_parameters` was called for the first time."""
+    return isinstance(module, AveragedModel)

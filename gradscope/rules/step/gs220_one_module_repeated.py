@@ -5,7 +5,8 @@ network is as deep as it looks, but its layers share their weights, which get th
 
 Fix: `[Layer() for _ in range(n)]` makes n of them, `copy.deepcopy(layer)` a copy with weights of its own.
 
-Measured: the places of a `Sequential` or `ModuleList` that hold the same weights, and how often a pass uses these.
+Measured: the places of a `Sequential`, `ModuleList` or `ModuleDict` that hold the same weights, or those of any module
+that hold shallow copies of one layer, and how often a pass uses these.
 Silent on: one layer that is called in a loop, layers without weights, and lists of a module that has a name: who writes
 so has one layer in mind.
 """
@@ -13,11 +14,11 @@ so has one layer in mind.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from gradscope.analysis.reach import paths
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import RepeatedPart
 from gradscope.fixes.source import Edits, Source
@@ -25,6 +26,8 @@ from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import called_name
 from gradscope.store import Trace
+
+Walk = Callable[..., Iterator[tuple[str, str, Any]]]  # over the program's text
 
 
 def bad() -> None:
@@ -82,16 +85,27 @@ class _Repeated(NamedTuple):
 def one_module_repeated(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(RepeatedPart):
-        found = list(_multiplied(trace, event.cls) if event.one else _shallow_copies(trace))
+        found = _written(trace, event, nodes_that_ran) or _written(trace, event, nodes_of_functions)
         used = _uses(trace, event)
         if len(found) == 1 and len(used) > 1 and found[0].site.location() not in told:
             told.add(found[0].site.location())
             yield _finding(trace, event, found[0], used)
 
 
-def _multiplied(trace: Trace, cls: str) -> Iterator[_Repeated]:
-    """Each `[Layer(…)] * n` of the program's text with a layer of this class."""
-    for path, function, node in nodes_that_ran(trace, ast.BinOp):
+def _written(trace: Trace, event: RepeatedPart, walk: Walk) -> list[_Repeated]:
+    """A function that only puts modules together leaves nothing in the trace: then all of the text is looked at."""
+    if event.one:
+        return list(_one_layer(trace, event.cls, walk))
+    copies = _shallow_copies(trace, walk)
+    if event.made is None:
+        return list(copies)
+    made = trace.site(event.made).user
+    return [one for one in copies if (one.site.path, one.site.line) == (made.path, made.line)][:1]
+
+
+def _one_layer(trace: Trace, cls: str, walk: Walk) -> Iterator[_Repeated]:
+    """Each `[Layer(…)] * n` with a layer of this class, and each `dict.fromkeys(names, Layer(…))`."""
+    for path, function, node in walk(trace, ast.BinOp):
         made = node.left.elts if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) else []
         if any(called_name(part) == cls for part in made):
             here = Source(trace, path)
@@ -100,16 +114,26 @@ def _multiplied(trace: Trace, cls: str) -> Iterator[_Repeated]:
             if len(texts) > 1:
                 text = f"[part for _ in range({times}) for part in ({', '.join(texts)})]"
             yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
+    for path, function, node in walk(trace, ast.Call):
+        if ast.unparse(node.func) == "dict.fromkeys" and [called_name(part) for part in node.args[1:]] == [
+            cls
+        ]:
+            here = Source(trace, path)
+            keys, layer = (here.file.text(part) for part in node.args)
+            text = f"{{name: {layer} for name in {keys}}}"
+            yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
 
 
-def _shallow_copies(trace: Trace) -> Iterator[_Repeated]:
+def _shallow_copies(trace: Trace, walk: Walk) -> Iterator[_Repeated]:
     """Each `copy.copy(…)` of the program's text."""
-    for path, function, node in nodes_that_ran(trace, ast.Call):
+    for path, function, node in walk(trace, ast.Call):
         here = Source(trace, path)
-        if here.file.imported_name(node.func) == "copy.copy" and isinstance(node.func, ast.Attribute):
-            new = f"{here.file.text(node.func.value)}.deepcopy"
+        if here.file.imported_name(node.func) == "copy.copy":
+            by_name = not isinstance(node.func, ast.Attribute)  # then `deepcopy` need not be imported
+            new = "copy.deepcopy" if by_name else here.file.text(node.func).removesuffix("copy") + "deepcopy"
             text = f"{new}({', '.join(here.file.text(given) for given in node.args)})"
-            yield _Repeated(site_of(path, function, node), text, here.replace(node.func, new))
+            edits = () if by_name else here.replace(node.func, new)
+            yield _Repeated(site_of(path, function, node), text, edits)
 
 
 def _uses(trace: Trace, event: RepeatedPart) -> list[Op]:
@@ -138,7 +162,7 @@ def _finding(trace: Trace, event: RepeatedPart, found: _Repeated, used: list[Op]
         effect=line if line.location() != found.site.location() else None,
         effect_label=f"used {times} in one pass",
         seen=(
-            f"the places {', '.join(event.names[:4])}{' …' if event.names[4:] else ''} of a list hold"
+            f"the places {', '.join(event.names[:4])}{' …' if event.names[4:] else ''} of one module hold"
             f" {'one module' if event.one else 'modules with the same parameters'}; its"
             f" {plural(len(event.parameters), 'parameter')} ({names}) took part {times} in a pass",
         ),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.calls import calls
 from gradscope.analysis.reach import paths
-from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.text import nodes_of_functions, own_nodes, site_of
 from gradscope.analysis.words import code, located, optimizer_name, parameter_names, parameter_subjects, where
 from gradscope.analysis.writes import loads_state, memory_root
 from gradscope.events import BackAtStart, Step
@@ -162,7 +162,10 @@ def _finding(trace: Trace, event: BackAtStart, write: Site | None) -> Finding:
     what = f"{evaluated} evaluates" if not event.copies else f"{evaluated} evaluates a copy that has"
     message = f"{what} the weights of before the first step: nothing of the training is in them"
     fix, edits = _fix(trace, event, write, idle, step)
-    related = [(idle.site, "never ran")] if idle is not None else []
+    updates = _never_updated(trace) if event.average else []
+    if event.average:
+        fix = _average_fix(trace, updates, step)
+    related = [(idle.site, "never ran")] if idle is not None else [(site, "never ran") for site in updates]
     caller = _caller(trace, write)
     if caller is not None:
         related.append((caller, "called here"))
@@ -184,6 +187,28 @@ def _finding(trace: Trace, event: BackAtStart, write: Site | None) -> Finding:
         count=event.evaluations,
         subjects=parameter_subjects(event.parameters),
     )
+
+
+def _never_updated(trace: Trace) -> list[Site]:
+    """The lines that would give a torch `AveragedModel` the weights."""
+    return [
+        site_of(path, function, node)
+        for path, function, node in nodes_of_functions(trace, ast.Call)
+        if method_name(node) == "update_parameters"
+    ]
+
+
+def _average_fix(trace: Trace, updates: list[Site], step: Site | None) -> str:
+    after = f"after {located(trace, step)}" if step is not None else "after each step"
+    if not updates:
+        return f"call its `update_parameters(model)` {after}, from where on the weights are to be averaged"
+    line = located(trace, updates[0])
+    file = trace.source_file(updates[0].path)
+    asked = next((above for above in file.around(updates[0]) if isinstance(above, ast.If)), None)
+    if asked is None:
+        return f"run {line} {after}: it never ran"
+    condition = site_of(updates[0].path, updates[0].function, asked.test)
+    return f"let {located(trace, condition)} be true before the training ends: {line} never ran"
 
 
 def _why(idle: _Idle | None) -> str:

@@ -125,3 +125,109 @@ def good_activations_repeated() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_a_dict_of_copies() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Mixer(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.norm, self.up = nn.LayerNorm(width), nn.Linear(width, width)
+
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            return h + nn.functional.silu(self.up(self.norm(h)))  # effect: GS220
+
+    def stack(prototype: nn.Module, depth: int) -> nn.ModuleDict:
+        return nn.ModuleDict({f"layer{k}": copy.copy(prototype) for k in range(depth)})  # cause: GS220
+
+    class Tower(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers, self.out = stack(Mixer(6), 4), nn.Linear(6, 1)
+
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers.values():
+                h = layer(h)
+            return self.out(h)
+
+    model = Tower()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 6)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_from_keys() -> None:
+    import torch
+    from torch import nn
+
+    class Expert(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.linear(x))  # effect: GS220
+
+    model = nn.ModuleDict(dict.fromkeys(["eu", "us", "asia"], Expert()))  # cause: GS220
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        sum((expert(x) - k).pow(2).mean() for k, expert in enumerate(model.values())).backward()
+        opt.step()
+
+
+def bad_shallow_attributes() -> None:  # fix: by hand
+    from copy import copy as shallow
+
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.linear(x))  # effect: GS220
+
+    class Twins(nn.Module):
+        def __init__(self, block: nn.Module) -> None:
+            super().__init__()
+            self.left = block
+            self.right = shallow(block)  # cause: GS220
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.left(x) - self.right(-x)
+
+    model = Twins(Block())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_tied_beside_a_copy_of_settings() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    settings = {"width": 4}
+    mine = copy.copy(settings)
+    layers = [nn.Linear(mine["width"], mine["width"]) for _ in range(3)]
+    for layer in layers[1:]:
+        layer.weight, layer.bias = layers[0].weight, layers[0].bias
+    model = nn.Sequential(*layers)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()

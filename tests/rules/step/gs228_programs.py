@@ -169,3 +169,44 @@ def good_first_rows_that_never_move() -> None:
             opt.step()
         with torch.no_grad():
             print(head(embed(torch.arange(1, 12))).argmax(1).tolist())
+
+
+def bad_an_average_that_never_begins() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    mean_net = AveragedModel(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    swa_start = 50
+    for epoch in range(6):
+        for _ in range(4):
+            opt.zero_grad()
+            net(torch.randn(16, 3)).pow(2).mean().backward()
+            opt.step()
+        if epoch >= swa_start:
+            mean_net.update_parameters(net)
+        with torch.no_grad():
+            print(mean_net(torch.ones(1, 3)).item())  # cause: GS228
+
+
+def good_an_average_that_begins_late() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    mean_net = AveragedModel(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(6):
+        for _ in range(4):
+            opt.zero_grad()
+            net(torch.randn(16, 3)).pow(2).mean().backward()
+            opt.step()
+        if epoch >= 4:
+            mean_net.update_parameters(net)
+        with torch.no_grad():
+            print(mean_net(torch.ones(1, 3)).item())

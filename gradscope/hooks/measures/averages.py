@@ -105,7 +105,7 @@ class Averages(Hook):
                 self.kept[id(t)] = _Kept(private.TensorRef(t), site)
 
     def _list_written(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        tensors = args[0] if args else None
+        tensors: Any = args[0] if args else ()
         for t in tensors[:MOST] if type(tensors) in (list, tuple) else ():
             self._written(name, (t,), kwargs, result, frame)
 

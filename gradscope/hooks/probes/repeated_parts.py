@@ -45,11 +45,7 @@ class RepeatedParts(Hook):
     def _copied(self, module: Any, frame: Any) -> None:
         """`copy.copy` makes an object without a call of its class, and gives it the other one's tables."""
         outer = frame.f_back
-        if (
-            outer is not None
-            and outer.f_code is copy.copy.__code__
-            and type(module).__hash__ is object.__hash__
-        ):
+        if outer is not None and outer.f_code is copy.copy.__code__ and _plain(module):
             self.made[module] = self.recorder.sites.current(outer.f_back)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
@@ -77,8 +73,14 @@ class RepeatedParts(Hook):
                 self.recorder.emit("repeated_part", site, data)
 
     def _made(self, same: list[tuple[str, Any]]) -> int | None:
-        known = (self.made.get(part) for _, part in same if type(part).__hash__ is object.__hash__)
+        known = (self.made.get(part) for _, part in same if _plain(part))
         return next((site for site in known if site is not None), None)
+
+
+def _plain(module: Any) -> bool:
+    """Whether it may be a key: a `__hash__` of the user's is not to be called."""
+    own_hash: Any = type(module).__hash__
+    return own_hash is object.__hash__
 
 
 def _shallow(one: Any, other: Any) -> bool:

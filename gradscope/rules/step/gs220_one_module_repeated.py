@@ -99,7 +99,10 @@ def _written(trace: Trace, event: RepeatedPart, walk: Walk) -> list[_Repeated]:
     copies = _shallow_copies(trace, walk)
     if event.made is None:
         return list(copies)
-    made = trace.site(event.made).user
+    place = trace.site(event.made)
+    made = place.user if place is not None else None
+    if made is None:
+        return []
     return [one for one in copies if (one.site.path, one.site.line) == (made.path, made.line)][:1]
 
 

@@ -227,7 +227,11 @@ def _finding(
     kept, given = ast.unparse(node.targets[0]), ast.unparse(node.value)
     frames = (f for e in trace.of(Step) for f in e.site.stack if _is_inside(f, place))
     frame = next(frames, None)
-    of_loop = "this loop" if place.within is place.loop else f"the loop that calls `{place.within.name}`"
+    of_loop = (
+        "this loop"
+        if place.within is place.loop
+        else f"the loop that calls `{getattr(place.within, 'name', '')}`"
+    )
     return Finding(
         message=f"`{kept} = {given}` keeps no copy: both are one model, which is trained on",
         cause=site,

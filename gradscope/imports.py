@@ -18,6 +18,18 @@ AT_START = frozenset(sys.modules)
 BEGAN = perf_counter()
 
 
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """A block in which something is imported for the first time, and that leaves Python's `random` as it is."""
+    drawn_from = sys.modules.get("random")
+    state = drawn_from.getstate() if drawn_from is not None else None
+    try:
+        yield
+    finally:
+        if drawn_from is not None:
+            drawn_from.setstate(state)
+
+
 def seconds_to_import(name: str) -> float:
     """Imports a module of the program's; returns how long that took."""
     began = perf_counter()

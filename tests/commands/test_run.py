@@ -253,3 +253,16 @@ def test_pytest_warns_of_nothing_under_it(tmp_path: Path) -> None:
     ]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "1 passed in" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_what_was_seeded_before_the_program_began_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import random\nrandom.seed(5)\n")
+    (tmp_path / "draws.py").write_text("import random\nprint(random.random())\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    plain, watched = (
+        subprocess.run(
+            [sys.executable, *how, "draws.py"], cwd=tmp_path, env=env, capture_output=True, check=True
+        )
+        for how in ([], ["-m", "gradscope", "run"])
+    )
+    assert watched.stdout == plain.stdout

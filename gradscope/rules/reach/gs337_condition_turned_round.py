@@ -85,6 +85,7 @@ def good() -> None:
 @rule("GS337", name="condition-turned-round", severity="warning")
 def condition_turned_round(trace: Trace) -> Iterator[Finding]:
     for path, function, node in nodes_that_ran(trace, ast.If, ast.IfExp):
+        assert isinstance(node, (ast.If, ast.IfExp))
         scope = trace.source_file(path).function_of(node)
         for asked, name, missing, given_out in _asked(node.test):
             if scope is None:

@@ -302,3 +302,21 @@ def test_a_pass_that_was_slept_through_is_looked_at_the_next_time() -> None:
     passes = [event for event in scope.trace.of(Backward) if ids & set(event.filled)]
     assert any(event.graph >= 0 for event in passes), "the learner's pass is known"
     assert slept(scope.trace) > 12, "and sampling sleeps on"
+
+
+def test_a_variable_may_be_called_what_we_call_the_values_of_a_run() -> None:
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def ends() -> torch.Tensor:
+        value = [0, 1] * 500
+        return torch.tensor(value).float()
+
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            loss = (net(torch.randn(1000, 4)).squeeze(1) - ends()).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        net(torch.randn(2, 4))
+    assert not scope.faults

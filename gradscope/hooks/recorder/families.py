@@ -157,6 +157,8 @@ def _outlines(
     for key, value in items:
         if key in VALUES:
             numbers = value[1] if type(value) is tuple else (value,)
-            yield key, tuple(dict.fromkeys([sources[n] for n in numbers if type(n) is int]))
+            # What is told by the program's own names may be called so too: then these are no numbers of values.
+            known = [sources[n] if n < len(sources) else n for n in numbers if type(n) is int]
+            yield key, tuple(dict.fromkeys(known))
         elif key not in SIZES:
             yield key, _outline(value, sources, choices, (*place, key))

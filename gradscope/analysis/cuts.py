@@ -11,14 +11,12 @@ from itertools import islice
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.loop import in_order, parameters_of
 from gradscope.analysis.memo import once
-from gradscope.analysis.numbers import entered, gathered, real, without_past
-from gradscope.analysis.ops import ADDITIONS, EXITS, JOINING, MAKERS
+from gradscope.analysis.ops import ADDITIONS, EXITS, JOINING
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
+from gradscope.analysis.returned import Returned
 from gradscope.analysis.stand_ins import stand_ins
-from gradscope.analysis.words import holds
 from gradscope.events import Backward, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Since, Site
-from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
 MAX_ENDS = 20  # losses of one graph that are followed
@@ -118,7 +116,7 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
 
-    meant = stand_ins(trace)
+    meant, returned = stand_ins(trace), Returned(known)
 
     def lost_at(ways: Iterable[tuple[Op, Key]], parameter: Parameter) -> bool:
         # Beside a value that another one stands in for, a cut is there on purpose.
@@ -152,7 +150,7 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
         if lost_at(first, parameter):
             continue
         as_numbers = own is not None or parameter.id not in known.feeding
-        if as_numbers and _left_torch(trace, known, parameter, groups, own):
+        if as_numbers and _left_torch(trace, known, returned, parameter, groups, own):
             continue
         lost_at(then, parameter)
     return list(groups.values())
@@ -314,6 +312,7 @@ def _whole(known: Paths, output: Key) -> bool:
 def _left_torch(
     trace: Trace,
     known: Paths,
+    returned: Returned,
     parameter: Parameter,
     groups: dict[object, Cut],
     passes: set[Site] | None,
@@ -323,12 +322,12 @@ def _left_torch(
     for graph in _with_exits(trace):
         taken = list(exits(known, graph, parameter.id))
         for op, first in taken:
-            back = _came_back(trace, known, graph, op)
+            back = returned.as_tensor(graph, op)
             kind = "numpy" if op.name in ("numpy", "__array__") else "item"
             if back is None:
-                back, kind = _as_number(trace, known, graph, op), "numpy" if kind == "numpy" else "number"
+                back, kind = returned.as_number(graph, op), "numpy" if kind == "numpy" else "number"
             if back is None:
-                back = _gathered(known, graph, taken, op)
+                back = returned.in_array(graph, taken, op)
             if back is None:
                 continue
             loss = known.loss_of(back)
@@ -372,107 +371,6 @@ def exits(known: Paths, graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]
                 if output not in seen:
                     seen.add(output)
                     todo.append((output, first))
-
-
-def _came_back(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
-    """A tensor without a past, of the same shape and kind of number, that a loss was computed from after `exit`."""
-    alike = {(graph.values[i].shape, real(graph.values[i].dtype)) for i in exit.inputs}
-    for value in graph.values:
-        if (
-            (value.shape, real(value.dtype)) not in alike
-            or value.parameter is not None
-            or value.origin is not None
-        ):
-            continue
-        maker = graph.ops[value.op] if value.op is not None else None
-        readers = graph.consumers.get(value.index)
-        if (
-            maker is None
-            or (
-                maker.name in MAKERS
-                and not maker.inputs
-                and maker.index > exit.index
-                and not _constant(trace, maker.site.user)
-            )
-        ) and readers:
-            if readers[0].index > exit.index and (graph.id, value.index) in known.used.order:
-                return graph.id, value.index
-    return None
-
-
-def _constant(trace: Trace, made: Site) -> bool:
-    """Whether the call at `made` is given nothing but numbers that stand in the text: `torch.tensor(0.0)`."""
-    node = trace.source_file(made.path).at(made)
-    return isinstance(node, ast.Call) and all(
-        isinstance(part, (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.unaryop, ast.expr_context))
-        for arg in node.args
-        for part in ast.walk(arg)
-    )
-
-
-def _gathered(known: Paths, graph: Graph, exits: list[tuple[Op, Op]], exit: Op) -> Key | None:
-    """A tensor that a loss was computed from, filled with the numbers that the line of `exit` gave."""
-    for value in graph.values:
-        if (graph.id, value.index) in known.used.order and value.shape and real(value.dtype):
-            if without_past(graph, value.index):
-                found = gathered(graph, value.index, exits)
-                if found is not None and found[0] is exit:
-                    return graph.id, value.index
-    return None
-
-
-def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
-    """What a loss was computed from with the plain number that `exit` gave, by the user's words:
-    the call stands inside the expression, or its result has a name that the expression reads, or
-    was put into a container that a new tensor is made of."""
-    place = exit.site.user
-    file = trace.source_file(place.path)
-    name, container = file.variable(place), _container(file, place)
-    for index, site, new in _later(graph, exit):
-        if (site.path, _body(site)) != (place.path, _body(place)):
-            continue
-        if (graph.id, index) not in known.used.order:
-            continue
-        read = names_in(node) if (node := file.at(site)) else set()
-        if _inside(place, site) or name in read or (new and container in read):
-            return graph.id, index
-    return None
-
-
-def _later(graph: Graph, exit: Op) -> Iterator[tuple[int, Site, bool]]:
-    """(value, the user's line that made it, whether it is a new tensor) of what there is after `exit`."""
-    for value in graph.values:
-        if value.op is None and value.site is not None and without_past(graph, value.index):
-            if entered(graph, value.index) > exit.index and real(value.dtype):
-                yield value.index, value.site.user, True
-    for op in graph.ops[exit.index + 1 :]:
-        if op.outputs:
-            yield op.outputs[0], op.site.user, op.name in MAKERS and not op.inputs
-
-
-def _body(site: Site) -> str:
-    """The function around a site, where a comprehension counts to the function it stands in."""
-    return site.function.split(".<locals>.<")[0]
-
-
-def _container(file: SourceFile, place: Site) -> str | None:
-    """The list that the statement at `place` makes or adds to: `l` in `l.append(float(x))`."""
-    statement = file.statement(place)
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        function = statement.value.func
-        adds = isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert")
-        holder = function.value if adds and isinstance(function, ast.Attribute) else None
-    elif isinstance(statement, (ast.Assign, ast.AugAssign)):
-        holder = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-        while isinstance(holder, ast.Subscript):
-            holder = holder.value
-    else:
-        holder = None
-    return holder.id if isinstance(holder, ast.Name) else None
-
-
-def _inside(inner: Site, outer: Site) -> bool:
-    return holds(outer, inner) and not holds(inner, outer)
 
 
 def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:

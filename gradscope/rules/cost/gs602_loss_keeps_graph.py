@@ -26,7 +26,7 @@ from gradscope.events import Backward, KeepsGraph, PassTime
 from gradscope.fixes.source import Source, holds_several, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
-from gradscope.source import method_name, names_in
+from gradscope.source import arguments, method_name, names_in
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
@@ -102,7 +102,7 @@ def _kept_at(trace: Trace, event: KeepsGraph) -> Site:
 
 def _finding(trace: Trace, event: KeepsGraph) -> Finding:
     made = _kept_at(trace, event)
-    stored = stored_at(trace, made) if event.how in ("list", "values") else None
+    stored = stored_at(trace, made) if event.how in ("list", "values") else _handed_in(trace, made)
     if stored is None and event.how == "list":
         made = _computed_at(trace, made) or made
     cause = stored or made
@@ -148,6 +148,18 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         subjects=frozenset({("keeps", cause.location())}),
         since=since_step(trace, event.step, always=event.how == "list"),
     )
+
+
+def _handed_in(trace: Trace, made: Site) -> Site | None:
+    """The call that hands a running sum what it adds: others may hand the same function numbers, which have no
+    graph to be taken from."""
+    file = trace.source_file(made.path)
+    scope, node = file.scope(made), file.at(made)
+    if node is None or not isinstance(scope, ast.FunctionDef):
+        return None
+    added = names_in(node, ast.Load) & {a.arg for a in arguments(scope)} - {"self"}
+    callers = [f for f in made.stack[:-1] if f.kind == "user"]
+    return callers[-1] if added and callers and without_its_graph(trace, callers[-1], handed=True) else None
 
 
 def _loss_of(trace: Trace, line: Site) -> Site | None:

@@ -91,6 +91,28 @@ def bad_kept_by_a_meter() -> None:
         meter.update(loss)  # cause: GS602
 
 
+def bad_kept_by_a_meter_that_is_given_numbers_too() -> None:
+    import torch
+    from torch import nn
+
+    class Running:
+        def __init__(self) -> None:
+            self.mean = 0.0
+
+        def update(self, value: float) -> None:
+            self.mean = self.mean * 0.9 + value * 0.1
+
+    model, losses, rows = nn.Linear(4, 1), Running(), Running()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        losses.update(loss)  # cause: GS602
+        rows.update(8.0)
+
+
 def bad_logged_by_name() -> None:  # fix: by hand
     from collections import defaultdict
 

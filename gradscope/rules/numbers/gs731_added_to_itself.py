@@ -5,6 +5,8 @@ input, which the sum was to bring past the block, is read by nothing but the blo
 
 Fix: keep both, `y = attention(x)` and `x = x + y`.
 
+The same holds for `skip = x` behind the block in place of before it: both names are its result.
+
 Silent on: values that are doubled without having taken the place of an input of their shape.
 """
 
@@ -80,31 +82,61 @@ def added_to_itself(trace: Trace) -> Iterator[Finding]:
 def _bound_anew(trace: Trace, graph: Graph, op: Op) -> ast.Assign | None:
     """The statement before `x + x` that gave `x` what a call had made of it, where what `x` was before had the same
     shape and went nowhere else."""
-    if (
-        op.name not in ADDITIONS
-        or op.site.kind != "user"
-        or len(op.inputs) != 2
-        or op.inputs[0] != op.inputs[1]
-    ):
+    if op.name not in ADDITIONS or op.site.kind != "user":
+        return None
+    if len(op.inputs) != 2 or op.inputs[0] != op.inputs[1]:
         return None
     here = Source(trace, op.site.path)
-    node = here.file.at(op.site)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.left, ast.Name):
+    names = _operands(here.file.at(op.site))
+    if len(names) != 2:
         return None
-    name = node.left.id
-    if not isinstance(node.right, ast.Name) or node.right.id != name:
+    statement = here.file.statement(op.site)
+    second = _second_name(here, statement, *names)
+    if second is None and names[0] != names[1]:
         return None
-    bound = here.earlier(here.file.statement(op.site), lambda one: _is_bound(one, name))
+    name = second.value.id if second is not None and isinstance(second.value, ast.Name) else names[0]
+    bound = _binding(here, statement, name)
     if not isinstance(bound, ast.Assign) or not isinstance(bound.value, ast.Call):
         return None
-    if name not in {n for argument in bound.value.args for n in names_in(argument, ast.Load)}:
+    read = {n for argument in bound.value.args for n in names_in(argument, ast.Load)}
+    if second is None and name not in read:
         return None
-    span = here.file.span(bound.value)
-    return bound if _lost(graph, op, op.inputs[0], span) else None
+    return bound if _lost(graph, op, op.inputs[0], here.file.span(bound.value)) else None
 
 
-def _is_bound(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+def _operands(node: ast.AST | None) -> list[str]:
+    """The names that a sum adds, where both sides are names: of `a + b`, `a += b`, `torch.add(a, b)`, `a.add(b)`."""
+    sides: list[ast.expr] = []
+    if isinstance(node, ast.BinOp):
+        sides = [node.left, node.right]
+    elif isinstance(node, ast.AugAssign):
+        sides = [node.target, node.value]
+    elif isinstance(node, ast.Call) and not node.keywords:
+        sides = node.args
+        if len(sides) == 1 and isinstance(node.func, ast.Attribute):
+            sides = [node.func.value, *sides]
+    return [side.id for side in sides if isinstance(side, ast.Name)] if len(sides) == 2 else []
+
+
+def _second_name(here: Source, statement: ast.stmt | None, left: str, right: str) -> ast.Assign | None:
+    """The `other = name` by which the one of two names got the result itself, which the other one had been given."""
+    for name, other in ((left, right), (right, left)):
+        given = _binding(here, statement, other)
+        if left == right or not isinstance(given, ast.Assign) or len(given.targets) != 1:
+            continue
+        if isinstance(given.value, ast.Name) and given.value.id == name:
+            last = _binding(here, statement, name)
+            return given if last is not None and last is _binding(here, given, name) else None
+    return None
+
+
+def _binding(here: Source, statement: ast.stmt | None, name: str) -> ast.stmt | None:
+    """The last statement before this one that binds a name."""
+
+    def binds(node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+    return here.earlier(statement, binds)
 
 
 def _lost(graph: Graph, add: Op, value: int, span: tuple[int, int, int, int]) -> bool:
@@ -130,11 +162,22 @@ def _lost(graph: Graph, add: Op, value: int, span: tuple[int, int, int, int]) ->
 def _finding(trace: Trace, graph: Graph, op: Op, bound: ast.Assign, count: int) -> Finding:
     here = Source(trace, op.site.path)
     site = Site(-1, op.site.path, *here.file.span(bound.value), op.site.function, "user")
-    node = here.file.at(op.site)
-    name = ast.unparse(node.left) if isinstance(node, ast.BinOp) else "x"
+    names = _operands(here.file.at(op.site))
+    second = _second_name(here, here.file.statement(op.site), *names)
+    name = ast.unparse(second.value) if second is not None else names[0]
     sum_of = code(trace, op.site, "the sum")
+    lost = f"the `{name}` from before is lost" if second is None else "no skip path is left"
+    fix = (
+        f"where the sum is to be a skip path, give the result of {located(trace, site)} another name, and add that to"
+        f" `{name}`"
+    )
+    if second is not None:
+        fix = (
+            f"where the sum is to be a skip path, give `{ast.unparse(second.targets[0])}` the input of"
+            f" {located(trace, site)}, before that call: `{ast.unparse(second)}` comes after it"
+        )
     return Finding(
-        message=f"{sum_of} adds what {code(trace, site, 'the call')} gave to itself: the `{name}` from before is lost",
+        message=f"{sum_of} adds what {code(trace, site, 'the call')} gave to itself: {lost}",
         cause=site,
         cause_label=f"its result takes the name `{name}`",
         effect=op.site,
@@ -143,7 +186,6 @@ def _finding(trace: Trace, graph: Graph, op: Op, bound: ast.Assign, count: int) 
             f"both operands are the same tensor of shape {graph.values[op.inputs[0]].shape}; what the call was given "
             "has that shape too, and nothing but the call has read it",
         ),
-        fix=f"where the sum is to be a skip path, give the result of {located(trace, site)} another name, and add that "
-        f"to `{name}`",
+        fix=fix,
         count=count,
     )

@@ -1700,6 +1700,8 @@ class LaterOnly(Kind):
     __slots__ = ()
     of = "mask"
     places = Field(_count)
+    name = Field(_text)  # of the call
+    boolean = Field(_flag)  # the mask's type
 
 
 class ZeroScores(Kind):

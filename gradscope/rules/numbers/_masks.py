@@ -18,6 +18,11 @@ MASKED = {  # → the name of the mask's argument, its place in a function, and 
     "masked_fill": ("mask", 1, 0),
     "masked_fill_": ("mask", -1, 0),
 }
+TURNED = {
+    **MASKED,
+    "where": ("condition", 0, 0),
+    "multi_head_attention_forward": ("attn_mask", -1, 5),
+}
 MAKING = COMPARISONS | LOGIC | {"isin", "tril", "triu", "one_hot"}
 CHANCES = {
     "rand",
@@ -40,7 +45,7 @@ def turned(trace: Trace, function: str, site: Site) -> tuple[str, Edits]:
     call = here.file.at(site)
     if not isinstance(call, ast.Call):
         return "", ()
-    name, place, of_method = MASKED[function]
+    name, place, of_method = TURNED[function]
     place = place if here.file.is_imported(call.func) else of_method
     given = [word.value for word in call.keywords if word.arg == name]
     given += call.args[place : place + 1] if place >= 0 else []

@@ -10,22 +10,24 @@ Fix: turn the mask round.
 Measured: gradients up to the end of the run. That of the layer that reads the attention's result is exactly zero
 while that of its bias is not, so that its whole input is zero; those of the values' projection are exactly zero too,
 and a gradient does come back to what feeds it, which is not zero therefore.
-Silent where there is no boolean mask, or more than one, and where a weight is zero itself.
+The mask is a boolean one (`masked_fill`, `torch.where`), or numbers without a graph that are added to the scores.
+Silent where there is no mask, or more than one, and where a weight is zero itself.
 """
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import LAYERS, PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import ADDITIONS, LAYERS, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import passes
 from gradscope.analysis.words import code, located, parameter_name, parameter_names, parameter_subjects
 from gradscope.events import ZeroWeights
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._masks import MASKED, turned
+from gradscope.rules.numbers._masks import MASKED, TURNED, turned
 from gradscope.rules.numbers._zeros import Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
 CARRYING = PASSING | {"dropout", "dropout_", "rearrange", "unfold", "float"}
+MASKS = {*MASKED, "where", *ADDITIONS}
 DIRECT = "scaled_dot_product_attention"
 
 
@@ -74,7 +76,7 @@ def mask_keeps_only_zeros(trace: Trace) -> Iterator[Finding]:
     zero = {id for event in trace.of(ZeroWeights) for id in event.parameters}
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
-        for op in graph.called(LAYERS) if line.idle and graph.called(MASKED) else ():
+        for op in graph.called(LAYERS) if line.idle and graph.called(MASKS) else ():
             weight = reads_zeros(line, graph, op)
             if weight is None or weight in zero:
                 continue
@@ -105,15 +107,29 @@ def _attention(graph: Graph, result: int) -> tuple[Op | None, int]:
         softmax = graph.maker_behind(weights, CARRYING)
         if softmax is not None and softmax.name == "softmax":
             mask = graph.maker_behind(softmax.inputs[0], CARRYING | SCALES)
-            if mask is not None and mask.name in MASKED and mask.name != DIRECT and _is_masked(graph, mask):
-                scores = graph.maker_behind(mask.inputs[0], CARRYING | SCALES)
-                if scores is None or scores.name not in MASKED:
+            scores = _masked_scores(graph, mask)
+            if mask is not None and scores is not None:
+                before = graph.maker_behind(scores, CARRYING | SCALES)
+                if before is None or _masked_scores(graph, before) is None:
                     return mask, values
     return None, -1
 
 
 def _is_masked(graph: Graph, op: Op) -> bool:
     return any(graph.values[index].dtype == "bool" for index in op.inputs)
+
+
+def _masked_scores(graph: Graph, op: Op | None) -> int | None:
+    """The scores that a call puts a mask on."""
+    if op is None or op.name == DIRECT or op.name not in MASKS:
+        return None
+    if op.name in MASKED:
+        return op.inputs[0] if _is_masked(graph, op) else None
+    trained = [index for index in op.inputs if graph.values[index].requires_grad]
+    if len(trained) != 1 or (op.name == "where" and not _is_masked(graph, op)):
+        return None
+    rest = [graph.values[index] for index in op.inputs if index not in trained]
+    return trained[0] if op.name == "where" or any(value.shape for value in rest) else None
 
 
 def _projection(line: Zeros, graph: Graph, values: int, count: int) -> int | None:
@@ -131,7 +147,7 @@ def _projection(line: Zeros, graph: Graph, values: int, count: int) -> int | Non
 
 def _finding(line: Zeros, mask: Op, reader: Op, weight: int, idle: list[int], count: int) -> Finding:
     trace, site = line.trace, mask.site.user
-    given, edits = turned(trace, mask.name, site)
+    given, edits = turned(trace, mask.name, site) if mask.name in TURNED else ("", ())
     behind = f"`{parameter_name(trace, weight)}`"
     names = parameter_names(trace, idle)
     return Finding(

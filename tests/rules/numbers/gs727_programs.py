@@ -135,3 +135,63 @@ def good_places_that_do_take_part() -> None:
         opt.zero_grad()
         (h + out(mixed) - x).pow(2).mean().backward()
         opt.step()
+
+
+def bad_pooled_with_where() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lift, score, value, out = nn.Linear(5, 8), nn.Linear(8, 1), nn.Linear(8, 8, bias=False), nn.Linear(8, 1)
+    age = nn.Linear(8, 1)
+    opt = torch.optim.Adam([p for m in (lift, score, value, out, age) for p in m.parameters()])
+    for _ in range(8):
+        results = torch.randn(16, 7, 5)
+        present = torch.arange(7)[None] < torch.randint(2, 7, (16,))[:, None]
+        lifted = torch.einsum("bnd,bn->bnd", torch.tanh(lift(results)), present.float())
+        scores = score(lifted).squeeze(-1)
+        scores = torch.where(present, torch.full_like(scores, -1e9), scores)  # cause: GS727
+        pooled = torch.einsum("bn,bnd->bd", scores.softmax(dim=1), value(lifted))
+        risk = out(pooled) + age(lifted[:, 0])  # effect: GS727
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(risk, results[..., 0].sum(1, keepdim=True)).backward()
+        opt.step()
+
+
+def bad_numbers_added_at_the_valid_places() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, query, keys, values = (nn.Linear(6, 6, bias=b) for b in (True, True, False, False))
+    out = nn.Linear(6, 6)
+    opt = torch.optim.SGD([p for m in (embed, query, keys, values, out) for p in m.parameters()], lr=0.1)
+    x, valid = torch.randn(16, 5, 6), torch.ones(16, 5)
+    valid[:, 3:] = 0
+    for _ in range(8):
+        h = embed(x) * valid.unsqueeze(2)
+        scores = query(h) @ keys(h).transpose(1, 2) / 6**0.5
+        scores = scores + valid.unsqueeze(1) * -1e9  # cause: GS727
+        mixed = torch.softmax(scores, dim=-1) @ values(h)
+        opt.zero_grad()
+        (h + out(mixed) - x).pow(2).mean().backward()  # effect: GS727
+        opt.step()
+
+
+def good_pooled_with_where() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lift, score, value, out = nn.Linear(5, 8), nn.Linear(8, 1), nn.Linear(8, 8, bias=False), nn.Linear(8, 1)
+    opt = torch.optim.Adam([p for m in (lift, score, value, out) for p in m.parameters()])
+    for _ in range(8):
+        results = torch.randn(16, 7, 5)
+        present = torch.arange(7)[None] < torch.randint(2, 7, (16,))[:, None]
+        lifted = torch.tanh(lift(results)) * present.unsqueeze(2)
+        scores = score(lifted).squeeze(-1)
+        scores = torch.where(present, scores, torch.full_like(scores, -1e9))
+        pooled = torch.einsum("bn,bnd->bd", scores.softmax(dim=1), value(lifted))
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(out(pooled), results[..., 0].sum(1, keepdim=True)).backward()
+        opt.step()

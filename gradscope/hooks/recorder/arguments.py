@@ -1,6 +1,6 @@
 """Which axes a call works on, as the JSON that is kept with its op: {"dims": [0, 1]}, {"at": ":i"},
 {"batch_first": true}, {"equation": "ij,jk->ik"}, {"create_graph": true}, {"causal": true}; and the sign of a number
-that it multiplies with or divides by: {"sign": -1}.
+that it multiplies with or divides by: {"sign": -1}; and whether nothing below 0 is left: {"low": 0}.
 
 Only what is the same in every step is kept: graphs that differ in it are different graphs. So the numbers in an
 index are left out, and sizes are what the values' shapes tell.
@@ -111,6 +111,12 @@ def _sign(args: Any, kwargs: Any) -> str:
     return '{"sign":1}' if number > 0 else '{"sign":-1}' if number < 0 else ""
 
 
+def _low(args: Any, kwargs: Any) -> str:
+    """Whether the lower bound is the plain number 0."""
+    low = args[1] if len(args) > 1 else (kwargs or {}).get("min")
+    return '{"low":0}' if type(low) in (float, int) and low == 0 else ""
+
+
 _ONE = _dim(1, "dim", "axis")
 _TWO = _dims(1, "dim0", "axis0", "dim1", "axis1")
 AXES: dict[str, Told] = {
@@ -129,6 +135,7 @@ AXES: dict[str, Told] = {
     **dict.fromkeys(("vector_norm", "linalg_vector_norm", "linalg_norm"), _dim(2, "dim")),
     "__getitem__": _index,
     **dict.fromkeys(("mul", "__mul__", "__rmul__", "div", "__truediv__", "true_divide"), _sign),
+    **dict.fromkeys(("clamp", "clamp_", "clip", "clip_", "clamp_min", "clamp_min_"), _low),
     "einsum": _equation,
     "grad": _differentiated,
     "scaled_dot_product_attention": _causal,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import JOINING, PASSING, PRODUCTS_OF_MATRICES
+from gradscope.analysis.ops import JOINING, PASSING, PRODUCTS_OF_MATRICES, RELUS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import plural
 from gradscope.events import Backward, Targets
+from gradscope.fixes.calls import unwrapped, without_last_layer
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Op, Span
 from gradscope.store import Trace
 
 
-def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
-    """The ops whose results `key` holds, perhaps reshaped, cast, joined or selected from."""
+def makers(known: Paths, key: Key, *, cut: bool = False) -> list[tuple[Key, Op]]:
+    """The ops whose results `key` holds, perhaps reshaped, cast, joined or selected from, or clamped; with `cut`, a
+    clamp at 0, which works as a ReLU does, is one of them."""
     found: list[tuple[Key, Op]] = []
     seen = {key}
     todo = [key]
@@ -22,7 +26,7 @@ def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
         sources, op = known.sources(current)
         if op is None:
             nexts = sources
-        elif op.name in PASSING:
+        elif op.name in PASSING and not (cut and cuts_at_zero(op)):
             nexts = sources if op.name in JOINING else sources[:1]
         else:
             found.append((current, op))
@@ -32,6 +36,25 @@ def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
                 seen.add(source)
                 todo.append(source)
     return found
+
+
+def cuts_at_zero(op: Op) -> bool:
+    """Whether a call gives 0 for what is below 0, and else what it was given, perhaps up to a bound."""
+    return op.name in RELUS or op.extra.get("low") == 0
+
+
+def without_cut(trace: Trace, maker: Op) -> Edits:
+    """`x` for `torch.relu(x)`, `x.clamp(min=0)` and the like, or the same `nn.Sequential` without its last layer."""
+    site = maker.site.user
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if maker.extra.get("low") == 0 and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        value = (*call.args, None)[0] if here.file.is_imported(call.func) else call.func.value
+        statement = isinstance(here.file.parent.get(id(call)), ast.Expr)
+        if value is None or statement or call.func.attr != maker.name:
+            return ()
+        return here.replace(call, here.file.text(value))
+    return unwrapped(trace, site) or without_last_layer(trace, maker)
 
 
 def weights_of_labels(known: Paths, op: Op) -> Key | None:

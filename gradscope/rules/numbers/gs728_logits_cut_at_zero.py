@@ -6,6 +6,8 @@ any further, and a sample whose scores are all 0 teaches nothing at all.
 
 Fix: leave the activation behind the last layer out.
 
+A `clamp` at 0 is a ReLU, and `logsumexp(scores) - scores[rows, label]` a cross entropy.
+
 Silent on: a ReLU whose result is scaled, shifted or goes through a further layer before the loss; scores that no
 parameter gets a gradient from; smooth activations such as softplus.
 """
@@ -13,16 +15,17 @@ parameter gets a gradient from; smooth activations such as softplus.
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import RELUS
+from gradscope.analysis.ops import JOINING, PARTS, PASSING, RELUS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import located, parameter_subjects, plural
 from gradscope.events import Backward
-from gradscope.fixes.calls import unwrapped, without_last_layer
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_event, losses, makers, shape_of
+from gradscope.rules.numbers._losses import cuts_at_zero, loss_event, losses, makers, shape_of, without_cut
 from gradscope.store import Trace
 
+FORMS = PASSING - PARTS - JOINING
 CLASSES = 3  # between two of them a ReLU leaves the difference
 
 
@@ -62,7 +65,7 @@ def good() -> None:
 def logits_cut_at_zero(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in losses(known, {"cross_entropy", "nll_loss"}):
+    for key, op in (*losses(known, {"cross_entropy", "nll_loss"}), *_written_out(known)):
         found = _relu_before(known, key, op)
         if found is None:
             continue
@@ -73,6 +76,36 @@ def logits_cut_at_zero(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, op, scores, maker, event)
 
 
+def _written_out(known: Paths) -> Iterator[tuple[Key, Op]]:
+    """The same as `logsumexp(scores) - scores[rows, label]` and `log_softmax(scores)[rows, label]`."""
+    for key, op in known.used_calls({"logsumexp", "log_softmax"}):
+        graph, scores = known.graph(op.graph), op.inputs[0]
+        if key[0] != op.graph or not graph.values[scores].requires_grad:
+            continue
+        through = FORMS | NEGATIONS
+        readers = graph.readers_behind(op.outputs, lambda op: op.name in through)  # noqa: B023
+        if op.name == "log_softmax":
+            if any(_picks(reader) for _, reader in readers):
+                yield (op.graph, scores), op
+            continue
+        for value, reader in readers:
+            others = [other for other in reader.inputs if other != value]
+            if reader.name in SUMS and len(others) == 1 and _picked(graph, others[0], scores):
+                yield (op.graph, scores), op
+                break
+
+
+def _picks(op: Op) -> bool:
+    """Whether a call takes one element of each row, as that of its label."""
+    return op.name == "gather" or (op.name == "__getitem__" and op.extra.get("at") == "tt")
+
+
+def _picked(graph: Graph, value: int, scores: int) -> bool:
+    """Whether a value is what was picked out of these scores."""
+    maker = graph.maker_behind(value, FORMS | NEGATIONS)
+    return maker is not None and _picks(maker) and maker.inputs[0] == scores
+
+
 def _relu_before(known: Paths, key: Key, op: Op) -> tuple[Key, Op] | None:
     """The ReLU whose result the softmax of this loss is taken of, and that result."""
     if op.name == "nll_loss":
@@ -81,9 +114,9 @@ def _relu_before(known: Paths, key: Key, op: Op) -> tuple[Key, Op] | None:
             return None
         key = (found[0][1].graph, found[0][1].inputs[0])
     shape = shape_of(known, key)
-    found = makers(known, key)
+    found = makers(known, key, cut=True)
     classes = shape[1] if len(shape) > 1 else shape[0] if shape else 0
-    if len(found) != 1 or found[0][1].name not in RELUS or classes < CLASSES:
+    if len(found) != 1 or not cuts_at_zero(found[0][1]) or classes < CLASSES:
         return None
     return found[0]
 
@@ -98,7 +131,7 @@ def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: 
         if layer
         else f"leave `{maker.name}` out of {located(trace, maker.site.user, 'the call')}{where_it_is}"
     )
-    name = "a ReLU6" if maker.name == "relu6" else "a ReLU"
+    name = {"relu6": "a ReLU6"}.get(maker.name, "a ReLU" if maker.name in RELUS else f"a `{maker.name}` at 0")
     return Finding(
         message=f"the scores that `{op.name}` compares come out of {name}: whatever the last layer gives below 0 is cut"
         " off",
@@ -112,9 +145,7 @@ def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: 
             f" `{maker.name}` with nothing between",
         ),
         fix=f"{leave_out}: the loss takes the plain numbers of the last layer",
-        edits=(unwrapped(trace, maker.site.user) or without_last_layer(trace, maker))
-        if last or layer
-        else (),
+        edits=without_cut(trace, maker) if last or layer else (),
         subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters)
         | {("squashed", *maker.site.user.location())},
     )

@@ -113,3 +113,77 @@ def good_relu_of_a_second_output() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_written_out_behind_a_clamp() -> None:
+    import torch
+    from torch import nn
+
+    class Crops(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weeks, self.vote = nn.Conv1d(3, 16, 3), nn.Conv1d(16, 6, 1)
+
+        def forward(self, seen: torch.Tensor) -> torch.Tensor:
+            votes = self.vote(torch.tanh(self.weeks(seen)))
+            return torch.clamp_min(votes.mean(dim=2), 0.0)  # cause: GS728
+
+    torch.manual_seed(0)
+    crops = Crops()
+    opt = torch.optim.RMSprop(crops.parameters(), lr=0.002)
+    for _ in range(3):
+        crop = torch.randint(0, 6, (12,))
+        votes = crops(torch.randn(12, 3, 12))
+        loss = (torch.logsumexp(votes, dim=1) - votes[torch.arange(12), crop]).mean()  # effect: GS728
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_picked_log_chances_behind_a_clamp() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 5)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16, 1))
+        scores = net(x).clamp(min=0)  # cause: GS728
+        chances = torch.log_softmax(scores, dim=-1)  # effect: GS728
+        opt.zero_grad()
+        (-chances.gather(1, y)).mean().backward()
+        opt.step()
+
+
+def good_squared_distances_kept_from_falling_below_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, centre = nn.Linear(4, 8), nn.Parameter(torch.randn(6, 8))
+    opt = torch.optim.SGD([*net.parameters(), centre], lr=0.01)
+    for _ in range(3):
+        place, y = net(torch.randn(12, 4)), torch.randint(0, 6, (12,))
+        square = place.square().sum(1, keepdim=True) + centre.square().sum(1) - 2 * place @ centre.T
+        scores = -torch.clamp_min(square, 0.0)
+        opt.zero_grad()
+        (torch.logsumexp(scores, dim=1) - scores[torch.arange(12), y]).mean().backward()
+        opt.step()
+
+
+def good_clamped_elsewhere() -> None:
+    """Scores that are kept from growing too far, and attention over scores that are not negative."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, weigh, head = nn.Linear(4, 6), nn.Linear(6, 1), nn.Linear(6, 5)
+    opt = torch.optim.SGD([*net.parameters(), *weigh.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = net(torch.randn(12, 7, 4)), torch.randint(0, 5, (12,))
+        weights = torch.softmax(weigh(x).squeeze(-1).clamp(min=0), dim=1)
+        scores = head(torch.einsum("bn,bnd->bd", weights, x)).clamp(min=-20, max=20)
+        opt.zero_grad()
+        (-torch.log_softmax(scores, dim=-1)[torch.arange(12), y]).mean().backward()
+        opt.step()

@@ -110,3 +110,77 @@ def good_only_positive_targets() -> None:
         opt.zero_grad()
         nn.functional.binary_cross_entropy(torch.sigmoid(torch.relu(model(x) + 1)), y).backward()
         opt.step()
+
+
+def bad_likelihood_written_out() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.score = nn.Linear(10, 12), nn.Linear(12, 1)
+
+        def forward(self, payment: torch.Tensor) -> torch.Tensor:
+            return self.score(F.elu(self.inner(payment))).squeeze(-1).clamp(min=0)  # cause: GS724
+
+    torch.manual_seed(0)
+    detector = Detector()
+    opt = torch.optim.AdamW(detector.parameters(), lr=0.005)
+    for _ in range(3):
+        x, fraud = torch.randn(16, 10), torch.randint(0, 2, (16,)).float()
+        score = detector(x)
+        chances = fraud * F.logsigmoid(score) + (1 - fraud) * F.logsigmoid(-score)  # effect: GS724
+        opt.zero_grad()
+        (-chances.mean()).backward()
+        opt.step()
+
+
+def bad_logarithms_of_a_sigmoid() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(10, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 10), torch.randint(0, 2, (16, 1)).float()
+        p = torch.sigmoid(torch.relu(net(x)))  # cause: GS724
+        loss = -(y * (p + 1e-7).log() + (1 - y) * torch.log(1 - p + 1e-7)).mean()  # effect: GS724
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_evidence_less_a_threshold() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    net, threshold = nn.Linear(10, 1), nn.Parameter(torch.tensor(1.0))
+    opt = torch.optim.SGD([*net.parameters(), threshold], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 10), torch.randint(0, 2, (16, 1)).float()
+        score = F.softplus(net(x)) - threshold
+        opt.zero_grad()
+        (-(y * F.logsigmoid(score) + (1 - y) * F.logsigmoid(-score)).mean()).backward()
+        opt.step()
+
+
+def good_similar_ones_pulled_and_others_pushed() -> None:
+    """Two scores of one margin: no class 0 is asked of what is never below 0."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    near, far = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*near.parameters(), *far.parameters()], lr=0.1)
+    for _ in range(3):
+        x, weight = torch.randn(16, 4), torch.rand(16, 1)
+        pulled, pushed = near(x).clamp(min=0), far(x)
+        opt.zero_grad()
+        (-(weight * F.logsigmoid(pulled) + weight * F.logsigmoid(-pushed)).mean()).backward()
+        opt.step()

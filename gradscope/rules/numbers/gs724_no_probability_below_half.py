@@ -205,7 +205,9 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets | Non
 
 
 def _alone(known: Paths, maker: Op) -> bool:
-    """Whether its line makes nothing else of that kind, and one call reads what it makes."""
+    """Whether its line makes nothing else of that kind, and one call reads what it makes, or the likelihood alone."""
     graph = known.graph(maker.graph)
     same = [o for o in graph.ops if o.name == maker.name and o.site.user == maker.site.user]
-    return len(same) == 1 and len(graph.consumers.get(maker.outputs[0], ())) == 1
+    readers = {op.name for op in graph.consumers.get(maker.outputs[0], ())}
+    once = len(graph.consumers.get(maker.outputs[0], ())) == 1
+    return len(same) == 1 and (once or readers <= LOGARITHMS | NEGATIONS)

@@ -1149,7 +1149,7 @@ class SameMemory(Kind):
 
 
 class Twins(Kind):
-    """The two sides that a distance brings together were the same numbers in all calls of its line."""
+    """The two sides of a distance or a subtraction were the same numbers in all calls of its line."""
 
     __slots__ = ()
     of = "twins"

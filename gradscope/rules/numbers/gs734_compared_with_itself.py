@@ -8,7 +8,8 @@ Fix: make one side of what should be compared with the other: the output of the 
 The same holds for a triplet whose positive is its anchor: it only pushes the negative away.
 
 Measured: in all passes both arguments of the call were the same tensor, or were made by the same calls, written out
-twice, of the same tensors; of a triplet, that anchor and positive were the same numbers in all calls.
+twice, of the same tensors; where these calls stand in a function that was called twice, that they were the same
+numbers, too; of a triplet, that anchor and positive were the same numbers in all calls.
 Silent on: two calls of a network, which may draw other numbers; the same line run twice, with other numbers each
 time; a value beside its own detached self.
 """
@@ -19,7 +20,17 @@ from dataclasses import dataclass
 
 from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ALIASES, COMPARING_LOSSES, PASSING, SATURATING, SCALES, SUMS
+from gradscope.analysis.ops import (
+    ALIASES,
+    COMPARING_LOSSES,
+    NORMS,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    SATURATING,
+    SCALES,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, holds, located, plural
 from gradscope.events import Twins
@@ -30,6 +41,8 @@ from gradscope.source import names_in
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
+EVEN = NORMS | {"pow", "__pow__", "square", "abs", "__abs__", "norm"}  # what makes a distance of a difference
+TWINS = {"triplet_margin_loss", "triplet_margin_with_distance_loss", "pairwise_distance"}
 _UNSET = {"softmax", "log_softmax", "sigmoid", "tanh", "relu"}  # give the same of the same
 _SURE = (
     PASSING
@@ -38,6 +51,7 @@ _SURE = (
     | SUMS
     | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "log_sigmoid"}
 )
+_SURE_INSIDE = _SURE | PRODUCTS_OF_MATRICES | {"__matmul__", "sum", "mean", "var", "std", "neg", "__neg__"}
 
 
 def bad() -> None:
@@ -102,13 +116,37 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
             count = sum(graph.count for graph in trace.graphs if graph.id in {op.graph for op in ops})
             if count >= ENOUGH:
                 yield _finding(trace, known, ops[0], count)
+    yield from _differences(trace, known)
     yield from _twins(trace, known)
+
+
+def _differences(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Distances that are written out, or losses of two values, whose two sides one function made of the same values
+    with the same numbers."""
+    equal = {event.site.id: event.calls for event in trace.of(Twins) if event.calls >= ENOUGH}
+    told: set[tuple[str, int]] = set()
+    for _, op in known.used_calls(SUBTRACTIONS | COMPARING_LOSSES) if equal else ():
+        graph, place = known.graph(op.graph), op.site.user
+        if op.site.id not in equal or len(op.inputs) < 2 or place.location() in told:
+            continue
+        one, other = op.inputs[:2]
+        readers = [
+            reader.name for _, reader in graph.readers_behind(op.outputs, lambda op: op.name in PASSING)
+        ]
+        if op.name in SUBTRACTIONS and EVEN.isdisjoint(readers):
+            continue
+        alike = graph.values[one].requires_grad == graph.values[other].requires_grad
+        if alike and not _with_itself(known, op) and _written_twice(trace, graph, one, other, deep=True):
+            told.add(place.location())
+            yield _finding(trace, known, op, equal[op.site.id], deep=True)
 
 
 def _twins(trace: Trace, known: Paths) -> Iterator[Finding]:
     """Distances whose two sides were the same numbers in all calls."""
     for event in trace.of(Twins):
         place = event.site.user
+        if event.name not in TWINS:
+            continue
         used = [op for _, op in known.used_calls({event.name}) if op.site.user.span() == place.span()]
         if not used or event.calls < ENOUGH:
             continue
@@ -168,9 +206,10 @@ def _plain_way(graph: Graph, value: int) -> tuple[list[str], int]:
     return names, value
 
 
-def _written_twice(trace: Trace, graph: Graph, first: int, second: int) -> bool:
-    """Whether the same expression of the same values, written out twice in one function, made both."""
-    one, other = _made(trace, graph, first), _made(trace, graph, second)
+def _written_twice(trace: Trace, graph: Graph, first: int, second: int, deep: bool = False) -> bool:
+    """Whether the same expression of the same values, written out twice in one function, made both. With `deep`, its
+    calls may stand in functions that it calls."""
+    one, other = _both(trace, graph, first, second, deep)
     if one is None or other is None or one.node is other.node or one.site.path != other.site.path:
         return False
     if ast.dump(one.node) != ast.dump(other.node) or _above(one.site) != _above(other.site):
@@ -180,15 +219,33 @@ def _written_twice(trace: Trace, graph: Graph, first: int, second: int) -> bool:
     return not trace.source_file(one.site.path).written_between(one.site, one.node, other.node)
 
 
+def _both(
+    trace: Trace, graph: Graph, first: int, second: int, deep: bool
+) -> tuple[_Made | None, _Made | None]:
+    """How both were made: in the lines that made them, or, with `deep`, in the function that called these."""
+    if not deep:
+        return _made(trace, graph, first), _made(trace, graph, second)
+    makers = graph.maker(first), graph.maker(second)
+    if makers[0] is None or makers[1] is None:
+        return None, None
+    frames, others = makers[0].site.stack, makers[1].site.stack
+    for frame, other in zip(frames, others, strict=False):
+        if frame.span() != other.span() and frame.path == other.path and _above(frame) == _above(other):
+            return _made(trace, graph, first, frame), _made(trace, graph, second, other)
+    return None, None
+
+
 def _above(site: Site) -> object:
     return site.function, site.parent.id if site.parent is not None else None
 
 
-def _made(trace: Trace, graph: Graph, value: int) -> _Made | None:
+def _made(trace: Trace, graph: Graph, value: int, frame: Site | None = None) -> _Made | None:
+    """How the expression at the frame, that of the op itself if none is given, made a value."""
     op = graph.maker(value)
     if op is None:
         return None
-    site = op.site.user
+    site = frame if frame is not None else op.site.user
+    sure = _SURE if frame is None else _SURE_INSIDE
     node = trace.source_file(site.path).at(site)
     if not isinstance(node, ast.expr):
         return None
@@ -197,9 +254,11 @@ def _made(trace: Trace, graph: Graph, value: int) -> _Made | None:
     while todo:
         index = todo.pop()
         maker = graph.maker(index)
-        if maker is None or not _in(site, maker.site.user):
+        if maker is None or not _in(
+            site, maker.site.user if frame is None else maker.site, frame is not None
+        ):
             made.given.append(index)
-        elif maker.name not in _SURE or maker.writes or not maker.inputs:
+        elif maker.name not in sure or maker.writes or not maker.inputs:
             return None
         elif index not in seen:
             seen.add(index)
@@ -208,15 +267,19 @@ def _made(trace: Trace, graph: Graph, value: int) -> _Made | None:
     return made
 
 
-def _in(outer: Site, inner: Site) -> bool:
-    return outer.function == inner.function and _above(outer) == _above(inner) and holds(outer, inner)
+def _in(outer: Site, inner: Site, deep: bool) -> bool:
+    frames = inner.stack if deep else (inner,)
+    return any(
+        outer.function == one.function and _above(outer) == _above(one) and holds(outer, one)
+        for one in frames
+    )
 
 
-def _finding(trace: Trace, known: Paths, op: Op, count: int) -> Finding:
+def _finding(trace: Trace, known: Paths, op: Op, count: int, deep: bool = False) -> Finding:
     graph, place = known.graph(op.graph), op.site.user
     event = known.loss_of((op.graph, op.outputs[0]))
-    made = _made(trace, graph, op.inputs[0]) if op.inputs[0] != op.inputs[1] else None
-    again = _made(trace, graph, op.inputs[1]) if made is not None else None
+    differ = op.inputs[0] != op.inputs[1]
+    made, again = _both(trace, graph, *op.inputs[:2], deep) if differ else (None, None)
     trained = known.reach([(op.graph, op.outputs[0])]).parameters
     instead = _instead(trace, graph, op, made)
     here = Source(trace, place.path)

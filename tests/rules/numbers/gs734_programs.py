@@ -226,3 +226,89 @@ def good_two_noisy_looks_at_one_sample() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_style_of_one_picture_twice() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def gram(maps: torch.Tensor) -> torch.Tensor:
+        _, c, h, w = maps.shape
+        return torch.einsum("bchw,bdhw->bcd", maps, maps) / (c * h * w)
+
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).requires_grad_(False)
+    painter = nn.Conv2d(3, 3, 3, padding=1)
+    opt = torch.optim.Adam(painter.parameters(), lr=0.01)
+    style = torch.rand(1, 3, 6, 6)
+    for _ in range(6):
+        content = torch.rand(4, 3, 6, 6)
+        of_made, of_content, of_style = (features(x) for x in (painter(content), content, style))
+        gap = gram(of_style) - gram(of_style)  # cause: GS734  # effect: GS734
+        loss = nn.functional.mse_loss(of_made, of_content) + 20 * gap.square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_style_of_two_pictures() -> None:
+    import torch
+    from torch import nn
+
+    def gram(maps: torch.Tensor) -> torch.Tensor:
+        _, c, h, w = maps.shape
+        return torch.einsum("bchw,bdhw->bcd", maps, maps) / (c * h * w)
+
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).requires_grad_(False)
+    painter = nn.Conv2d(3, 3, 3, padding=1)
+    opt = torch.optim.Adam(painter.parameters(), lr=0.01)
+    style = torch.rand(1, 3, 6, 6)
+    for _ in range(6):
+        content = torch.rand(4, 3, 6, 6)
+        of_made, of_content, of_style = (features(x) for x in (painter(content), content, style))
+        gap = gram(of_made) - gram(of_style)
+        loss = nn.functional.mse_loss(of_made, of_content) + 20 * gap.square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_scaled_by_pythons_random_numbers() -> None:
+    """Two looks at one sample: the same calls of the same values, with other numbers."""
+    import random
+
+    import torch
+    from torch import nn
+
+    def louder(x: torch.Tensor) -> torch.Tensor:
+        return x * random.uniform(0.5, 1.5)
+
+    torch.manual_seed(0)
+    random.seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        gap = model(louder(x)) - model(louder(x))
+        loss = nn.functional.cross_entropy(model(x), y) + gap.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_dropout_that_is_switched_off() -> None:
+    """Equal numbers for now: with a probability above 0 the two looks differ."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.0), nn.Linear(8, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y) + (model(x) - model(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import COMPARISONS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, percent, plural
 from gradscope.events import OpenMask
@@ -77,24 +78,60 @@ def mask_leaves_padding_in(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, event: OpenMask, place: Site) -> Finding:
     site = trace.site(event.tokens)
-    tokens, made = site.user if site is not None else None, _made(trace, event)
+    tokens, compared = site.user if site is not None else None, _compared(trace, event)
+    made = compared or _made(trace, event)
+    fix = (
+        f"compare the tokens with {event.index} in {located(trace, compared)}: that is what the rows are filled up with"
+        if compared is not None
+        else f"make the mask from the tokens, in {located(trace, made or place)}: they count where they are not"
+        f" {event.index} (`tokens != {event.index}`)"
+    )
     given = (
         ((tokens, f"is given these tokens: {event.index} stands at the end of the rows"),) if tokens else ()
     )
+    attends = "attends to the padding as to any other token"
     return Finding(
         message=f"the mask in {code(trace, place, f'`{event.name}`')} takes out nothing, though"
         f" {percent(event.padded / event.places)} of the tokens are padding",
-        cause=place,
-        cause_label="attends to the padding as to any other token",
-        related=(*(((made, "what the mask is made of"),) if made is not None else ()), *given),
+        cause=compared or place,
+        cause_label="compares the tokens with another number" if compared else attends,
+        effect=place if compared is not None else None,
+        effect_label=attends,
+        related=(
+            *(
+                ((made, "compares them with another number" if compared else "what the mask is made of"),)
+                if made is not None
+                else ()
+            ),
+            *given,
+        ),
         seen=(
             f"in {plural(event.calls, 'call')} looked at the mask took out no place; in the first of them"
             f" {event.padded} of {event.places} tokens were {event.index}, all of them at the ends of rows",
         ),
-        fix=f"make the mask from the tokens, in {located(trace, made or place)}: they count where they are not"
-        f" {event.index} (`tokens != {event.index}`)",
+        fix=fix,
         count=event.calls,
     )
+
+
+def _compared(trace: Trace, event: OpenMask) -> Site | None:
+    """The user's line that made the mask by comparing these tokens with a number that is not the padding's."""
+    known = paths(trace)
+    for _, op in known.used_calls({event.name}):
+        if op.site.id != event.site.id:
+            continue
+        graph = known.graph(op.graph)
+        embeddings = [one for one in graph.called({"embedding"}) if one.site.id == event.tokens]
+        tokens = {known.made((graph.id, index)) for one in embeddings for index in one.inputs}
+        tokens = {key for key in tokens if known.value(key).dtype == "int64"}
+        masks = [(op.graph, index) for index in op.inputs if not graph.values[index].requires_grad]
+        for key in known.flow(masks).order:
+            maker = known.maker(key)
+            if maker is not None and maker.name in COMPARISONS and len(maker.inputs) == 1:
+                if known.made((maker.graph, maker.inputs[0])) in tokens:
+                    return maker.site.user
+        return None
+    return None
 
 
 def _made(trace: Trace, event: OpenMask) -> Site | None:

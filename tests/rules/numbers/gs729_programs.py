@@ -85,3 +85,24 @@ def good_sentences_that_end_with_a_token() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_compared_with_another_number() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    words, qkv, head = nn.Embedding(30, 8), nn.Linear(8, 24), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*words.parameters(), *qkv.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(6):
+        reviews = [torch.randint(1, 30, (int(n),)) for n in torch.randint(3, 10, (12,))]
+        ids = pad_sequence(reviews, batch_first=True)
+        padded = ids.eq(-100)  # cause: GS729
+        q, k, v = qkv(words(ids)).chunk(3, dim=-1)
+        scores = torch.einsum("bid,bjd->bij", q, k).masked_fill(padded[:, None, :], -1e9)  # effect: GS729
+        mixed = torch.einsum("bij,bjd->bid", scores.softmax(-1), v)
+        loss = (head(mixed[:, 0]) - (ids[:, :1] > 20).float()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1311,6 +1311,8 @@ class Targets(Kind):
         _number
     )  # of a binary cross entropy without weights, of `cross_entropy`, of labels of 1 and -1
     floor = Field(_number)  # of a binary cross entropy without weights
+    elements = Field(_number)  # of the targets of a binary cross entropy
+    first = Field(_number)  # its result at that call, summed up where there is one for each element
     total = Field(_number)  # of `kl_div`: the sum of its target's probabilities
     least = Field(_number)  # of these and of `binary_cross_entropy`: the lowest sum over the classes
     most = Field(_number)  # the highest

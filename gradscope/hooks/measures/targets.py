@@ -66,16 +66,25 @@ class Targets(Hook):
             return
         weighted = name in OF_TWO and _weighted(name, args, kwargs or {})
         logs = args[5] if len(args) > 5 else (kwargs or {}).get("log_target", False)
-        self._measure(name, site, target, weighted, logs)
+        given = result if name in OF_TWO and can_be_asked(result, MAX_ELEMENTS) else None
+        self._measure(name, site, target, weighted, logs, given)
 
     def _measure(
-        self, name: str, site: int, target: torch.Tensor, weighted: bool = False, logs: object = False
+        self,
+        name: str,
+        site: int,
+        target: torch.Tensor,
+        weighted: bool = False,
+        logs: object = False,
+        loss: torch.Tensor | None = None,
     ) -> None:
-        def tell(numbers: torch.Tensor) -> None:
+        def tell(numbers: torch.Tensor, *losses: torch.Tensor) -> None:
             if (data := _measured(name, numbers, weighted, logs)) is not None:
+                for one in losses:
+                    data["elements"], data["first"] = numbers.numel(), float(one.double().sum())
                 self.recorder.emit("targets", site, {"name": name, **data})
 
-        self.recorder.arrivals.when_here((target,), tell)
+        self.recorder.arrivals.when_here((target,) if loss is None else (target, loss), tell)
 
 
 def _measured(name: str, numbers: torch.Tensor, weighted: bool, logs: object) -> dict[str, Any] | None:

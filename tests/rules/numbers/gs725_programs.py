@@ -52,3 +52,34 @@ def good_slightly_smoothed_labels() -> None:
         opt.zero_grad()
         nn.functional.binary_cross_entropy_with_logits(model(x), y).backward()
         opt.step()
+
+
+def bad_summed_and_divided() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, share = torch.eye(4).repeat(8, 1), torch.tensor([[0.2], [0.4], [0.6], [0.8]]).repeat(8, 2)
+    model, criterion = nn.Sequential(nn.Linear(4, 2), nn.Sigmoid()), nn.BCELoss(reduction="sum")
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(60):
+        opt.zero_grad()
+        loss = criterion(model(x), share) / len(x)  # cause: GS725
+        loss.backward()
+        opt.step()
+
+
+def good_summed_beside_another_term() -> None:
+    """What the loss is at last is not this term alone."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, share = torch.eye(4).repeat(8, 1), torch.tensor([[0.2], [0.4], [0.6], [0.8]]).repeat(8, 2)
+    model, criterion = nn.Linear(4, 2), nn.BCEWithLogitsLoss(reduction="sum")
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(30):
+        opt.zero_grad()
+        loss = criterion(model(x), share) / len(x) + 0.1 * model.weight.pow(2).sum()
+        loss.backward()
+        opt.step()

@@ -133,14 +133,30 @@ def _without_argument(trace: Trace, site: Site) -> Edits:
 
 
 def _ones(trace: Trace, site: Site) -> tuple[str, Edits]:
-    """`y.backward(torch.ones_like(y))` for `y.backward(x)` at `site`: the text, and the edits."""
+    """`y.backward(torch.ones_like(y))` for `y.backward(x)` at `site`, and the same of `torch.autograd.backward(y, x)`:
+    the text, and the edits."""
     here = Source(trace, site.path)
     call = here.file.at(site)
     method = call.func if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(method, ast.Attribute) or method.attr != "backward":
         return "", ()
-    given = call.args[:1] + [word.value for word in call.keywords if word.arg == "gradient"]
-    if len(given) != 1 or "torch" not in here.file.imported or not isinstance(method.value, ast.Name):
+    function = here.file.is_imported(method)
+    words = {word.arg: word.value for word in call.keywords}
+    if function:
+        given = call.args[1:2] + [words[n] for n in ("grad_tensors",) if n in words]
+        root = _only(call.args[0]) if call.args else words.get("tensors")
+    else:
+        given = call.args[:1] + [words[n] for n in ("gradient",) if n in words]
+        root = method.value
+    if len(given) != 1 or "torch" not in here.file.imported or not isinstance(root, ast.Name):
         return "", ()
-    ones = f"torch.ones_like({method.value.id})"
-    return f"{method.value.id}.backward({ones})", here.replace(given[0], ones)
+    ones = f"torch.ones_like({root.id})"
+    edits = here.replace(_only(given[0]), ones)
+    return (
+        f"torch.autograd.backward({root.id}, {ones})" if function else f"{root.id}.backward({ones})"
+    ), edits
+
+
+def _only(node: ast.expr) -> ast.expr:
+    """The one element of a list or a tuple."""
+    return node.elts[0] if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == 1 else node

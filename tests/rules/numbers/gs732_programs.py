@@ -96,3 +96,38 @@ def good_weighted_by_what_is_detached() -> None:
         opt.zero_grad()
         errors.backward(errors.detach() / errors.detach().sum())
         opt.step()
+
+
+def bad_given_to_the_function() -> None:
+    import torch
+    from torch import nn
+
+    class Budget(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.spent = nn.Parameter(torch.linspace(0.5, 2.0, 6))
+
+        def costs(self, demand: torch.Tensor) -> torch.Tensor:
+            return torch.relu(demand - self.spent) ** 2 + 0.1 * self.spent.abs()
+
+    torch.manual_seed(0)
+    budget = Budget()
+    opt = torch.optim.SGD(budget.parameters(), lr=0.05)
+    for _ in range(6):
+        costs = budget.costs(1.5 + 0.2 * torch.randn(6))
+        opt.zero_grad()
+        torch.autograd.backward([costs], grad_tensors=[budget.spent])  # cause: GS732
+        opt.step()
+
+
+def good_other_weights_given_to_the_function() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    spent, turnover = torch.ones(6, requires_grad=True), torch.rand(6) + 0.5
+    opt = torch.optim.SGD([spent], lr=0.05)
+    for _ in range(6):
+        costs = torch.relu(1.5 + 0.2 * torch.randn(6) - spent) ** 2 + 0.1 * spent.abs()
+        opt.zero_grad()
+        torch.autograd.backward([costs], grad_tensors=[turnover])
+        opt.step()

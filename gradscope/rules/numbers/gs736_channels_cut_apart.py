@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Straddle, axes
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CLASS_LOSSES, SOFTMAXES
+from gradscope.analysis.ops import CLASS_LOSSES, RECURRENT, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
@@ -185,7 +185,7 @@ def _features(op: Op, rank: int) -> int | None:
     """The axis that a call takes for features or classes."""
     if op.name in FIRST or op.name in CLASS_LOSSES:
         return 1
-    if op.name in LAST:
+    if op.name in LAST | RECURRENT:
         return rank - 1
     if op.name in SOFTMAXES and len(op.extra.get("dims", [])) == 1:
         return int(op.extra["dims"][0]) % rank

@@ -229,3 +229,34 @@ def good_both_moved_first() -> None:
         scores = torch.log_softmax(body(torch.randn(6, 3, 16)), dim=1)
         best = scores.transpose(1, 2).reshape(-1, 4).argmax(1)
     assert best.shape == (96,)
+
+
+def bad_steps_of_a_recurrent_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    sense, memory, decide = nn.Conv1d(3, 6, 5), nn.GRU(6, 8, batch_first=True), nn.Linear(8, 4)
+    opt = torch.optim.SGD([p for m in (sense, memory, decide) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        seen = torch.relu(sense(torch.randn(8, 3, 20)))
+        steps = seen.reshape(seen.size(0), -1, 6)  # cause: GS736
+        _, last = memory(steps)  # effect: GS736
+        opt.zero_grad()
+        nn.functional.cross_entropy(decide(last[-1]), torch.randint(0, 4, (8,))).backward()
+        opt.step()
+
+
+def good_steps_of_a_recurrent_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    sense, memory, decide = nn.Conv1d(3, 6, 5), nn.GRU(6, 8, batch_first=True), nn.Linear(8, 4)
+    opt = torch.optim.SGD([p for m in (sense, memory, decide) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        seen = torch.relu(sense(torch.randn(8, 3, 20)))
+        _, last = memory(seen.transpose(1, 2))
+        opt.zero_grad()
+        nn.functional.cross_entropy(decide(last[-1]), torch.randint(0, 4, (8,))).backward()
+        opt.step()

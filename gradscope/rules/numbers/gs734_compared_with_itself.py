@@ -16,7 +16,6 @@ time; a value beside its own detached self.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import names_of
@@ -25,17 +24,14 @@ from gradscope.analysis.ops import (
     COMPARING_LOSSES,
     NORMS,
     PASSING,
-    PRODUCTS_OF_MATRICES,
-    SATURATING,
-    SCALES,
     SUBTRACTIONS,
-    SUMS,
 )
 from gradscope.analysis.reach import Paths, passes, paths
-from gradscope.analysis.words import code, holds, located, plural
+from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.written_twice import Made, both_made, written_twice
 from gradscope.events import Twins
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.source import names_in
 from gradscope.store import Trace
@@ -44,14 +40,6 @@ ENOUGH = 5  # passes
 EVEN = NORMS | {"pow", "__pow__", "square", "abs", "__abs__", "norm"}  # what makes a distance of a difference
 TWINS = {"triplet_margin_loss", "triplet_margin_with_distance_loss", "pairwise_distance"}
 _UNSET = {"softmax", "log_softmax", "sigmoid", "tanh", "relu"}  # give the same of the same
-_SURE = (
-    PASSING
-    | SATURATING
-    | SCALES
-    | SUMS
-    | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "log_sigmoid"}
-)
-_SURE_INSIDE = _SURE | PRODUCTS_OF_MATRICES | {"__matmul__", "sum", "mean", "var", "std", "neg", "__neg__"}
 
 
 def bad() -> None:
@@ -94,16 +82,6 @@ def good() -> None:
         opt.step()
 
 
-@dataclass
-class _Made:
-    """How an argument was made: by the calls of one expression."""
-
-    site: Site
-    node: ast.expr
-    calls: list[str]
-    given: list[int]  # the values that come from outside of the expression
-
-
 @rule("GS734", name="compared-with-itself", severity="warning")
 def compared_with_itself(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -136,7 +114,7 @@ def _differences(trace: Trace, known: Paths) -> Iterator[Finding]:
         if op.name in SUBTRACTIONS and EVEN.isdisjoint(readers):
             continue
         alike = graph.values[one].requires_grad == graph.values[other].requires_grad
-        if alike and not _with_itself(known, op) and _written_twice(trace, graph, one, other, deep=True):
+        if alike and not _with_itself(known, op) and written_twice(trace, graph, one, other, deep=True):
             told.add(place.location())
             yield _finding(trace, known, op, equal[op.site.id], deep=True)
 
@@ -184,7 +162,7 @@ def _with_itself(known: Paths, op: Op) -> bool:
         call = known.trace.source_file(op.site.user.path).at(op.site.user)
         given = [ast.unparse(a) for a in call.args[:2]] if isinstance(call, ast.Call) else []
         return len(given) == 2 and given[0] == given[1]
-    return _written_twice(known.trace, graph, first, second) or _of_one_constant(graph, first, second)
+    return written_twice(known.trace, graph, first, second) or _of_one_constant(graph, first, second)
 
 
 def _of_one_constant(graph: Graph, first: int, second: int) -> bool:
@@ -206,80 +184,11 @@ def _plain_way(graph: Graph, value: int) -> tuple[list[str], int]:
     return names, value
 
 
-def _written_twice(trace: Trace, graph: Graph, first: int, second: int, deep: bool = False) -> bool:
-    """Whether the same expression of the same values, written out twice in one function, made both. With `deep`, its
-    calls may stand in functions that it calls."""
-    one, other = _both(trace, graph, first, second, deep)
-    if one is None or other is None or one.node is other.node or one.site.path != other.site.path:
-        return False
-    if ast.dump(one.node) != ast.dump(other.node) or _above(one.site) != _above(other.site):
-        return False
-    if (one.calls, one.given) != (other.calls, other.given):
-        return False
-    return not trace.source_file(one.site.path).written_between(one.site, one.node, other.node)
-
-
-def _both(
-    trace: Trace, graph: Graph, first: int, second: int, deep: bool
-) -> tuple[_Made | None, _Made | None]:
-    """How both were made: in the lines that made them, or, with `deep`, in the function that called these."""
-    if not deep:
-        return _made(trace, graph, first), _made(trace, graph, second)
-    makers = graph.maker(first), graph.maker(second)
-    if makers[0] is None or makers[1] is None:
-        return None, None
-    frames, others = makers[0].site.stack, makers[1].site.stack
-    for frame, other in zip(frames, others, strict=False):
-        if frame.span() != other.span() and frame.path == other.path and _above(frame) == _above(other):
-            return _made(trace, graph, first, frame), _made(trace, graph, second, other)
-    return None, None
-
-
-def _above(site: Site) -> object:
-    return site.function, site.parent.id if site.parent is not None else None
-
-
-def _made(trace: Trace, graph: Graph, value: int, frame: Site | None = None) -> _Made | None:
-    """How the expression at the frame, that of the op itself if none is given, made a value."""
-    op = graph.maker(value)
-    if op is None:
-        return None
-    site = frame if frame is not None else op.site.user
-    sure = _SURE if frame is None else _SURE_INSIDE
-    node = trace.source_file(site.path).at(site)
-    if not isinstance(node, ast.expr):
-        return None
-    made = _Made(site, node, [], [])
-    todo, seen = [value], set[int]()
-    while todo:
-        index = todo.pop()
-        maker = graph.maker(index)
-        if maker is None or not _in(
-            site, maker.site.user if frame is None else maker.site, frame is not None
-        ):
-            made.given.append(index)
-        elif maker.name not in sure or maker.writes or not maker.inputs:
-            return None
-        elif index not in seen:
-            seen.add(index)
-            made.calls.append(maker.name)
-            todo += maker.inputs
-    return made
-
-
-def _in(outer: Site, inner: Site, deep: bool) -> bool:
-    frames = inner.stack if deep else (inner,)
-    return any(
-        outer.function == one.function and _above(outer) == _above(one) and holds(outer, one)
-        for one in frames
-    )
-
-
 def _finding(trace: Trace, known: Paths, op: Op, count: int, deep: bool = False) -> Finding:
     graph, place = known.graph(op.graph), op.site.user
     event = known.loss_of((op.graph, op.outputs[0]))
     differ = op.inputs[0] != op.inputs[1]
-    made, again = _both(trace, graph, *op.inputs[:2], deep) if differ else (None, None)
+    made, again = both_made(trace, graph, op.inputs[0], op.inputs[1], deep) if differ else (None, None)
     trained = known.reach([(op.graph, op.outputs[0])]).parameters
     instead = _instead(trace, graph, op, made)
     here = Source(trace, place.path)
@@ -316,7 +225,7 @@ def _finding(trace: Trace, known: Paths, op: Op, count: int, deep: bool = False)
     )
 
 
-def _instead(trace: Trace, graph: Graph, op: Op, made: _Made | None) -> tuple[str, str] | None:
+def _instead(trace: Trace, graph: Graph, op: Op, made: Made | None) -> tuple[str, str] | None:
     """The name that one side reads, and that of the only value of its form with a graph which is there by then."""
     if made is None or len(made.given) != 1:
         return None

@@ -6,8 +6,9 @@ numbers that have nothing to do with each other. Overlaps of such boxes are 0 or
 
 Fix: make corners of them first: `(x, y, x + w, y + h)`, or `(cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2)`.
 
-Measured: the sides of boxes that no network made, of which a tenth or more is below 0, and that are multiplied, divided
-or put into a logarithm. Silent on: boxes that a network has made, differences that are squared: of two points.
+Measured: the sides of boxes that no network made, of which a tenth or more is below 0, and that are multiplied with
+each other or put into a logarithm. Silent on: boxes that a network has made, differences of two points, as those that
+are squared, or have a length or an angle.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ from collections.abc import Iterator
 
 from gradscope.analysis.non_finite import subjects_of
 from gradscope.analysis.ops import (
+    ADDITIONS,
     BOUNDS,
     CASTS,
     LOGARITHMS,
     MAKERS,
     MULTIPLICATIONS,
+    NORMS,
+    PARTS,
     PASSING,
+    POWERS,
     QUOTIENTS,
+    SUBTRACTIONS,
 )
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, percent
 from gradscope.events import Backward, BoxSides, NonFinite
 from gradscope.fixes.source import Edits, Source
@@ -36,7 +42,11 @@ from gradscope.store import Trace
 SHARE = 0.1  # of the sides
 ENOUGH = 16  # sides
 MOST = 0.98  # of the boxes that can be centres and sizes: then they are
-SIZES = MULTIPLICATIONS | QUOTIENTS | LOGARITHMS | {"prod"}  # what is done with the sides of boxes
+HALF = 0.5  # of them: then they may be, with some that reach over the border
+OF_POINTS = (
+    POWERS | NORMS | {"hypot", "atan2", "arctan2", "sign", "sgn", "normalize"}
+)  # done with what has a direction
+NUMBERS = MULTIPLICATIONS | ADDITIONS | SUBTRACTIONS  # by a plain number: in pixels, both ends counted
 
 
 def bad() -> None:  # fix: by hand
@@ -98,12 +108,48 @@ def boxes_are_no_corners(trace: Trace) -> Iterator[Finding]:
 def _call(known: Paths, event: BoxSides) -> Op | None:
     """The subtraction, whose result is taken for a length."""
     for op in known.trace.called_at(event.site.id, {event.name}):
-        behind = known.graph(op.graph).readers_behind(
-            op.outputs if op.inputs else (), lambda reader: reader.name in PASSING | BOUNDS | CASTS
-        )
-        if any(reader.name in SIZES for _, reader in behind):
+        if not op.inputs:
+            continue
+        readers = list(known.graph(op.graph).readers_behind(op.outputs, _scales))
+        if any(reader.name in OF_POINTS for _, reader in readers):
+            return None
+        if any(_of_sides(known, op, reader) for _, reader in readers):
             return op
     return None
+
+
+def _scales(op: Op) -> bool:
+    """Whether a length comes out of an op as a length, or as a ratio of two."""
+    return op.name in PASSING | BOUNDS | CASTS | QUOTIENTS or (len(op.inputs) == 1 and op.name in NUMBERS)
+
+
+def _of_sides(known: Paths, side: Op, reader: Op) -> bool:
+    """Whether it is an area, of two sides of the same boxes, or a logarithm."""
+    if reader.name in LOGARITHMS | {"prod"}:
+        return True
+    if reader.name not in MULTIPLICATIONS or len(reader.inputs) != 2 or reader.inputs[0] == reader.inputs[1]:
+        return False
+    boxes = _whole(known, (side.graph, side.inputs[0]))
+    made = [
+        known.maker_behind((reader.graph, index), PASSING | BOUNDS | NUMBERS - SUBTRACTIONS)
+        for index in reader.inputs
+    ]
+    return all(
+        op is not None
+        and op.name in SUBTRACTIONS
+        and op.inputs
+        and _whole(known, (op.graph, op.inputs[0])) == boxes
+        for op in made
+    )
+
+
+def _whole(known: Paths, key: Key) -> Key:
+    """What a part was taken of."""
+    maker = known.maker(key)
+    while maker is not None and maker.name in PARTS and maker.inputs:
+        key = maker.graph, maker.inputs[0]
+        maker = known.maker(key)
+    return key
 
 
 def _broken(trace: Trace, op: Op) -> NonFinite | None:
@@ -134,6 +180,12 @@ def _finding(trace: Trace, event: BoxSides, op: Op, made: Site | None) -> Findin
     centres = event.centres >= MOST * event.boxes
     form = "a centre and a size" if centres else "a corner and a size"
     corners = "`(cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2)`" if centres else "`(x, y, x + w, y + h)`"
+    form = f"they look like {form}: make corners of them, {corners},"
+    if not centres and event.centres >= HALF * event.boxes:
+        form = (
+            "make corners of them: `(x, y, x + w, y + h)` if they are a corner and a size, `(cx - w / 2, cy - h / 2,"
+            " cx + w / 2, cy + h / 2)` if they are a centre and a size,"
+        )
     new, edits = _corners(trace, made, centres)
     caller = _caller(trace, event.site)
     where = located(trace, made or caller or place)
@@ -151,8 +203,7 @@ def _finding(trace: Trace, event: BoxSides, op: Op, made: Site | None) -> Findin
         ),
         fix=f"write {new} in place of {where}"
         if new
-        else f"they look like {form}: make corners of them, {corners},"
-        f" in {where}, and of what they are compared with",
+        else f"{form} in {where}, and of what they are compared with",
         edits=edits,
         count=event.calls,
         subjects=frozenset({("boxes", *place.location())})

@@ -5,9 +5,10 @@ only the other one asks for is never learned.
 
 Fix: add the other term.
 
-Measured: an addition on the way to the loss has one value on both sides; another number with a graph, which the same
-function has a name for, is read by no operation that goes on with its graph. Silent on: sums of one value where nothing
-is left out, as for a factor of two.
+Measured: an addition on the way to the loss has one value on both sides, as it is or weighted; another number with a
+graph, which the same function has a name for, is read by no operation that goes on with its graph. Where the two sides
+are not simply one, parameters lie behind the other number that no loss trains. Silent on: sums of one value where
+nothing is left out, as for a factor of two.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS
-from gradscope.analysis.reach import paths
+from gradscope.analysis.ops import ADDITIONS, SCALES, SUMS
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
+from gradscope.events import Backward
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import sides_of
+from gradscope.source import names_in, sides_of
 from gradscope.store import Trace
+
+MOST = 20  # numbers that one side of a sum is taken apart into
 
 
 def bad() -> None:
@@ -62,7 +66,7 @@ def good() -> None:
     print(content.item() > 0)
 
 
-@rule("GS347", name="term-added-twice", severity="warning")
+@rule("GS347", name="term-added-twice", severity="warning", over=("GS301", "GS302"))
 def term_added_twice(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
@@ -72,16 +76,49 @@ def term_added_twice(trace: Trace) -> Iterator[Finding]:
         for op in graph.called(ADDITIONS):
             place = op.site.user
             on_the_way = any((graph.id, value) in way for value in op.outputs)
-            if len(op.inputs) != 2 or op.inputs[0] != op.inputs[1] or not op.nodes or not on_the_way:
+            if len(op.inputs) != 2 or not op.nodes or not on_the_way or place.location() in told:
                 continue
-            if place.location() in told or graph.values[op.inputs[0]].shape:
+            term = _doubled(graph, op)
+            if term is None:
                 continue
             left = _left_out(trace, graph, op)
+            if op.inputs[0] != op.inputs[1]:
+                left = [one for one in left if _untrained(known, graph, one[1])]
             sides = sides_of(trace.source_file(place.path).at(place)) or ()
-            # Where it is one of the sides, its name was given to the other term: GS324's.
-            if len(left) == 1 and left[0][0] not in map(ast.unparse, sides):
+            # Where it is in one of the sides, its name was given to the other term: GS324's.
+            if len(left) == 1 and not any(left[0][0] in names_in(side) for side in sides):
                 told.add(place.location())
-                yield _finding(trace, graph, op, left[0], events[0].site.user, len(events))
+                yield _finding(known, graph, op, term, left[0], events)
+
+
+def _doubled(graph: Graph, op: Op) -> int | None:
+    """The one number that is a term of both sides of an addition."""
+    first, second = (_terms(graph, value) for value in op.inputs)
+    both = first & second
+    return both.pop() if len(both) == 1 else None
+
+
+def _terms(graph: Graph, value: int) -> set[int]:
+    """The numbers that a number is a sum of, without their weights."""
+    found, todo = set[int](), [value]
+    for at in todo:  # grows while it is walked
+        maker = graph.maker(at)
+        if graph.values[at].shape:
+            continue
+        if (
+            len(todo) < MOST
+            and maker is not None
+            and (maker.name in SUMS or (maker.name in SCALES and len(maker.inputs) == 1))
+        ):
+            todo += [one for one in maker.inputs if one not in todo]
+        else:
+            found.add(at)
+    return found
+
+
+def _untrained(known: Paths, graph: Graph, made: Op) -> frozenset[int] | set[int]:
+    """The parameters behind a number that no loss of the run reaches."""
+    return known.reach([(graph.id, made.outputs[0])]).parameters - known.reach(known.roots).parameters
 
 
 def _left_out(trace: Trace, graph: Graph, doubled: Op) -> list[tuple[str, Op]]:
@@ -105,30 +142,44 @@ def _left_out(trace: Trace, graph: Graph, doubled: Op) -> list[tuple[str, Op]]:
 
 
 def _finding(
-    trace: Trace, graph: Graph, doubled: Op, left: tuple[str, Op], effect: Site, count: int
+    known: Paths, graph: Graph, doubled: Op, term: int, left: tuple[str, Op], losses: list[Backward]
 ) -> Finding:
+    trace = known.trace
     name, made = left
     place = doubled.site.user
     here = Source(trace, place.path)
-    sides = sides_of(here.file.at(place))
-    twice = sides[1] if sides is not None else None
-    term = f"`{here.file.text(twice)}`" if twice is not None else "one value"
-    ids = sorted(paths(trace).reach([(graph.id, made.outputs[0])]).parameters)
-    behind = f", computed from {parameter_names(trace, ids)}" if ids else ""
+    twice = _written(trace, graph, doubled, term)
+    text = f"`{here.file.text(twice)}`" if twice is not None else "one value"
+    behind = known.reach([(graph.id, made.outputs[0])]).parameters
+    ids = sorted(_untrained(known, graph, made) or behind)
+    words = f", computed from {parameter_names(trace, ids)}" if ids else ""
+    plain = doubled.inputs[0] == doubled.inputs[1]
     return Finding(
-        message=f"{code(trace, place, 'the sum')} adds {term} to itself, and `{name}` is left out of the loss",
+        message=f"{code(trace, place, 'the sum')} adds {text} to itself, and `{name}` is left out of the loss",
         cause=place,
-        cause_label=f"{term} twice",
-        effect=effect,
+        cause_label=f"{text} twice",
+        effect=losses[0].site.user,
         effect_label=f"goes back through no `{name}`",
         related=((made.site.user, f"`{name}` is computed here"),),
         seen=(
-            "both sides of the sum are one value",
-            f"`{name}` has a graph{behind}, and no operation goes on with it",
+            "both sides of the sum are one value"
+            if plain
+            else "both sides of the sum have one value as a term",
+            f"`{name}` has a graph{words}, and no operation goes on with it",
         ),
-        fix=f"write `{name}` in place of {f'one {term}' if twice is not None else 'one of the two'} in"
+        fix=f"write `{name}` in place of {f'one {text}' if twice is not None else 'one of the two'} in"
         f" {located(trace, place, 'the sum')}",
         edits=here.replace(twice, name) if twice is not None else (),
-        count=count,
+        count=len(losses),
         subjects=parameter_subjects(ids),
     )
+
+
+def _written(trace: Trace, graph: Graph, doubled: Op, term: int) -> ast.expr | None:
+    """The term as the second side of the sum has it."""
+    sides = sides_of(trace.source_file(doubled.site.user.path).at(doubled.site.user))
+    if sides is None or doubled.inputs[0] == doubled.inputs[1]:
+        return sides[1] if sides is not None else None
+    name = names_of(trace).name(graph, term)
+    found = [node for node in ast.walk(sides[1]) if isinstance(node, ast.Name) and node.id == name]
+    return found[0] if len(found) == 1 else None

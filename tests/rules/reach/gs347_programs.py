@@ -34,3 +34,46 @@ def bad_added_to_the_sum_that_it_began() -> None:
         loss.backward()  # effect: GS347
         opt.step()
     print(content.item() > 0)
+
+
+def bad_weighted_the_second_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(4)
+    body, policy, critic = nn.Linear(5, 8), nn.Linear(8, 3), nn.Linear(8, 1)
+    parts = nn.ModuleList([body, policy, critic])
+    opt = torch.optim.Adam(parts.parameters(), lr=5e-3)
+    weight = 0.5
+    for _ in range(8):
+        hidden = torch.tanh(body(torch.randn(16, 5)))
+        drawn = torch.distributions.Categorical(logits=policy(hidden))
+        value, returns = critic(hidden).squeeze(-1), torch.randn(16)
+        advantage = (returns - value).detach()
+        policy_loss = -(drawn.log_prob(drawn.sample()) * advantage).mean()
+        value_loss = nn.functional.mse_loss(value, returns)
+        loss = policy_loss + weight * policy_loss - 0.01 * drawn.entropy().mean()  # cause: GS347
+        opt.zero_grad()
+        loss.backward()  # effect: GS347
+        opt.step()
+    print(value_loss.item() > 0)
+
+
+def good_weighted_beside_a_number_to_look_at() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(4)
+    body = nn.Linear(5, 1)
+    opt = torch.optim.Adam(body.parameters(), lr=5e-3)
+    weight = 0.5
+    for _ in range(8):
+        x = torch.randn(16, 5)
+        error = body(x).squeeze(-1) - x[:, 0]
+        fit = error.pow(2).mean()
+        shown = error.abs().mean()
+        loss = fit + weight * fit
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(shown.item() > 0)

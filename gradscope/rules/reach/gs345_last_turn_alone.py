@@ -7,21 +7,21 @@ stands one level too far to the left, or is missing.
 Fix: add up within the loop.
 
 Measured: in a pass the same line made several single numbers with a graph that leads to trained parameters; the last
-one is in the loss, and no operation read any other.
+one is in the loss, or is the loss, and no operation read any other.
 Silent on: values that are read within the loop (a state, a list), values that are no single numbers and no sums, what
-one module refines turn by turn.
+is refined turn by turn, loops that may be left early.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gradscope.analysis.ops import EXITS, REDUCTIONS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import own_nodes, site_of
-from gradscope.analysis.words import located, parameter_names, plural
+from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -84,7 +84,7 @@ class Kept(NamedTuple):
     site: Site  # where it is given
     name: str
     statement: ast.Assign
-    loop: ast.For
+    loop: ast.For | ast.While
     reads: list[ast.Name]
 
 
@@ -99,6 +99,9 @@ def last_turn_alone(trace: Trace) -> Iterator[Finding]:
         graph = known.graph(number)
         for op, dropped in _dropped(known, graph):
             kept = _kept(trace, op)
+            # Where the pass begins at the last one behind the loop, GS331 tells it.
+            if (graph.id, op.outputs[0]) in known.roots and kept is not None:
+                kept = kept if kept.site.function != event.site.user.function else None
             if kept is not None and kept.site.location() not in told:
                 told.add(kept.site.location())
                 yield _finding(trace, known, event, kept, graph, dropped)
@@ -115,7 +118,7 @@ def _dropped(known: Paths, graph: Graph) -> Iterator[tuple[Op, list[int]]]:
         values = [output for _, output in made]
         read = [any(r.name not in EXITS for r in graph.consumers.get(value, ())) for value in values]
         last = (graph.id, values[-1])
-        if read.count(True) != 1 or not read[-1] or last not in known.used.order or last in known.roots:
+        if any(read[:-1]) or not (read[-1] or last in known.roots) or last not in known.used.order:
             continue
         before = [(graph.id, value) for value in values[:-1]]
         if not before or any(key in known.roots or key in known.used.order for key in before):
@@ -130,14 +133,19 @@ def _is_term(graph: Graph, op: Op, value: int) -> bool:
 
 
 def _refines(graph: Graph, made: list[tuple[Op, int]]) -> bool:
-    """Whether each turn goes on with what the one before gave, by the same module: only the last result counts then."""
-    if len({op.module for op, _ in made}) > 1:
+    """Whether each turn goes on with what the one before gave, by the same module: only the last result counts then.
+    What all turns share and no turn makes anew, as a trunk before the loop, is none of that."""
+    if len({op.module for op, _ in made} - {None}) > 1:
         return False
-    first, last = (
-        {v for v in graph.upstream(value) if graph.values[v].op is not None}
-        for _, value in (made[0], made[-1])
-    )
-    return bool(first & last)
+    first, last = (_behind_value(graph, value) for _, value in (made[0], made[-1]))
+    later = {graph.ops[op].site.id for op in last - first}
+    return any(graph.ops[op].site.id in later for op in first & last)
+
+
+def _behind_value(graph: Graph, value: int) -> set[int]:
+    """The ops that a value was computed by."""
+    ops = (graph.values[v].op for v in graph.upstream(value))
+    return {op for op in ops if op is not None}
 
 
 def _kept(trace: Trace, op: Op) -> Kept | None:
@@ -146,12 +154,8 @@ def _kept(trace: Trace, op: Op) -> Kept | None:
             continue
         file = trace.source_file(frame.path)
         statement = file.statement(frame)
-        loop = file.parent.get(id(statement))
-        if (
-            not isinstance(statement, ast.Assign)
-            or len(statement.targets) != 1
-            or not isinstance(loop, ast.For)
-        ):
+        loop = _loop(file.parent, statement)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or loop is None:
             continue
         target = statement.targets[0]
         names = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -164,7 +168,17 @@ def _kept(trace: Trace, op: Op) -> Kept | None:
     return None
 
 
-def _behind(scope: ast.AST, loop: ast.For, name: str) -> list[ast.Name]:
+def _loop(parent: Mapping[int, ast.AST], statement: ast.AST | None) -> ast.For | ast.While | None:
+    """The loop that a statement is a step of, where no turn ends it early."""
+    around = parent.get(id(statement))
+    while isinstance(around, ast.With):
+        around = parent.get(id(around))
+    if not isinstance(around, ast.For | ast.While) or any(isinstance(n, ast.Break) for n in ast.walk(around)):
+        return None
+    return around
+
+
+def _behind(scope: ast.AST, loop: ast.For | ast.While, name: str) -> list[ast.Name]:
     """What reads a name behind the loop that gives it, until it is given another value; nothing where the loop
     itself reads it."""
     if name in names_in(loop, ast.Load):
@@ -199,7 +213,8 @@ def _finding(
         fix=fix,
         edits=edits,
         count=loss.count,
-        subjects=frozenset({("term", *kept.site.location())}),
+        subjects=frozenset({("term", *kept.site.location())})
+        | parameter_subjects(behind - known.reach(known.roots).parameters),
     )
 
 

@@ -129,3 +129,90 @@ def good_watched_but_not_trained() -> None:
         opt.zero_grad()
         (nn.functional.mse_loss(x, torch.rand(8, 4)) + 0.1 * size).backward()
         opt.step()
+
+
+def bad_the_last_head_is_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    trunk, heads = (
+        nn.Linear(10, 8),
+        nn.ModuleDict({name: nn.Linear(8, 1) for name in ("wet", "tall", "ripe")}),
+    )
+    opt = torch.optim.SGD([*trunk.parameters(), *heads.parameters()], lr=0.01)
+
+    def criterion(predicted: dict[str, torch.Tensor], measured: dict[str, torch.Tensor]) -> torch.Tensor:
+        for name, guess in predicted.items():
+            error = nn.functional.smooth_l1_loss(guess, measured[name])  # cause: GS345
+        return error
+
+    for _ in range(4):
+        bands = torch.randn(16, 10)
+        shared = torch.relu(trunk(bands))
+        predicted = {name: head(shared).squeeze(-1) for name, head in heads.items()}
+        measured = {name: bands[:, i] for i, name in enumerate(heads)}
+        opt.zero_grad()
+        criterion(predicted, measured).backward()  # effect: GS345
+        opt.step()
+
+
+def good_summed_and_the_last_one_shown() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    trunk, heads = (
+        nn.Linear(10, 8),
+        nn.ModuleDict({name: nn.Linear(8, 1) for name in ("wet", "tall", "ripe")}),
+    )
+    opt = torch.optim.SGD([*trunk.parameters(), *heads.parameters()], lr=0.01)
+    for _ in range(4):
+        bands = torch.randn(16, 10)
+        shared, total = torch.relu(trunk(bands)), torch.zeros(())
+        for i, head in enumerate(heads.values()):
+            error = nn.functional.smooth_l1_loss(head(shared).squeeze(-1), bands[:, i])
+            total = total + error
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+        print(error.item())
+
+
+def good_tried_until_it_fits() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    net = nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(4):
+        for _ in range(5):
+            x = torch.randn(16, 6)
+            loss = (net(x)[:, 0] - x[:, 0]).pow(2).mean()
+            if x[:, 0].mean().abs() < 0.1:
+                break
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_state_of_the_last_turn() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    cell, head = nn.GRUCell(3, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+
+    def error_at_the_end(x: torch.Tensor) -> torch.Tensor:
+        state = torch.zeros(16, 8)
+        for t in range(5):
+            state = cell(x[:, t], state)
+            loss = (head(state)[:, 0] - x[:, 0, 0]).pow(2).mean()
+        return loss
+
+    for _ in range(4):
+        opt.zero_grad()
+        error_at_the_end(torch.randn(16, 5, 3)).backward()
+        opt.step()

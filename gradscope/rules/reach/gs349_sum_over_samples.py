@@ -5,21 +5,23 @@ of a batch move together, and another batch size is another model.
 
 Fix: sum over the features alone, `x.sum(1, keepdim=True)`.
 
-Measured: a sum without an axis in a module's call, of values one axis of which is that of the answers that the sum is
-added to. Silent on: sums that only a loss takes, sums of weights, batches of one.
+Measured: a sum without an axis in a module's call, or an `einsum` that leaves none, of values one axis of which is that
+of the answers that the sum is added to. Silent on: sums that only a loss takes, sums of weights, batches of one.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.axes import Axes, axes, size_of
+from gradscope.analysis.axes import Axes, Shape, axes, size_of
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.ops import ADDITIONS, CASTS, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -83,18 +85,19 @@ class _Spread(NamedTuple):
     summed: Op
     added: Op
     other: Key
-    axis: int  # of the summed value
+    given: int  # the summed value, one of several of an `einsum`
+    axis: int  # of it
 
 
 @rule("GS349", name="sum-over-samples", severity="warning")
 def sum_over_samples(trace: Trace) -> Iterator[Finding]:
-    if "sum" not in trace.op_names:
+    if trace.op_names.isdisjoint({"sum", "einsum"}):
         return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
-    for _, op in known.used_calls({"sum"}):
+    for _, op in known.used_calls({"sum", "einsum"}):
         place = op.site.user.location()
-        if op.module is None or op.extra.get("dims") or len(op.inputs) != 1 or place in told:
+        if op.module is None or op.extra.get("dims") or not op.inputs or place in told:
             continue
         spread = _spread(known, found, op)
         if spread is not None:
@@ -103,7 +106,9 @@ def sum_over_samples(trace: Trace) -> Iterator[Finding]:
 
 
 def _spread(known: Paths, found: Axes, op: Op) -> _Spread | None:
-    graph, given = known.graph(op.graph), found.of((op.graph, op.inputs[0]))
+    graph = known.graph(op.graph)
+    if op.name == "einsum" and not op.extra.get("equation", "").endswith("->"):
+        return None
     at = op.outputs[0] if op.outputs and not known.value((op.graph, op.outputs[0])).shape else None
     for _ in range(FAR):
         readers = graph.consumers.get(at, ()) if at is not None else ()
@@ -113,8 +118,12 @@ def _spread(known: Paths, found: Axes, op: Op) -> _Spread | None:
         others = [value for value in reader.inputs if value != at]
         if reader.name in ADDITIONS | SUBTRACTIONS and len(others) == 1:
             own = found.of((op.graph, others[0]))
-            shared = [n for n, axis in enumerate(given) if axis in own and size_of(axis) > 1]
-            return _Spread(op, reader, (op.graph, others[0]), shared[0]) if len(shared) == 1 else None
+            for place, value in enumerate(op.inputs):
+                given = found.of((op.graph, value))
+                shared = [n for n, axis in enumerate(given) if axis in own and size_of(axis) > 1]
+                if len(shared) == 1:
+                    return _Spread(op, reader, (op.graph, others[0]), place, shared[0])
+            return None
         if reader.name not in SCALES | CASTS:
             return None
         at = reader.outputs[0]
@@ -123,19 +132,10 @@ def _spread(known: Paths, found: Axes, op: Op) -> _Spread | None:
 
 def _finding(trace: Trace, known: Paths, spread: _Spread) -> Finding:
     summed = spread.summed
-    shape = known.value((summed.graph, summed.inputs[0])).shape
+    shape = known.value((summed.graph, summed.inputs[spread.given])).shape
     other = known.value(spread.other).shape
-    rest = [n for n in range(len(shape)) if n != spread.axis]
-    dims = str(rest[0]) if len(rest) == 1 else f"({', '.join(map(str, rest))})"
-    keeps = len(other) == len(shape) and all(other[n] == 1 for n in rest)
-    plain = keeps or len(other) == 1
-    words = f"dim={dims}{', keepdim=True' if keeps else ''}"
+    fix, edits = (_kept_letter if summed.name == "einsum" else _along)(trace, spread, shape, other)
     place = summed.site.user
-    edits = (
-        with_argument(trace, place, "dim", dims + (", keepdim=True" if keeps else ""))
-        if rest and plain
-        else ()
-    )
     return Finding(
         message=f"{code(trace, place, 'the sum')} adds up the {shape[spread.axis]} samples too: one number is added to"
         " all their answers",
@@ -147,8 +147,36 @@ def _finding(trace: Trace, known: Paths, spread: _Spread) -> Finding:
             f"what it is given has the shape {shape_words(shape)}, what it is added to {shape_words(other)}; the axis"
             f" of {shape[spread.axis]} is the same",
         ),
-        fix=f"sum over the other axes: `{words}` in {located(trace, place, 'the sum')}",
+        fix=fix,
         edits=edits,
         count=known.graph(summed.graph).count,
         subjects=frozenset({("call", place.location())}),
+    )
+
+
+def _along(trace: Trace, spread: _Spread, shape: Shape, other: Shape) -> tuple[str, Edits]:
+    """The axes that a sum may go over."""
+    place = spread.summed.site.user
+    rest = [n for n in range(len(shape)) if n != spread.axis]
+    dims = str(rest[0]) if len(rest) == 1 else f"({', '.join(map(str, rest))})"
+    keeps = len(other) == len(shape) and all(other[n] == 1 for n in rest)
+    words = f"dim={dims}{', keepdim=True' if keeps else ''}"
+    plain = keeps or len(other) == 1
+    edits = with_argument(trace, place, "dim", words.removeprefix("dim=")) if rest and plain else ()
+    return f"sum over the other axes: `{words}` in {located(trace, place, 'the sum')}", edits
+
+
+def _kept_letter(trace: Trace, spread: _Spread, shape: Shape, other: Shape) -> tuple[str, Edits]:
+    """The equation that keeps the letter of the samples."""
+    place = spread.summed.site.user
+    equation = spread.summed.extra["equation"]
+    letter = equation.partition("->")[0].split(",")[spread.given][spread.axis]
+    here = Source(trace, place.path)
+    node = here.file.at(place)
+    text = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    plain = isinstance(text, ast.Constant) and len(other) == 1
+    edits = here.replace(text, f'"{equation}{letter}"') if plain and text is not None else ()
+    return (
+        f'keep the letter of the samples: `"{equation}{letter}"` in {located(trace, place, "the sum")}',
+        edits,
     )

@@ -7,8 +7,9 @@ stands for no label has no effect either where both calls are given the label.
 Fix: hand on the new one.
 
 Measured: the result has the form and the type of the tensor that it was made of, no operation of the run reads it, and
-no line after it asks for its name; a module takes the tensor that it was made of, further down in the same function:
-twice, by the same expression, where the new one is of zeros or the like.
+no line after it asks for its name, or it is a copy that is written to and that nothing else is done with; a module
+takes the tensor that it was made of, further down in the same function: twice, by the same expression, where the new
+one is of zeros or the like.
 Silent on: results that anything reads, modules that are called before, modules without parameters, results that are
 made of one tensor alone, as a softmax for a metric.
 """
@@ -22,14 +23,14 @@ from typing import NamedTuple
 
 from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.names import names_of
-from gradscope.analysis.never_read import Unread, unread_at
+from gradscope.analysis.never_read import Unread, read_later, unread_at
 from gradscope.analysis.ops import MULTIPLICATIONS, SUMS
 from gradscope.analysis.words import code, located
 from gradscope.events import ModuleCall
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
 
@@ -77,6 +78,9 @@ CHANGES = {"where", "masked_fill", "masked_scatter", "lerp"} | SUMS | MULTIPLICA
 FACTORIES = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 
 
+_ONLY_WRITTEN = "`{name}` is a copy; the operations of the run that take it write to it, and none reads it"
+
+
 class _Given(NamedTuple):
     """The call of a module that is given the old tensor, and where its name stands in it."""
 
@@ -95,15 +99,17 @@ def changed_input_not_given(trace: Trace) -> Iterator[Finding]:
     for graph in trace.graphs:
         for op in graph.ops:
             place = op.site.user
-            if not _changes(graph, op) or place.kind != "user" or place.location() in told:
+            if place.kind != "user" or place.location() in told:
                 continue
-            unread = unread_at(trace, op.site)
+            changed = _changes(graph, op)
+            unread = unread_at(trace, op.site) if changed else _written_copy(trace, graph, op)
             if unread is None or not isinstance(unread.statement, ast.Assign):
                 continue
             given = _given(trace, graph, op, unread.statement)
             if given is not None:
                 told.add(place.location())
-                yield _finding(trace, unread, given, graph.count)
+                found = _finding(trace, unread, given, graph.count)
+                yield found if changed else replace(found, seen=(_ONLY_WRITTEN.format(name=unread.name),))
         for op in graph.called(FACTORIES):
             place = op.site.user
             unread = (
@@ -137,6 +143,41 @@ def _changes(graph: Graph, op: Op) -> bool:
         return False
     alike = (graph.values[i] for i in op.inputs)
     return any((one.shape, one.dtype) == (made.shape, made.dtype) for one in alike)
+
+
+def _written_copy(trace: Trace, graph: Graph, op: Op) -> Unread | None:
+    """A copy that is written to, in part or with noise, and that nothing but these writes is done with."""
+    if op.name != "clone" or len(op.outputs) != 1:
+        return None
+    todo = [op.outputs[0]]
+    for index in todo:  # grows while it is walked
+        readers = graph.consumers.get(index, ())
+        if (graph.id, index) in read_later(trace) or any(index not in reader.writes for reader in readers):
+            return None
+        todo += [made for reader in readers for made in reader.written if made not in todo]
+    if not graph.consumers.get(op.outputs[0]):
+        return None
+    place = op.site.user
+    file = trace.source_file(place.path)
+    statement = file.statement(place)
+    if not isinstance(statement, ast.Assign) or not isinstance(target := statement.targets[0], ast.Name):
+        return None
+    scope, made = file.scope_of(statement), graph.values[op.outputs[0]]
+    if len(statement.targets) != 1 or scope is None:
+        return None
+    named = (n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id)
+    if any(isinstance(node.ctx, ast.Load) and not _is_written(file, node) for node in named):
+        return None
+    return Unread(place, target.id, statement, made.shape, made.dtype)
+
+
+def _is_written(file: SourceFile, name: ast.Name) -> bool:
+    """Whether a name is the `x` of `x[...] = ...` or `x.fill_(...)`, a statement of its own."""
+    statement, above = file.statement_of(name), file.parent.get(id(name))
+    if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
+        return isinstance(statement, ast.Assign | ast.AugAssign)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(above, ast.Attribute) and isinstance(call, ast.Call) and call.func is above
 
 
 def _given(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> _Given | None:

@@ -130,3 +130,71 @@ def good_asked_twice_in_training() -> None:
         opt.zero_grad()
         loss_of(torch.randn(4, 6)).backward()
         opt.step()
+
+
+def bad_masked_copy() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(5)
+    reader = nn.Sequential(nn.Embedding(21, 16), nn.Conv1d(8, 8, 3, padding=1), nn.ReLU(), nn.Linear(16, 20))
+    opt = torch.optim.Adam(reader.parameters(), lr=3e-3)
+
+    def step(residues: torch.Tensor) -> None:
+        hide = torch.rand(residues.shape) < 0.3
+        corrupted = residues.clone()  # effect: GS348
+        corrupted[hide] = 20
+        logits = reader(residues)  # cause: GS348
+        loss = nn.functional.cross_entropy(logits[hide], residues[hide])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for _ in range(8):
+        step((torch.randint(0, 20, (32, 1)) + torch.arange(8)) % 20)
+
+
+def good_masked_copy_and_the_whole() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(5)
+    reader = nn.Sequential(nn.Embedding(21, 16), nn.Conv1d(8, 8, 3, padding=1), nn.ReLU(), nn.Linear(16, 20))
+    opt = torch.optim.Adam(reader.parameters(), lr=3e-3)
+
+    def step(residues: torch.Tensor) -> None:
+        hide = torch.rand(residues.shape) < 0.3
+        corrupted = residues.clone()
+        corrupted[hide] = 20
+        with torch.no_grad():
+            taught = reader(residues).softmax(-1)
+        logits = reader(corrupted)
+        loss = nn.functional.cross_entropy(logits[hide], taught[hide])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for _ in range(8):
+        step((torch.randint(0, 20, (32, 1)) + torch.arange(8)) % 20)
+
+
+def good_copy_that_is_kept() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(5)
+    net = nn.Linear(6, 6)
+    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+    shown: list[torch.Tensor] = []
+
+    def step(clean: torch.Tensor) -> None:
+        blurred = clean.clone()
+        blurred[:, :2] = 0
+        shown.append(blurred)
+        loss = (net(clean) - clean.roll(1, 1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for _ in range(8):
+        step(torch.randn(16, 6))

@@ -144,9 +144,19 @@ def _ways(known: Paths, op: Op, tracked: list[Key]) -> list[int]:
     if op.name in DIVISIONS and len(op.inputs) == 1:
         factor = plain_factor(known.trace, op)
         return [-1 if factor is not None and factor < 0 else 1]  # by a size, or a number of samples
+    if op.name in DIVISIONS and len(tracked) == 1 and tracked[0][1] == op.inputs[0]:
+        return [1] if _is_positive(known, (op.graph, op.inputs[1])) else []  # by a variance of the base
     if op.name in LINEAR:
         return senses(known.trace, op, tracked) or []
     return []
+
+
+def _is_positive(known: Paths, key: Key) -> bool:
+    """Whether a value without a graph is a square or an exponential, or some such times a positive number."""
+    op = known.maker(key)
+    if op is not None and op.name in MULTIPLICATIONS and len(op.inputs) == 1 and op.extra.get("sign") == 1:
+        op = known.maker((op.graph, op.inputs[0]))
+    return op is not None and (is_square(op) or op.name == "exp")
 
 
 def _stretches(known: Paths, terms: dict[Key, Term]) -> Iterator[tuple[Op, Op, Term]]:

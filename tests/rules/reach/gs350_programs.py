@@ -160,3 +160,63 @@ def good_posterior() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_under_a_normal_distribution() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Coupling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(1, 16), nn.SiLU(), nn.Linear(16, 2))
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            kept, moved = x.unbind(-1)
+            log_scale, shift = self.net(kept.unsqueeze(-1)).unbind(-1)
+            log_scale = torch.tanh(log_scale)
+            return torch.stack(((moved - shift) / log_scale.exp(), kept), -1), log_scale
+
+    torch.manual_seed(7)
+    layers = nn.ModuleList(Coupling() for _ in range(3))
+    base = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+    opt = torch.optim.Adam(layers.parameters(), lr=2e-3)
+    for _ in range(5):
+        x, volume = torch.randn(64, 2) * torch.tensor([1.0, 3.0]), torch.zeros(64)
+        for layer in layers:
+            x, part = layer(x)
+            volume = volume + part  # cause: GS350
+        loss = -(base.log_prob(x).sum(-1) + volume).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS350
+        opt.step()
+
+
+def good_under_a_normal_distribution() -> None:
+    import torch
+    from torch import nn
+
+    class Coupling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(1, 16), nn.SiLU(), nn.Linear(16, 2))
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            kept, moved = x.unbind(-1)
+            log_scale, shift = self.net(kept.unsqueeze(-1)).unbind(-1)
+            log_scale = torch.tanh(log_scale)
+            return torch.stack(((moved - shift) / log_scale.exp(), kept), -1), -log_scale
+
+    torch.manual_seed(7)
+    layers = nn.ModuleList(Coupling() for _ in range(3))
+    base = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+    opt = torch.optim.Adam(layers.parameters(), lr=2e-3)
+    for _ in range(5):
+        x, volume = torch.randn(64, 2) * torch.tensor([1.0, 3.0]), torch.zeros(64)
+        for layer in layers:
+            x, part = layer(x)
+            volume = volume + part
+        loss = -(base.log_prob(x).sum(-1) + volume).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

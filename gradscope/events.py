@@ -897,7 +897,7 @@ class LateMask(Kind):
 
     __slots__ = ()
     of = "late_mask"
-    loss = Field(_key)  # its site
+    loss = Field(_key)  # its site, or that where the labels are filled
     padding = Field(_count)  # the label of the last place that is let through, in all rows
     end = Field(_count)  # that of the place before it
     calls = Field(_count)  # that were looked at

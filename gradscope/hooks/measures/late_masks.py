@@ -1,5 +1,6 @@
-"""Masks over the places of a loss that is not reduced, each row of which is one run: whether it begins one place after
-the first answer and ends one place after the last, as a mask does that was cut like the inputs and not like the labels.
+"""Masks over the places of a loss that is not reduced, or of labels that are filled with a number below 0, each row of
+which is one run: whether it begins one place after the first answer and ends one place after the last, as a mask does
+that was cut like the inputs and not like the labels.
 
 Told only where everything says so in each of the first calls of a line: the last place that is let through has the same
 label in every row, as all places behind it and none before it have (padding); the one before that is the same in
@@ -31,6 +32,7 @@ class LateMasks(Hook):
         self.found = Unbroken()
         self.recorder.functions.follow(["cross_entropy", "nll_loss"], self._compared)
         self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._masked)
+        self.recorder.functions.precede(["__setitem__", "masked_fill", "masked_fill_"], self._filled)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _compared(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -48,7 +50,21 @@ class LateMasks(Hook):
         if losses is None or labels is None or not any(one is losses for one in args):
             return
         mask = args[1] if args[0] is losses else args[0]
-        site = self.recorder.sites.current(frame)
+        self._masks(self.recorder.sites.current(frame), made, mask, labels, lets_through=True)
+
+    def _filled(self, name: str, args: Any, kwargs: Any, frame: Any) -> None:
+        """`labels[~mask] = -100`, before it is done."""
+        if len(args) != 3 or type(args[2]) is not int or args[2] >= 0:
+            return
+        labels, mask = args[0], args[1]
+        if not isinstance(labels, torch.Tensor) or labels.dim() != 2 or labels.dtype is not torch.int64:
+            return
+        if isinstance(mask, torch.Tensor) and mask.dtype is torch.bool:
+            site = self.recorder.sites.current(frame)
+            self._masks(site, site, mask, labels, lets_through=False)
+
+    def _masks(self, site: int, made: int, mask: Any, labels: torch.Tensor, *, lets_through: bool) -> None:
+        """`made`: where the labels are compared, or filled."""
         told = self.found.told.get(site)
         if site in self.found.broken or (told is not None and told["calls"] >= CALLS):
             return
@@ -57,13 +73,13 @@ class LateMasks(Hook):
         if not readable(mask, MAX_ELEMENTS) or not readable(labels, MAX_ELEMENTS):
             return
         with torch.no_grad(), aside():
-            seen = _look(mask != 0, labels)
+            seen = _look((mask != 0) == lets_through, labels)
         if seen is None:
             self.found.end(site)
             return
         told = self.found.hold(site, loss=made, padding=seen[0], end=seen[1], rows=0, kept=0)
-        told["rows"] += len(labels)
         told["kept"] += seen[2]
+        told["rows"] += seen[3]
         if (told["padding"], told["end"]) != seen[:2]:
             self.found.end(site)
 
@@ -72,8 +88,9 @@ class LateMasks(Hook):
             self.recorder.emit("late_mask", site, data)
 
 
-def _look(kept: torch.Tensor, labels: torch.Tensor) -> tuple[int, int, int] | None:
-    """The label of the padding, that of the end, and how many places are let through."""
+def _look(kept: torch.Tensor, labels: torch.Tensor) -> tuple[int, int, int, int] | None:
+    """The label of the padding, that of the end, how many places are let through, and in how many rows the last of them
+    is padding: in the longest ones the cut leaves none, and the run ends with the last place."""
     rows, places = labels.shape
     counts, first = kept.sum(1), kept.int().argmax(1)
     last = first + counts - 1
@@ -83,12 +100,17 @@ def _look(kept: torch.Tensor, labels: torch.Tensor) -> tuple[int, int, int] | No
     along = torch.arange(places, device="cpu")[None]
     if not bool((kept == ((along >= first[:, None]) & (along <= last[:, None]))).all()):
         return None
-    padding, end, before = labels[every, last], labels[every, last - 1], labels[every, first - 2]
-    if not _alike(padding) or not _alike(end) or not _alike(before) or _alike(labels[every, first - 1]):
+    endings, before = labels[every, last], labels[every, first - 2]
+    padding = endings[last.argmin()]
+    padded = endings == padding
+    end = torch.where(padded, labels[every, last - 1], endings)
+    if 2 * int(padded.sum()) < rows or bool((~padded & (last < places - 1)).any()):
         return None
-    if bool(padding[0] == end[0]) or not bool(((labels == padding[0]) == (along >= last[:, None])).all()):
+    if not _alike(end) or not _alike(before) or _alike(labels[every, first - 1]) or bool(padding == end[0]):
         return None
-    return int(padding[0]), int(end[0]), int(counts.sum())
+    if not bool(((labels == padding) == ((along >= last[:, None]) & padded[:, None])).all()):
+        return None
+    return int(padding), int(end[0]), int(counts.sum()), int(padded.sum())
 
 
 def _alike(labels: torch.Tensor) -> bool:

@@ -6,9 +6,10 @@ then is never trained, and lets in the padding behind the last.
 
 Fix: `mask[1:]`.
 
-Measured: in each of the first calls of its line the mask lets through one run of each row, whose last label is the one
-that fills the rest, and the first label before the run, after one and the same token, is left out. Silent on: masks
-that are not cut, padding that is the token of the end, masks whose last label is not the padding in every row.
+Measured: in each of the first calls of its line the mask of the losses, or of the labels that a number below 0 takes
+out of the loss, lets through one run of each row, whose last label is the one that fills the rest, and the first label
+before the run, after one and the same token, is left out. Silent on: masks that are not cut, padding that is the token
+of the end, masks whose last label is not the padding in every row but those that fill the batch.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import place
+from gradscope.analysis.ops import MASKING
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, plural, quoted
 from gradscope.events import LateMask
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 2  # calls
+_PRODUCTS = {"mul", "__mul__", "__rmul__"}
+_FILLS = MASKING | {"__setitem__"}
 
 
 def bad() -> None:
@@ -85,15 +89,26 @@ def mask_cut_like_inputs(trace: Trace) -> Iterator[Finding]:
         loss = trace.site(event.loss)
         if event.calls < ENOUGH or loss is None:
             continue
-        for product in trace.called_at(event.site.id, {"mul", "__mul__", "__rmul__"}):
-            graph = trace.graph(product.graph)
-            masks = [(graph.id, index) for index in product.inputs if not graph.values[index].requires_grad]
-            compared = [op for op in graph.ops if op.site.id == loss.id and len(op.inputs) > 1]
-            cut = _slice(known, masks[0], last=True) if len(masks) == 1 else None
-            labels = _slice(known, (graph.id, compared[0].inputs[1]), last=False) if compared else None
+        for op in trace.called_at(event.site.id, _PRODUCTS | _FILLS):
+            given = _of_losses(trace, op, loss) if op.name in _PRODUCTS else _of_labels(op)
+            cut = _slice(known, given[0], last=True) if given is not None else None
+            labels = _slice(known, given[1], last=False) if given is not None else None
             if cut is not None and labels is not None:
                 yield _finding(trace, event, *cut, labels[0])
                 break
+
+
+def _of_losses(trace: Trace, product: Op, loss: Site) -> tuple[Key, Key] | None:
+    """The mask that losses are multiplied with, and the labels that they are of."""
+    graph = trace.graph(product.graph)
+    masks = [(graph.id, index) for index in product.inputs if not graph.values[index].requires_grad]
+    compared = [op for op in graph.ops if op.site.id == loss.id and len(op.inputs) > 1]
+    return (masks[0], (graph.id, compared[0].inputs[1])) if len(masks) == 1 and compared else None
+
+
+def _of_labels(fill: Op) -> tuple[Key, Key] | None:
+    """The mask of what is filled, and the labels that are."""
+    return ((fill.graph, fill.inputs[1]), (fill.graph, fill.inputs[0])) if len(fill.inputs) == 2 else None
 
 
 def _slice(known: Paths, value: Key, *, last: bool) -> tuple[Site, ast.Subscript, ast.Slice] | None:
@@ -126,7 +141,7 @@ def _finding(
         " begins one place late",
         cause=site,
         cause_label="leaves out the last place, where the labels leave out the first",
-        effect=event.site.user,
+        effect=event.site.user if event.site.user.location() != site.location() else None,
         effect_label="leaves out the first label of each answer, and learns the padding behind it",
         seen=(
             f"in {plural(event.calls, 'call')} looked at, of {event.rows:,} rows, the last of the places that it lets"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, CASTS, MULTIPLICATIONS, POWERS, SCALES, SUMS
@@ -19,15 +20,15 @@ class Overlap(NamedTuple):
     product: Op
 
 
-def sums_in(known: Paths, key: Key) -> list[Op]:
-    """The sums of many that one side of a quotient is made of."""
+def sums_in(known: Paths, key: Key, names: Collection[str] = ("sum",)) -> list[Op]:
+    """The sums of many that one side of a quotient is made of; `names` are those of sums."""
     found: list[Op] = []
     todo = [key]
     for current in todo:  # grows while it is walked
         op = known.maker(current)
         if op is None or len(todo) > DEEP:
             continue
-        if op.name == "sum" and op.inputs:
+        if op.name in names and op.inputs:
             found.append(op)
         elif op.name in SUMS | CASTS or (op.name in SCALES and len(op.inputs) == 1):
             todo += [(op.graph, index) for index in op.inputs]

@@ -25,6 +25,7 @@ class OneHot(Hook):
         self.counts: dict[int, Counter[int]] = {}
         self.classes: dict[int, int] = {}
         self.recorder.functions.follow(["one_hot"], self._call)
+        self.recorder.functions.follow(["__getitem__"], self._row)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -35,6 +36,31 @@ class OneHot(Hook):
         if self.looks.due(site) and can_be_asked(labels, MAX_ELEMENTS):
             self.classes[site] = result.shape[-1]
             self.recorder.arrivals.when_here((labels,), lambda labels: self._count(site, labels))
+
+    def _row(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """`torch.eye(n)[labels]`."""
+        if len(args) != 2 or type(args[1]) is not torch.Tensor or args[1].dtype is not torch.int64:
+            return
+        table, labels = args
+        if type(table) is not torch.Tensor or table.dim() != 2 or table.requires_grad:
+            return
+        classes = len(table)
+        if table.shape[1] != classes or not 1 < classes <= MAX_CLASSES:
+            return
+        site = self.recorder.sites.current(frame)
+        if (
+            not self.looks.due(site)
+            or not can_be_asked(labels, MAX_ELEMENTS)
+            or not can_be_asked(table, MAX_ELEMENTS)
+        ):
+            return
+
+        def look(table: torch.Tensor, labels: torch.Tensor) -> None:
+            if bool((table == torch.eye(classes, dtype=table.dtype, device="cpu")).all()):
+                self.classes[site] = classes
+                self._count(site, labels % classes)  # -1 is the last one
+
+        self.recorder.arrivals.when_here((table, labels), look)
 
     def _count(self, site: int, labels: torch.Tensor) -> None:
         found = self.counts.setdefault(site, Counter())

@@ -14,7 +14,7 @@ sums of each class, a class that was left out before.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from gradscope.analysis.ops import (
@@ -36,6 +36,8 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 FORMS = (PASSING | {"float"}) - PARTS - JOINING  # the same numbers, all of them
+_DOTS = {"dot", "vdot", "inner"}  # products that are summed at once
+_TOTALS = {"sum"} | _DOTS
 MOST = 0.9  # of the labels that are of one class
 DEEP = 12  # calls from the product back to where the axes were joined
 
@@ -88,26 +90,37 @@ def overlap_of_all_classes(trace: Trace) -> Iterator[Finding]:
     for _, quotient in known.used_calls(DIVISIONS):
         if len(quotient.inputs) != 2 or quotient.site.user.location() in told:
             continue
-        above, below = (sums_in(known, (quotient.graph, index)) for index in quotient.inputs)
+        above, below = (sums_in(known, (quotient.graph, index), _TOTALS) for index in quotient.inputs)
         for total in above:
-            product = known.maker((total.graph, total.inputs[0]))
-            if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
+            product = known.maker((total.graph, total.inputs[0])) if total.name == "sum" else total
+            if product is None or product.name not in MULTIPLICATIONS | _DOTS or len(product.inputs) != 2:
                 continue
             sides = [(product.graph, index) for index in product.inputs]
-            labels = next((made for side in sides if (made := _labels(known, side)) is not None), None)
+            labels = next(
+                (made for side in sides if (made := _labels(known, side, shares)) is not None), None
+            )
             counts = shares.get(labels.site.id, ()) if labels is not None else ()
             if not counts or max(counts) < MOST * sum(counts) or not _over_classes(known, total, len(counts)):
                 continue
-            if len(below) and {total.inputs[0] for total in below}.isdisjoint(total.inputs):
+            if _is_overlap(total, product, below):
                 told.add(quotient.site.user.location())
                 yield _finding(trace, known, quotient, [*above, *below], product, counts)
 
 
-def _labels(known: Paths, key: Key) -> Op | None:
-    """The call that made a value's labels one-hot."""
+def _is_overlap(total: Op, product: Op, below: list[Op]) -> bool:
+    """Whether the denominator has other sums than the numerator; where it takes that one away, as a union does, those
+    of both sides."""
+    rest = [one for one in below if one is not total]
+    if len(rest) == len(below) and total is not product:
+        return bool(below) and {one.inputs[0] for one in below}.isdisjoint(total.inputs)
+    return set(product.inputs) <= {one.inputs[0] for one in rest}
+
+
+def _labels(known: Paths, key: Key, shares: Mapping[int, Sequence[int]]) -> Op | None:
+    """The call that made a value's labels one-hot: `one_hot`, or rows of a table of ones in its diagonal."""
     made = known.maker_behind(key, FORMS)
     return (
-        made if made is not None and made.name == "one_hot" and not known.value(key).requires_grad else None
+        made if made is not None and made.site.id in shares and not known.value(key).requires_grad else None
     )
 
 
@@ -170,7 +183,12 @@ def _apart(trace: Trace, known: Paths, quotient: Op, sums: list[Op], product: Op
     for total in {(op.site.user.line, op.site.user.column): op for op in sums}.values():
         shape = known.value((total.graph, total.inputs[0])).shape
         node = here.file.at(total.site.user)
-        if total.site.user.path != place.path or not isinstance(node, ast.Call) or len(shape) == 3:
+        if (
+            total.site.user.path != place.path
+            or not isinstance(node, ast.Call)
+            or len(shape) == 3
+            or total.name != "sum"
+        ):
             return _by_hand(trace, place), ()
         dims = "2" if len(shape) <= 2 else str(tuple(range(2, len(shape))))
         is_function = here.file.is_imported(node.func)

@@ -57,3 +57,63 @@ def good_labels_are_spread() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_jaccard_of_a_dot_product() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(9)
+    net = nn.Conv1d(1, 4, 5, padding=2)
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(4):
+        signal = torch.randn(8, 1, 60)
+        labels = (signal[:, 0] > 2).long() + 2 * (signal[:, 0] < -2).long()
+        chance = net(signal).softmax(1)
+        target = torch.eye(4)[labels].transpose(1, 2)
+        chance, target = chance.flatten(), target.flatten()
+        shared = torch.dot(chance, target)  # effect: GS352
+        union = chance.sum() + target.sum() - shared
+        loss = 1 - shared / (union + 1e-6)  # cause: GS352
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_jaccard_of_each_class() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(9)
+    net = nn.Conv1d(1, 4, 5, padding=2)
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(4):
+        signal = torch.randn(8, 1, 60)
+        labels = (signal[:, 0] > 2).long() + 2 * (signal[:, 0] < -2).long()
+        chance = net(signal).softmax(1)
+        target = torch.eye(4)[labels].transpose(1, 2)
+        shared = torch.einsum("bcl,bcl->c", chance, target)
+        union = chance.sum((0, 2)) + target.sum((0, 2)) - shared
+        loss = 1 - (shared / (union + 1e-6)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mean_chance_of_the_right_class() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(9)
+    net = nn.Conv1d(1, 4, 5, padding=2)
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(4):
+        signal = torch.randn(8, 1, 60)
+        labels = (signal[:, 0] > 2).long() + 2 * (signal[:, 0] < -2).long()
+        chance = net(signal).softmax(1)
+        target = torch.eye(4)[labels].transpose(1, 2)
+        shared = torch.dot(chance.flatten(), target.flatten())
+        loss = 1 - shared / target.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -6,7 +6,8 @@ loss of the last batch.
 
 Fix: two names, one for the sum and one for the loss of a batch.
 
-Measured: the sum's two terms: the number was taken out of the very tensor that it is added to.
+Measured: the sum's two terms: the number was taken out of the very tensor that it is added to, by `item()`, `float` or
+`detach()`, and may be multiplied by the size of the batch.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS
+from gradscope.analysis.ops import ADDITIONS, ALIASES, EXITS
 from gradscope.analysis.reach import Key, paths
 from gradscope.analysis.words import code, plural
 from gradscope.fixes.source import Edits, Source
@@ -24,6 +25,8 @@ from gradscope.source import FUNCTIONS, LOOPS
 from gradscope.store import Trace
 
 ENOUGH = 2  # times
+TAKEN = EXITS | ALIASES  # give the number alone
+AS_THEY_ARE = {"item", "detach", "cpu", "clone", "float", "double", "tolist"}
 
 
 def bad() -> None:
@@ -64,7 +67,7 @@ def good() -> None:
 
 @rule("GS770", name="added-to-itself", severity="warning")
 def added_to_itself(trace: Trace) -> Iterator[Finding]:
-    if "item" not in trace.op_names:
+    if not TAKEN & set(trace.op_names):
         return
     known = paths(trace)
     counts: dict[Site, int] = {}
@@ -72,13 +75,12 @@ def added_to_itself(trace: Trace) -> Iterator[Finding]:
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.ops:
-            alone = len(op.inputs) == 1 and not graph.values[op.inputs[0]].shape
-            if not alone or (op.name != "item" and op.name not in ADDITIONS):
+            if not op.inputs or graph.values[op.inputs[0]].shape:
                 continue
             here = known.made((number, op.inputs[0])), op.site.user.location()
-            if op.name == "item":
+            if op.name in TAKEN:
                 taken.add(here)
-            elif here in taken:
+            elif op.name in ADDITIONS and here in taken:
                 counts[op.site.user] = counts.get(op.site.user, 0) + graph.count
     for site, count in counts.items():
         places, name = _summed(trace.source_file(site.path).statement(site))
@@ -92,14 +94,35 @@ def _summed(statement: ast.AST | None) -> tuple[list[ast.expr], str]:
     places: list[ast.expr]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
         places, added = [statement.target], [statement.value]
-    elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
+    elif (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.BinOp)
+        and isinstance(statement.value.op, ast.Add)
+    ):
         sides, name = [statement.value.left, statement.value.right], ast.unparse(statement.targets[0])
         places = [statement.targets[0], *(side for side in sides if ast.unparse(side) == name)]
         added = [side for side in sides if ast.unparse(side) != name]
     else:
         return [], ""
     name = ast.unparse(places[0])
-    return (places, name) if [ast.unparse(one) for one in added] == [f"{name}.item()"] else ([], "")
+    return (places, name) if len(added) == 1 and _is_taken_from(added[0], name) else ([], "")
+
+
+def _is_taken_from(node: ast.expr, name: str) -> bool:
+    """Whether it is the number of this tensor: `loss.item()`, `float(loss)`, `loss.detach() * len(x)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        one, other = (_is_taken_from(side, name) for side in (node.left, node.right))
+        return one != other
+    if isinstance(node, ast.Attribute):
+        return node.attr == "data" and ast.unparse(node.value) == name
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        held = node.args[0] if node.func.id == "float" and len(node.args) == 1 else None
+    else:
+        bare = isinstance(node.func, ast.Attribute) and node.func.attr in AS_THEY_ARE and not node.args
+        held = node.func.value if bare and isinstance(node.func, ast.Attribute) else None
+    return held is not None and (ast.unparse(held) == name or _is_taken_from(held, name))
 
 
 def _finding(trace: Trace, site: Site, places: list[ast.expr], name: str, count: int) -> Finding:
@@ -107,11 +130,11 @@ def _finding(trace: Trace, site: Site, places: list[ast.expr], name: str, count:
     return Finding(
         message=f"{code(trace, site)} adds `{name}` to itself: the losses of the other batches are in no sum",
         cause=site,
-        cause_label="gives twice what the loss is",
+        cause_label="adds the same loss once more",
         seen=(
             f"in {plural(count, 'time')} that it ran the number came out of the tensor that it was added to",
         ),
-        fix=f"give the loss of a batch a name of its own, `{own}`, and add `{own}.item()` to `{name}`",
+        fix=f"give the loss of a batch a name of its own, `{own}`, and add that to `{name}`",
         edits=edits,
         count=count,
         subjects=frozenset({("sum", *site.location())}),

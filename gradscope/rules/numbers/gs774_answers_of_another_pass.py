@@ -7,14 +7,15 @@ one's answer.
 Fix: compute it in the loop, on the batch that it is for, or keep it by the number of the sample.
 
 Measured: the loop in which the kept values were computed and the one in which they are compared go through the same
-loader, which draws its order. Silent on: values that are picked by numbers, means over all that was kept.
+loader, which draws its order. They may be a list, or one tensor that is cut into batches again, and compared by a loss
+function or a difference. Silent on: values that are picked by numbers, means over all that was kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ALIASES, LOSSES, PASSING, SCALES
+from gradscope.analysis.ops import ALIASES, JOINING, LOSSES, PASSING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import runs_in
 from gradscope.analysis.words import code, user
@@ -25,6 +26,7 @@ from gradscope.rules.numbers._losses import loss_event, losses, shape_of
 from gradscope.store import Trace
 
 ROWWISE = PASSING | ALIASES | SCALES | {"softmax", "log_softmax", "sigmoid", "exp", "log"}
+STRETCHES = {"split", "chunk", "narrow", "tensor_split"}
 DEEP = 12
 
 
@@ -78,11 +80,10 @@ def answers_of_another_pass(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for given, op in losses(known, LOSSES):
+    for given, target, op in _comparisons(known):
         place = op.site.user.location()
-        if place in told or len(op.inputs) < 2:
+        if place in told:
             continue
-        target = (op.graph, op.inputs[1])
         maker = _kept(known, target)
         if maker is None or shape_of(known, target)[:1] != shape_of(known, given)[:1]:
             continue
@@ -93,6 +94,19 @@ def answers_of_another_pass(trace: Trace) -> Iterator[Finding]:
                 told.add(place)
                 yield _finding(trace, known, op, maker, made, one)
                 break
+
+
+def _comparisons(known: Paths) -> Iterator[tuple[Key, Key, Op]]:
+    """What is compared, what it is compared with, and by which call: a loss function or a difference."""
+    for given, op in losses(known, LOSSES):
+        if len(op.inputs) > 1:
+            yield given, (op.graph, op.inputs[1]), op
+    for _, op in known.used_calls(SUBTRACTIONS):
+        values = known.graph(op.graph).inputs(op)
+        if len(values) == 2 and values[0].shape == values[1].shape and values[0].shape:
+            for one, other in (values, values[::-1]):
+                if one.requires_grad and not other.requires_grad:
+                    yield (op.graph, one.index), (op.graph, other.index), op
 
 
 def _kept(known: Paths, key: Key) -> Op | None:
@@ -106,10 +120,20 @@ def _kept(known: Paths, key: Key) -> Op | None:
             return None
         if maker.module is not None:
             return maker
-        if maker.name not in ROWWISE or len(maker.inputs) != 1:
+        if not _keeps_rows(known, maker):
             return None
         key = (maker.graph, maker.inputs[0])
     return None
+
+
+def _keeps_rows(known: Paths, op: Op) -> bool:
+    """Whether the rows stay in the order of the pass: parts of one loop put together, or cut apart again."""
+    if op.name in JOINING and len(op.inputs) > 1:
+        makers = [known.maker((op.graph, index)) for index in op.inputs]
+        return len({maker.site.user if maker is not None else None for maker in makers}) == 1
+    if op.name == "__getitem__":
+        return len(op.inputs) == 1 and op.extra.get("at") == "::"
+    return op.name in ROWWISE | STRETCHES and len(op.inputs) == 1
 
 
 def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, made: Site, loop: Site) -> Finding:

@@ -88,3 +88,55 @@ def good_evaluated_before() -> None:
             opt.zero_grad()
             nn.functional.cross_entropy(model(x), y).backward()
             opt.step()
+
+
+def bad_joined_and_cut_again() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    expert, pupil = nn.Linear(5, 1), nn.Linear(5, 1)
+    signals = torch.randn(48, 5)
+    feed = DataLoader(TensorDataset(signals, signals.sum(1, keepdim=True)), batch_size=12, shuffle=True)
+    notes = []
+    with torch.no_grad():
+        for signal, _ in feed:
+            notes.append(expert(signal))  # cause: GS774
+    hints = torch.cat(notes)
+    opt = torch.optim.RMSprop(pupil.parameters(), lr=0.01)
+    for _ in range(3):
+        for (signal, age), hint in zip(feed, hints.split(12), strict=True):
+            guess = pupil(signal)
+            loss = (guess - age).square().mean() + (guess - hint).square().mean()  # effect: GS774
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
+def good_kept_with_their_samples() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+    def mixed(data: "Dataset[tuple[torch.Tensor, ...]]") -> "DataLoader[tuple[torch.Tensor, ...]]":
+        return DataLoader(data, batch_size=12, shuffle=True)
+
+    torch.manual_seed(0)
+    expert, pupil = nn.Linear(5, 1), nn.Linear(5, 1)
+    feed = mixed(TensorDataset(torch.randn(48, 5)))
+    kept, notes = [], []
+    with torch.no_grad():
+        for (signal,) in feed:
+            kept.append(signal)
+            notes.append(expert(signal))
+    opt = torch.optim.RMSprop(pupil.parameters(), lr=0.01)
+    for _ in range(3):
+        for signal, hint in mixed(TensorDataset(torch.cat(kept), torch.cat(notes))):
+            opt.zero_grad()
+            (pupil(signal) - hint).square().mean().backward()
+            opt.step()
+        for signal, hint in zip(torch.cat(kept).split(12), torch.cat(notes).split(12), strict=True):
+            opt.zero_grad()
+            (pupil(signal) - hint).square().mean().backward()
+            opt.step()

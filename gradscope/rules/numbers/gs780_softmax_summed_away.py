@@ -9,7 +9,8 @@ Fix: sum over another dimension (what each position is given by all others), or 
 chosen: the logarithm of its probability, times the reward.
 
 Measured: the sum took the softmax's own result, or a constant and a multiple of it that is the same all along the
-softmax's dimension, and summed over that dimension, in a pass that a step used.
+softmax's dimension, and summed over that dimension or took the mean of it, at once or after sums and means over others,
+in a pass that a step used.
 Silent on: sums that something is divided by, weights that are read by something else, too, or masked before.
 """
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site, Value
 from gradscope.rules import rule
@@ -72,6 +73,9 @@ class _Summed:
     between: list[Op]
     dim: int  # of the softmax
     rank: int
+    before: list[Op]  # sums and means over other dimensions, between the softmax and this one
+    others: list[int]  # dimensions that it could go over instead
+    given: str  # the result at each place; "" where more is between
 
 
 @rule("GS780", name="softmax-summed-away", severity="warning")
@@ -94,7 +98,9 @@ def _summed(known: Paths, key: Key, op: Op) -> _Summed | None:
     shape, rank = value.shape, len(value.shape)
     everything = not graph.values[key[1]].shape and not op.extra.get("dims")
     over = set(range(rank)) if everything else {d % rank for d in op.extra.get("dims", ()) if rank}
+    axes = list(range(rank))  # of what the sum takes, as axes of `value`
     between: list[Op] = []
+    before: list[Op] = []
     reader = op
     while rank > 1 and _read_by(known, value, reader):
         made = graph.maker(value.index)
@@ -103,11 +109,23 @@ def _summed(known: Paths, key: Key, op: Op) -> _Summed | None:
         if made.name in ("softmax", "log_softmax"):
             along = {d % rank for d in made.extra.get("dims", ())}
             exact = made.name == "softmax" or (between and between[-1].name == "exp")
-            fits = exact and len(along) == 1 and along <= over and (bool(between) or op.name == "sum")
+            fits = exact and len(along) == 1 and along <= {axes[d] for d in over}
             dim = next(iter(along), -1)
             if not fits or shape[dim] < 2 or not all(_keeps(graph.inputs(o), o, dim, rank) for o in between):
                 return None
-            return _Summed(key, op, made, between, dim, rank)
+            others = [d for d, axis in enumerate(axes) if d and axis != dim]
+            given = "" if between or before else "1" if op.name == "sum" else f"1/{shape[dim]}"
+            given = given if over == {axes.index(dim)} else ""
+            return _Summed(key, op, made, between, dim, rank, before, others, given)
+        if made.name in MEANS | {"sum"} and made.extra.get("dims") and not between:
+            value, reader = graph.values[made.inputs[0]], made
+            gone = {d % len(value.shape) for d in made.extra["dims"]}
+            if len(value.shape) != rank:
+                left = [d for d in range(len(value.shape)) if d not in gone]
+                axes = [left[axis] for axis in axes]
+            shape, rank = value.shape, len(value.shape)
+            before.append(made)
+            continue
         if made.name not in SUMS | SCALES | _SAME | {"exp"}:
             return None
         behind = [v for v in graph.inputs(made) if v.requires_grad and v.shape == shape]
@@ -150,11 +168,11 @@ def _finding(trace: Trace, known: Paths, found: _Summed) -> Finding:
     loss = known.loss_of(found.key)
     behind = sorted(known.parameters_in(known.flow([(found.softmax.graph, found.softmax.outputs[0])]).order))
     names = parameter_names(trace, behind)
-    what = "the sum" if found.op.name == "sum" else "the mean"
+    what, takes = ("the sum", "sums") if found.op.name == "sum" else ("the mean", "takes the mean of")
     softmax = located(trace, found.softmax.site.user, "the softmax")
     if found.between:
         message = (
-            f"{code(trace, place, what)} is the same whatever the scores are: it sums a softmax over the dimension"
+            f"{code(trace, place, what)} is the same whatever the scores are: it {takes} a softmax over the dimension"
             f" ({dim}) in which its weights are 1 together"
         )
         label = "the weights of the softmax fall out of it"
@@ -162,16 +180,24 @@ def _finding(trace: Trace, known: Paths, found: _Summed) -> Finding:
         seen += " only constants are added, or factors that are the same along it"
         fix, edits = _chosen(trace, known, found)
     else:
+        everywhere = (
+            f"is {found.given} everywhere" if found.given else "is the same number whatever the scores are"
+        )
         message = (
-            f"{code(trace, place, what)} is 1 everywhere: it sums a softmax over the dimension ({dim}) in which its"
+            f"{code(trace, place, what)} {everywhere}: it {takes} a softmax over the dimension ({dim}) in which its"
             " weights are 1 together"
         )
-        label = "sums to 1, whatever the scores are"
-        seen = f"the softmax ({softmax}) and the sum both go over dimension {dim} of {rank}"
-        others = [d for d in range(1, rank) if d != dim]
+        label = (
+            f"is {found.given}, whatever the scores are" if found.given else "has nothing of the scores in it"
+        )
+        seen = f"the softmax ({softmax}) and {what} both go over dimension {dim} of {rank}"
+        if found.before:
+            seen += f", {plural(len(found.before), 'call')} between them over other dimensions"
+        others = found.others
         edits = _over_another(trace, place, others[0]) if len(others) == 1 and dim else ()
         instead = f"over dimension {others[0]}" if len(others) == 1 and dim else "over another dimension"
-        fix = f"sum {instead} in {located(trace, place)}: what each position is given by the others; or leave it out"
+        take = "sum" if found.op.name == "sum" else "take the mean"
+        fix = f"{take} {instead} in {located(trace, place)}: what each position is given by the others; or leave it out"
     return Finding(
         message=message,
         cause=place,

@@ -130,3 +130,56 @@ def good_complements_divided_by_their_sum() -> None:
         opt.zero_grad()
         (weights * parts(x)).sum(dim=1).sub(1).pow(2).mean().backward()
         opt.step()
+
+
+def bad_mean_over_the_keys_behind_the_heads() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    qk, say = nn.Linear(6, 12), nn.Linear(6, 3)
+    opt = torch.optim.Adam([*qk.parameters(), *say.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 5, 6)
+        q, k = qk(x).view(8, 5, 2, 2, 3).permute(2, 0, 3, 1, 4)
+        attention = torch.softmax(q @ k.mT, dim=-1)
+        importance = attention.mean(dim=1).mean(dim=-1)  # cause: GS780
+        loss = nn.functional.cross_entropy(say((x * importance[..., None]).sum(1)), torch.randint(3, (8,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS780
+        opt.step()
+
+
+def good_mean_over_the_queries_behind_the_heads() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    qk, say = nn.Linear(6, 12), nn.Linear(6, 3)
+    opt = torch.optim.Adam([*qk.parameters(), *say.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(8, 5, 6)
+        q, k = qk(x).view(8, 5, 2, 2, 3).permute(2, 0, 3, 1, 4)
+        attention = torch.softmax(q @ k.mT, dim=-1)
+        importance = attention.mean(dim=1, keepdim=True).mean(dim=-2).squeeze(1)
+        loss = nn.functional.cross_entropy(say((x * importance[..., None]).sum(1)), torch.randint(3, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mean_of_the_largest_over_the_heads() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, say = nn.Linear(6, 4), nn.Linear(4, 3)
+    opt = torch.optim.Adam([*gate.parameters(), *say.parameters()], lr=0.01)
+    for _ in range(3):
+        weights = torch.softmax(gate(torch.randn(8, 5, 6)), dim=-1)
+        used = weights.mean(1)
+        balance = (used * used.mean(0)).sum(-1).mean()
+        loss = nn.functional.cross_entropy(say(used), torch.randint(3, (8,))) + 0.1 * balance
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -128,9 +128,9 @@ _CASTS = ("float", "bool", "int", "long", "to", "type", "type_as", "view", "resh
           "flatten", "contiguous", "cuda", "cpu", "double", "half", "expand_as", "t")  # fmt: skip
 
 
-def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool) -> Turned:
+def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool, picks: bool = False) -> Turned:
     """The mask that stands at `place` of the call at `site` turned round: where it is made, or else where it is
-    used. Where its count is asked for too, all of them get the other one."""
+    used. Where its count is asked for too, all of them get the other one; picks: and where it picks from others."""
     here = Source(trace, site.path)
     mask = _mask_of(here, site, place)
     if mask is None:
@@ -143,6 +143,7 @@ def turned_round(trace: Trace, site: Site, place: int, *, boolean: bool) -> Turn
     same = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name.id]
     given = [n for n in same if isinstance(n.ctx, ast.Store)]
     others = [n for n in same if isinstance(n.ctx, ast.Load) and n is not name and not _counts(here, n)]
+    others = [n for n in others if not (picks and _picks(here, n))]
     taker = scope if isinstance(scope, FUNCTIONS) else None  # what the mask is an argument of
     taker = taker if taker is not None and any(one.arg == name.id for one in arguments(taker)) else None
     if others or len(given) + (taker is not None) > 1:
@@ -240,6 +241,12 @@ def _behind_casts(node: ast.expr) -> ast.expr:
     while (inner := _cast(node)) is not None:
         node = inner
     return node
+
+
+def _picks(here: Source, name: ast.Name) -> bool:
+    """Whether it is the index of `x[mask]`, that is read."""
+    above = here.file.parent.get(id(name))
+    return isinstance(above, ast.Subscript) and above.slice is name and isinstance(above.ctx, ast.Load)
 
 
 def _counts(here: Source, name: ast.Name) -> bool:

@@ -1,10 +1,11 @@
-"""Looks at masks over the places of a loss that is not reduced yet, at the first calls from a line: whether all places
-that they let through have one and the same target, and those are one end of each sequence, of another length each, as
-padding is."""
+"""Looks at masks over the places of a loss that is not reduced yet, and at those that pick scores and targets before a
+loss, at the first calls from a line: whether all places that they let through have one and the same target, and those
+are one end of each sequence, of another length each, as padding is."""
 
 from __future__ import annotations
 
 import math
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ COMPARING = (
 DIFFERENCES = ("sub", "__sub__", "__rsub__")  # as in `(y - x).pow(2)`
 CHOSEN = ("gather",)  # the logarithm of each target's probability
 MASKING = ("mul", "__mul__", "__rmul__", "mul_", "masked_fill", "masked_fill_", "masked_select", "where")
+PICKING = ("__getitem__", "masked_select")
 INDEXING = ("__getitem__", "__setitem__")
 CALLS = 4  # looked at, per line
 KEPT = 4  # losses at a time
@@ -43,6 +45,17 @@ class Compared:
     site: int
     targets: torch.Tensor  # our own copy
     ignored: int | None
+
+
+@dataclass
+class Picked:
+    """Places that a mask picked out of a tensor, before a loss compares them."""
+
+    site: int
+    name: str
+    result: weakref.ref[torch.Tensor]
+    mask: torch.Tensor  # our own copies
+    targets: torch.Tensor | None  # all of them; None for scores
 
 
 @dataclass
@@ -68,6 +81,8 @@ class KeptPlaces(Hook):
         self.losses: dict[int, int] = {}  # site → calls looked at
         self.now: list[Compared] = []
         self.looked: dict[int, Looked] = {}  # of each masking line
+        self.picking: dict[int, int] = {}  # site → calls looked at
+        self.picked: list[Picked] = []
         functions, signals = self.recorder.functions, self.recorder.signals
         functions.follow((*COMPARING, *DIFFERENCES, *CHOSEN), self._compared)
         functions.follow((*MASKING, *INDEXING), self._masked)
@@ -76,9 +91,14 @@ class KeptPlaces(Hook):
 
     def _passed(self, *given: Any) -> None:
         self.now.clear()
+        self.picked.clear()
 
     def _compared(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if not isinstance(result, torch.Tensor) or not result.requires_grad or not result.dim():
+        if not isinstance(result, torch.Tensor) or not result.requires_grad:
+            return
+        if self.picked:
+            self._compared_picked(name, args, kwargs, frame)
+        if not result.dim():
             return
         target, ignored = _targets(name, args, kwargs)
         if target is None or target.requires_grad or not _is_small(target):
@@ -93,7 +113,58 @@ class KeptPlaces(Hook):
         with torch.no_grad(), private.aside():
             self.now = [*self.now[1 - KEPT :], Compared(site, target.detach().clone(), ignored)]
 
+    def _compared_picked(self, name: str, args: Any, kwargs: Any, frame: Any) -> None:
+        target, ignored = _targets(name, args, kwargs)
+        goal = next((one for one in self.picked if one.result() is target and one.targets is not None), None)
+        if goal is None or goal.targets is None or len(args) < 2:
+            return
+        scores = next(
+            (
+                one
+                for one in self.picked
+                if any(one.result() is given for given in args[:2]) and one is not goal
+            ),
+            None,
+        )
+        if scores is None:
+            return
+        with torch.no_grad(), private.aside():
+            if scores.mask.shape != goal.mask.shape or not torch.equal(scores.mask, goal.mask):
+                return
+            compared = Compared(self.recorder.sites.current(frame), goal.targets, ignored)
+            looked = self.looked.setdefault(
+                scores.site, Looked(scores.name, compared.site, place=1, boolean=True)
+            )
+            if 0 <= looked.calls < CALLS:
+                self._look(looked, compared, goal.mask.reshape(-1), tuple(goal.mask.shape))
+
+    def _pick(self, name: str, args: Any, result: Any, frame: Any) -> None:
+        """Keeps what a boolean mask picks from scores or from targets, for the loss that may follow."""
+        value, mask = args[0], args[1]
+        if not isinstance(result, torch.Tensor) or not isinstance(value, torch.Tensor) or not _is_small(mask):
+            return
+        if value.shape[: mask.dim()] != mask.shape or not (value.requires_grad or _is_small(value)):
+            return
+        if not value.requires_grad and value.shape != mask.shape:
+            return
+        site = self.recorder.sites.current(frame)
+        calls = self.picking.get(site, 0)
+        if calls >= CALLS:
+            return
+        self.picking[site] = calls + 1
+        with torch.no_grad(), private.aside():
+            targets = None if value.requires_grad else value.detach().clone()
+            one = Picked(site, name, weakref.ref(result), mask.detach().clone(), targets)
+        self.picked = [*self.picked[1 - KEPT :], one]
+
     def _masked(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if (
+            name in PICKING
+            and len(args) == 2
+            and isinstance(args[1], torch.Tensor)
+            and args[1].dtype is torch.bool
+        ):
+            self._pick(name, args, result, frame)
         if not self.now or kwargs:
             return
         found = mask_of(name, args)

@@ -22,7 +22,7 @@ from gradscope.analysis.ops import MASKING, PASSING, REDUCTIONS, SCALES, SUMS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, listed, located, percent, source
-from gradscope.events import PaddedTargets
+from gradscope.events import KeptPlaces, PaddedTargets
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -66,9 +66,10 @@ def good() -> None:
 
 @rule("GS746", name="padding-in-the-loss", severity="warning")
 def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
+    masked = {site.user.span() for one in trace.of(KeptPlaces) if (site := trace.site(one.loss)) is not None}
     for event in trace.of(PaddedTargets):
-        if event.share < SHARE:
-            continue
+        if event.share < SHARE or (event.share == 1 and event.site.user.span() in masked):
+            continue  # of nothing but padding the mask is to blame: left out, there were no target
         if event.name == "gather":
             yield from _by_hand(trace, event)
             continue

@@ -5,7 +5,8 @@ the loss soon falls to nothing, since the padding is always the same, and no pla
 
 Fix: turn the mask round.
 
-Measured: in each of the first calls of its line all places that the mask lets through have one and the same target,
+Measured: of a mask over the losses, or one that picks scores and targets before them: in each of the first calls of its
+line all places that the mask lets through have one and the same target,
 they are the last (or first) ones of rows, not equally many of each, and the places that it leaves out have others.
 Silent on: losses of which another part is used too, answers at the end of a text (they have several tokens),
 masks of single places, of samples and of classes.
@@ -100,6 +101,7 @@ def _learns_otherwise(known: Paths, losses: list[Op], masks: set[tuple[int, int]
         for index in op.inputs
         if known.graph(op.graph).values[index].requires_grad
     ]
+    todo = [_before(known, key, masks) for key in todo]
     for key in todo:  # grows while it is walked: back to the call that gave the scores
         maker = known.maker(key)
         if maker is not None and maker.name in WRAPPING and maker.inputs:
@@ -118,10 +120,17 @@ def _learns_otherwise(known: Paths, losses: list[Op], masks: set[tuple[int, int]
     return False
 
 
+def _before(known: Paths, key: Key, masks: set[tuple[int, int]]) -> Key:
+    """What a mask picked these scores from, before the loss."""
+    maker = known.maker(key)
+    picked = maker is not None and (maker.graph, maker.index) in masks
+    return (maker.graph, maker.inputs[0]) if picked and maker is not None else key
+
+
 def _finding(trace: Trace, known: Paths, event: KeptPlaces, found: tuple[Key, Op]) -> Finding:
     key, op = found
     site = op.site.user
-    turned = turned_round(trace, site, event.place, boolean=event.boolean)
+    turned = turned_round(trace, site, event.place, boolean=event.boolean, picks=event.name == "__getitem__")
     mask = f"`{turned.text}`" if turned.text else "the mask"
     loss = known.loss_of(key)
     total = event.kept + event.left_out

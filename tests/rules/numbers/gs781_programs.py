@@ -228,3 +228,61 @@ def good_stop_token() -> None:
         opt.zero_grad()
         ((errors * counted).sum() / counted.sum()).backward()
         opt.step()
+
+
+def bad_picked_before_the_loss() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    letters, rnn, top = nn.Embedding(12, 8, padding_idx=0), nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 12)
+    opt = torch.optim.Adam([*letters.parameters(), *rnn.parameters(), *top.parameters()], lr=0.01)
+    names = [torch.arange(1, 4 + i % 8) for i in range(24)]
+    for step in range(4):
+        batch = pad_sequence([names[(7 * step + i) % 24] for i in range(8)], batch_first=True)
+        flat = top(rnn(letters(batch[:, :-1]))[0]).flatten(0, 1)
+        goal = batch[:, 1:].flatten()
+        keep = goal == 0  # cause: GS781
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(flat[keep], goal[keep])
+        loss.backward()  # effect: GS781
+        opt.step()
+
+
+def good_picked_before_the_loss() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    letters, rnn, top = nn.Embedding(12, 8, padding_idx=0), nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 12)
+    opt = torch.optim.Adam([*letters.parameters(), *rnn.parameters(), *top.parameters()], lr=0.01)
+    names = [torch.arange(1, 4 + i % 8) for i in range(24)]
+    for step in range(4):
+        batch = pad_sequence([names[(7 * step + i) % 24] for i in range(8)], batch_first=True)
+        scores, goal = top(rnn(letters(batch[:, :-1]))[0]), batch[:, 1:]
+        keep = goal != 0
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores[keep], goal[keep]).backward()
+        opt.step()
+
+
+def good_padding_and_words_apart_before_the_loss() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    letters, rnn, top = nn.Embedding(12, 8), nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 12)
+    opt = torch.optim.Adam([*letters.parameters(), *rnn.parameters(), *top.parameters()], lr=0.01)
+    names = [torch.arange(1, 4 + i % 8) for i in range(24)]
+    for step in range(4):
+        batch = pad_sequence([names[(7 * step + i) % 24] for i in range(8)], batch_first=True)
+        scores, goal = top(rnn(letters(batch[:, :-1]))[0]), batch[:, 1:]
+        word, silence = goal != 0, goal == 0
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(scores[word], goal[word])
+        loss = loss + 0.01 * nn.functional.cross_entropy(scores[silence], goal[silence])
+        loss.backward()
+        opt.step()

@@ -1,6 +1,6 @@
 """Looks where tensors come from of which few are different when they are put together: whether a list holds one and the
-same list, or tensor, at all of its places, and grows while the contents of that change. Python's collector tells what
-refers to a tensor; it is asked a few times in a run."""
+same list, or tensor, at all of its places, perhaps in tuples or dicts, and grows while the contents of that change.
+Python's collector tells what refers to a tensor; it is asked a few times in a run."""
 
 from __future__ import annotations
 
@@ -80,7 +80,26 @@ def _same(part: Any, parts: Any) -> list[tuple[Any, Any]]:
             found.append((holder, part))
         elif type(holder) is list:
             found += [(outer, holder) for outer in _lists(holder) if _holds_only(outer, holder)]
+    if not found and not part.requires_grad:
+        found = [(outer, part) for outer in _lists_of_records(part)]
     return found
+
+
+def _lists_of_records(part: Any) -> list[Any]:
+    """The lists of tuples, or of dicts, that all have this tensor at one place."""
+    for record in gc.get_referrers(part)[:MOST_REFERRERS]:
+        for outer in _lists(record) if type(record) is dict or issubclass(type(record), tuple) else ():
+            fields = _fields(record)
+            at = next((key for key, value in fields.items() if value is part), None)
+            if len(outer) > 1 and all(_fields(entry).get(at) is part for entry in outer):
+                return [outer]
+    return []
+
+
+def _fields(record: Any) -> dict[Any, Any]:
+    if type(record) is dict and all(type(key) in (str, int) for key in record):
+        return record
+    return dict(enumerate(tuple.__iter__(record))) if issubclass(type(record), tuple) else {}
 
 
 def _lists(thing: Any) -> list[Any]:

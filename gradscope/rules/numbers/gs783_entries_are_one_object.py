@@ -8,7 +8,8 @@ first is in the others too, and a sum of each is the sum of all.
 Fix: begin a new list in place of emptying the old one, or append a copy; `[[] for _ in range(3)]`.
 
 Measured: of the tensors that a call puts together at most half are different ones; the list that they come from holds
-one object at all of its places, has grown between two calls, and that object has changed in between. Of `[[]] * n`, to
+one object at all of its places, or tuples or dicts that have it at one of theirs, has grown between two calls, and that
+object has changed in between. Of `[[]] * n`, to
 whose places the program appends: a line that reads them takes the same tensor several times in one step.
 Silent on: samples drawn with replacement, one sample that is repeated on purpose, lists that do not grow.
 """
@@ -170,7 +171,8 @@ def _finding(trace: Trace, event: SameEntries) -> Finding:
     cleared, edits = _cleared(trace, added, event)
     container = f"`{event.container}`" if event.container else "the list"
     what = f"list, `{event.entry}`" if event.entry else f"{event.what}"
-    if event.what == "tensor":
+    tensor = event.what == "tensor"
+    if tensor:
         fix = f"append copies, made by `clone()`, to the list that {located(trace, joined)} draws from"
     elif cleared:
         lines = listed([f"{code(trace, site)} (line {site.line})" for site in cleared])
@@ -178,7 +180,8 @@ def _finding(trace: Trace, event: SameEntries) -> Finding:
     else:
         fix = f"append copies to the list that {located(trace, joined)} draws from"
     return Finding(
-        message=f"all {event.entries} entries of {container} are one and the same {what}: only the newest is there",
+        message=f"all {event.entries} entries of {container} {'have' if tensor else 'are'} one and the same {what}:"
+        " only the newest is there",
         cause=added or joined,
         cause_label="keeps the object itself, not what it holds now" if added else "draws from it",
         effect=joined if added else None,

@@ -171,3 +171,56 @@ def good_places_that_are_filled_anew() -> None:
         opt.zero_grad()
         sum(sums).backward()  # type: ignore[union-attr]
         opt.step()
+
+
+def bad_tuples_with_the_state_itself() -> None:  # fix: by hand
+    import random
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    random.seed(0)
+    critic, place = nn.Linear(2, 2), torch.tensor([0.5, 0.0])
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    replay = deque(maxlen=200)  # type: ignore[var-annotated]
+    for _ in range(60):
+        push = random.choice([0, 1])
+        place[1] += 0.1 * (2 * push - 1)
+        place[0] += 0.1 * place[1]
+        replay.append((place, push))  # cause: GS783
+        if len(replay) < 16:
+            continue
+        places, pushes = zip(*random.sample(replay, 16), strict=True)
+        value = critic(torch.stack(places)).gather(1, torch.tensor(pushes).unsqueeze(1))  # effect: GS783
+        opt.zero_grad()
+        (value + 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_tuples_with_a_copy_and_one_goal() -> None:
+    import random
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    random.seed(0)
+    critic, place, goal = nn.Linear(4, 2), torch.tensor([0.5, 0.0]), torch.tensor([1.0, 1.0])
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    replay = []
+    for _ in range(60):
+        push = random.choice([0, 1])
+        place[1] += 0.1 * (2 * push - 1)
+        replay.append({"place": place.clone(), "goal": goal, "push": push})
+        if len(replay) < 16:
+            continue
+        drawn = random.sample(replay, 16)
+        places, goals = (torch.stack([one[name] for one in drawn]) for name in ("place", "goal"))
+        value = critic(torch.cat([places, goals], 1)).gather(
+            1, torch.tensor([[one["push"]] for one in drawn])
+        )
+        opt.zero_grad()
+        (value + 1).pow(2).mean().backward()
+        opt.step()

@@ -1684,7 +1684,8 @@ class Padding(Kind):
 
 
 class Tails(Kind):
-    """The rows that an embedding was given at its first call end with one token, each after another length."""
+    """The rows that an embedding was given at its first call end with one token, each after another length; or the
+    sequences of a recurrent layer with zeros, which stand nowhere else in them."""
 
     __slots__ = ()
     of = "tails"

@@ -8,8 +8,9 @@ Fix: `output[torch.arange(len(output)), lengths - 1]`, or `pack_padded_sequence(
 A note where the padding is less than two fifths of the places, or the layer goes both ways: one of its states has read
 the sequence last, then.
 
-Measured: the tokens at the embedding's first call, and that nothing else of the layer's output is used. Silent on:
-packed sequences, padding on the left, outputs that are used at other places, too.
+Measured: the tokens at the embedding's first call, or the zeros behind sequences of numbers at the layer's own, where
+they stand nowhere else; and that nothing else of the layer's output is used. Silent on: packed sequences, padding on
+the left, outputs that are used at other places, too.
 """
 
 from __future__ import annotations
@@ -82,13 +83,17 @@ def state_behind_the_padding(trace: Trace) -> Iterator[Finding]:
         taken = _last(trace, known, op) if event is not None else None
         if event is not None and taken is not None:
             told.add(place)
-            yield _finding(trace, op, taken, event, _goes_both_ways(known, op))
+            numbers = event.parameter in _weights(known, op)
+            yield _finding(trace, op, taken, event, _goes_both_ways(known, op), numbers)
 
 
 def _padded(known: Paths, op: Op, tails: dict[int, Tails]) -> Tails | None:
     """The tokens that a layer reads, where they are padded and the layer goes through all their places."""
     key = (op.graph, op.inputs[0])
     shape = known.value(key).shape
+    own = next((event for weight in _weights(known, op) if (event := tails.get(weight)) is not None), None)
+    if own is not None:
+        return own if places_of(op, shape) == own.places else None
     for _ in range(DEEP):
         maker = known.maker(key)
         if maker is None or not maker.inputs or maker.name == "_pack_padded_sequence":
@@ -101,6 +106,10 @@ def _padded(known: Paths, op: Op, tails: dict[int, Tails]) -> Tails | None:
             return None
         key = (maker.graph, maker.inputs[0])
     return None
+
+
+def _weights(known: Paths, op: Op) -> list[int]:
+    return [p for index in op.inputs if (p := known.graph(op.graph).values[index].parameter) is not None]
 
 
 def _last(trace: Trace, known: Paths, op: Op) -> Op | None:
@@ -131,19 +140,20 @@ def _goes_both_ways(known: Paths, op: Op) -> bool:
     return values[op.outputs[0]].shape[-1:] != values[op.outputs[1]].shape[-1:]
 
 
-def _finding(trace: Trace, op: Op, taken: Op, event: Tails, both_ways: bool) -> Finding:
+def _finding(trace: Trace, op: Op, taken: Op, event: Tails, both_ways: bool, numbers: bool) -> Finding:
     cause = taken.site.user
     how, edits = _at_the_end(trace, cause) if taken is not op else ("", ())
     packed = "`pack_padded_sequence(…, lengths, …)` around what " + located(trace, op.site.user) + " is given"
+    ending = "places where all is 0, as nowhere before" if numbers else f"the token {event.token}"
     return Finding(
         message=f"{code(trace, cause, 'the last state')} is the state at the end of the padding, not at the end of each"
         " sequence",
         cause=cause,
         cause_label="what is left after the padding was read",
         effect=op.site.user if op.site.user.location() != cause.location() else None,
-        effect_label="reads it as it reads the tokens",
+        effect_label="reads it as it reads all else" if numbers else "reads it as it reads the tokens",
         seen=(
-            f"{percent(event.ends)} of the rows that were given first end with the token {event.token}: with"
+            f"{percent(event.ends)} of the rows that were given first end with {ending}: with"
             f" {event.mean:.1f} of them on average, {event.most} at most, of {event.places} places",
         ),
         fix=f"take each row's own last state: {how}; or {packed}" if how else packed,

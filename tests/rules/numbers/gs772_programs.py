@@ -120,3 +120,52 @@ def bad_lengths_that_nothing_reads() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(model(tokens, lengths), target).backward()
         opt.step()
+
+
+def bad_measurements_filled_with_zeros() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    layer, head = nn.LSTM(3, 8), nn.Linear(8, 4)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        moves = pad_sequence([torch.randn(int(n), 3) for n in torch.randint(3, 20, (16,))])
+        _, (h, _) = layer(moves)  # cause: GS772
+        loss = nn.functional.cross_entropy(head(h[-1]), torch.randint(4, (16,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_measurements_at_their_own_ends() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    layer, head = nn.LSTM(3, 8), nn.Linear(8, 4)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        lengths = torch.randint(3, 20, (16,))
+        output, _ = layer(pad_sequence([torch.randn(int(n), 3) for n in lengths]))
+        last = output.gather(0, (lengths - 1).view(1, -1, 1).expand(1, -1, 8)).squeeze(0)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(last), torch.randint(4, (16,))).backward()
+        opt.step()
+
+
+def good_rare_counts() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer, head = nn.GRU(2, 8, batch_first=True), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        events = torch.poisson(torch.full((16, 12, 2), 0.1))
+        _, h = layer(events)
+        opt.zero_grad()
+        nn.functional.mse_loss(head(h[0]), events.sum((1, 2))[:, None]).backward()
+        opt.step()

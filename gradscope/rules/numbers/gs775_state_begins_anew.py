@@ -8,7 +8,9 @@ Fix: give the result the name that the cell is called with: `hidden = cell(x, hi
 
 Measured: a cell with trained weights was called three times or more in one pass at the same line, with other inputs
 and the same state, and in no pass of the run was a state of it computed from what it gave.
-Silent on: cells whose results are states of later calls, in this pass or a later one; a cell called once or twice.
+So it is with a cell that is written by hand, where all that its turns gave but the last was thrown away.
+Silent on: cells whose results are states of later calls, in this pass or a later one; a cell called once or twice; in
+cells by hand, results that anything reads.
 """
 
 from __future__ import annotations
@@ -18,17 +20,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.ops import RECURRENT, RECURRENT_CELLS, ZEROS
+from gradscope.analysis.ops import ADDITIONS, JOINING, RECURRENT, RECURRENT_CELLS, ZEROS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, parameter_names, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import LOOPS, names_in
+from gradscope.source import FUNCTIONS, LOOPS, names_in
 from gradscope.store import Trace
 
 CELLS = dict.fromkeys(RECURRENT_CELLS, 1) | {"lstm_cell": 2}  # tensors of their state
 LAYERS = dict.fromkeys(RECURRENT, 1) | {"lstm": 2}
+PRODUCTS = {"linear", "matmul", "__matmul__", "mm"}
 FEW = 3  # calls
 
 
@@ -89,7 +92,66 @@ def state_begins_anew(trace: Trace) -> Iterator[Finding]:
     for calls in cells.values():
         alike = _alike(known, calls)
         if alike and settled(trace) and not _carried(known, calls):
-            yield _finding(trace, known, alike)
+            yield _finding(trace, known, alike, alike[0].op.site.user)
+    told: set[tuple[str, int]] = set()
+    for turns in _by_hand(known) if settled(trace) else ():
+        place = _in_a_loop(trace, turns[0].op)
+        if place is not None and place.location() not in told and not _carried(known, turns):
+            told.add(place.location())
+            yield _finding(trace, known, turns, place)
+
+
+def _by_hand(known: Paths) -> Iterator[list[Call]]:
+    """The turns of a loop that mix one and the same state with other inputs, by a product of its own that is added or
+    joined to them before one, and of which a loss has the last alone."""
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        lines: dict[tuple[int, int], list[Call]] = {}
+        for op in graph.ops:
+            for call in _mixing(graph, op):
+                lines.setdefault((op.site.id, call.state[0]), []).append(call)
+        for turns in lines.values():
+            others = {turn.x for turn in turns}
+            used = [any((number, o) in known.used.order for o in turn.op.outputs) for turn in turns]
+            if len(others) == len(turns) >= FEW and used == [False] * (len(turns) - 1) + [True]:
+                if not any(_is_read(graph, turn.op) for turn in turns[:-1]):
+                    yield turns
+
+
+def _mixing(graph: Graph, op: Op) -> Iterator[Call]:
+    """The sum, or the joined tensor, in which a state and an input meet: once for each that may be the state."""
+    if len(op.inputs) != 2 or op.name not in ADDITIONS | JOINING:
+        return
+    for state, x in (op.inputs, op.inputs[::-1]):
+        if op.name in JOINING:
+            products = [
+                one for one in graph.consumers.get(op.outputs[0], ()) if one.name in PRODUCTS and one.nodes
+            ]
+        else:
+            made = graph.maker(state)
+            products = [made] if made is not None and made.name in PRODUCTS else []
+            state = next((i for one in products for i in one.inputs if graph.values[i].parameter is None), -1)
+        weights = frozenset(p for one in products for p in _weights(graph, one))
+        if weights and state >= 0:
+            yield Call(graph, op, weights, x, (state,))
+
+
+def _is_read(graph: Graph, op: Op) -> bool:
+    """Whether numbers are taken out of what came of a call, as for a measure or a choice."""
+    return any(
+        not reader.nodes for _, reader in graph.readers_behind(op.outputs, lambda one: bool(one.nodes))
+    )
+
+
+def _in_a_loop(trace: Trace, op: Op) -> Site | None:
+    """The innermost line of the program on the way to a call that stands in a loop of its function."""
+    for site in [op.site.user, *reversed(op.site.stack)]:
+        if site.kind == "user":
+            around = trace.source_file(site.path).around(site)
+            inner = next((node for node in around if isinstance(node, (*LOOPS, *FUNCTIONS))), None)
+            if isinstance(inner, LOOPS):
+                return site
+    return None
 
 
 def _calls(known: Paths) -> Iterator[Call]:
@@ -153,14 +215,14 @@ def _begins(known: Paths, call: Call) -> tuple[int, ...] | str:
     return "zeros" if makers <= ZEROS else call.state
 
 
-def _finding(trace: Trace, known: Paths, calls: list[Call]) -> Finding:
+def _finding(trace: Trace, known: Paths, calls: list[Call], place: Site) -> Finding:
     first = calls[0]
-    place = first.op.site.user
     outputs = [(call.graph.id, o) for call in calls for o in call.op.outputs]
     loss = next((e for key in outputs if (e := known.loss_of(key)) is not None), None)
     names = parameter_names(trace, sorted(first.weights))
     text = code(trace, place, "the cell")
-    name, edits = _kept(trace, place, first.op.name in LAYERS)
+    by_hand = first.op.name not in LAYERS and first.op.name not in CELLS
+    name, edits = _kept(trace, place, first.op.name in LAYERS, by_hand)
     return Finding(
         message=f"{text} begins with the same state each time: nothing is carried from one position to the next",
         cause=place,
@@ -180,7 +242,7 @@ def _finding(trace: Trace, known: Paths, calls: list[Call]) -> Finding:
     )
 
 
-def _kept(trace: Trace, place: Site, layer: bool) -> tuple[str, Edits]:
+def _kept(trace: Trace, place: Site, layer: bool, by_hand: bool) -> tuple[str, Edits]:
     """`hidden = output` after `output = cell(x, hidden)` in a loop."""
     here = Source(trace, place.path)
     node, statement = here.file.at(place), here.file.statement(place)
@@ -189,6 +251,9 @@ def _kept(trace: Trace, place: Site, layer: bool) -> tuple[str, Edits]:
     given = (
         node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "hx"), None)
     )
+    if by_hand:
+        loop = here.file.parent.get(id(statement))
+        given = _left_as_it_is(node, loop) if loop is not None else None
     if (
         not isinstance(here.file.parent.get(id(statement)), LOOPS)
         or len(statement.targets) != 1
@@ -196,6 +261,8 @@ def _kept(trace: Trace, place: Site, layer: bool) -> tuple[str, Edits]:
     ):
         return "", ()
     target = statement.targets[0]
+    if by_hand and not isinstance(target, ast.Name):
+        return "", ()
     if layer and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         target = target.elts[1]  # behind its outputs
     elif layer:
@@ -206,3 +273,11 @@ def _kept(trace: Trace, place: Site, layer: bool) -> tuple[str, Edits]:
         return "", ()
     new = f"{here.file.text(given).strip('()')} = {here.file.text(target).strip('()')}"
     return f"`{new}` behind it", here.after(statement, new)
+
+
+def _left_as_it_is(call: ast.Call, loop: ast.AST) -> ast.expr | None:
+    """The only name among a call's arguments to which its loop gives nothing new: the state."""
+    new = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    given = [*call.args, *(k.value for k in call.keywords)]
+    left = [one for one in given if not (new & names_in(one, ast.Load))]
+    return left[0] if len(left) == 1 and isinstance(left[0], ast.Name) else None

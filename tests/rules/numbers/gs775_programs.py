@@ -117,3 +117,97 @@ def good_two_directions_and_two_calls() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_a_cell_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Cell(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.i2h, self.h2h = nn.Linear(2, 8), nn.Linear(8, 8, bias=False)
+
+        def forward(self, given: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.i2h(given) + self.h2h(past))
+
+    torch.manual_seed(0)
+    cell, read, start = Cell(), nn.Linear(8, 1), nn.Parameter(torch.randn(8))
+    opt = torch.optim.Adam([*cell.parameters(), *read.parameters(), start], lr=0.01)
+    for _ in range(3):
+        series = torch.randn(6, 16, 2)
+        h = start.expand(16, -1)
+        for row in series.unbind(0):
+            now = cell(row, h)  # cause: GS775
+        loss = nn.functional.smooth_l1_loss(read(now), series[:, :, :1].sum(0))
+        opt.zero_grad()
+        loss.backward()  # effect: GS775
+        opt.step()
+
+
+def bad_input_and_state_joined() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Rnn(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.i2h, self.i2o = nn.Linear(12, 8), nn.Linear(12, 3)
+
+        def forward(self, letter: torch.Tensor, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            both = torch.cat((letter, hidden), 1)
+            return self.i2o(both), torch.tanh(self.i2h(both))
+
+    torch.manual_seed(0)
+    rnn = Rnn()
+    opt = torch.optim.SGD(rnn.i2o.parameters(), lr=0.05)
+    for _ in range(3):
+        name, hidden = torch.randn(5, 16, 4), torch.zeros(16, 8)
+        for letter in name:
+            output, _ = rnn(letter, hidden)  # cause: GS775
+        loss = nn.functional.cross_entropy(output, torch.randint(3, (16,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS775
+        opt.step()
+
+
+def good_a_cell_by_hand_and_votes_on_its_last_state() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    i2h, h2h, key, query, vote = (nn.Linear(n, m) for n, m in ((2, 8), (8, 8), (8, 8), (8, 8), (8, 1)))
+    read = nn.Linear(8, 1)
+    opt = torch.optim.Adam([p for m in (i2h, h2h, key, query, vote, read) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        series, h, states = torch.randn(6, 16, 2), torch.zeros(16, 8), []
+        for row in series:
+            h = torch.tanh(i2h(row) + h2h(h))
+            states.append(h)
+        votes = []
+        for state in states:
+            votes.append(vote(torch.tanh(key(state) + query(h))))
+        mixed = (torch.stack(votes).softmax(0) * torch.stack(states)).sum(0)
+        loss = nn.functional.smooth_l1_loss(read(mixed), series[:, :, :1].sum(0))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_choices_are_made_of_each() -> None:
+    """A loss of the last choice alone, but each is shown."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    see, goal, choose = nn.Linear(4, 8), nn.Linear(3, 8), nn.Linear(8, 2)
+    opt = torch.optim.Adam([p for m in (see, goal, choose) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        wanted, shown = torch.randn(16, 3), []
+        for frame in torch.randn(5, 16, 4):
+            scores = choose(torch.relu(see(frame) + goal(wanted)))
+            shown.append(scores.argmax(1))
+        loss = nn.functional.cross_entropy(scores, torch.randint(2, (16,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

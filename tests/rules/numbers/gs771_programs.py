@@ -106,3 +106,83 @@ def good_subset() -> None:
             opt.step()
             total += loss.item() * len(a)
         print(total / len(loader.dataset))
+
+
+def bad_sizes_in_a_dict() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 3)
+    data = TensorDataset(x, (x.sum(1) > 0).long())
+    parts: Any = {
+        "train": DataLoader(data, 10, sampler=SubsetRandomSampler(range(20, 60))),  # effect: GS771
+        "held": DataLoader(data, 10, sampler=SubsetRandomSampler(range(20))),
+    }
+    sizes = {name: len(part.dataset) for name, part in parts.items()}
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for name, part in parts.items():
+            hits = torch.tensor(0)
+            for a, b in part:
+                with torch.set_grad_enabled(name == "train"):
+                    scores = model(a)
+                if name == "train":
+                    opt.zero_grad()
+                    nn.functional.cross_entropy(scores, b).backward()
+                    opt.step()
+                hits += (scores.argmax(1) == b).sum()
+            print(hits.double() / sizes[name])  # cause: GS771
+
+
+def bad_length_of_the_dataset_by_name() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 3)
+    rows = TensorDataset(x, x.sum(1, keepdim=True))
+    held_in_all = len(rows)
+    drawn_from = DataLoader(rows, 10, sampler=SubsetRandomSampler(range(20, 60)))  # effect: GS771
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = 0.0
+        for a, b in drawn_from:
+            loss = nn.functional.mse_loss(model(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item() * len(a)
+        print(total / held_in_all)  # cause: GS771
+
+
+def good_share_of_the_dataset() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 3)
+    data = TensorDataset(x, x.sum(1, keepdim=True))
+    train: Any = DataLoader(data, 10, sampler=SubsetRandomSampler(range(20, 60)))
+    drawn, count = len(train.sampler), len(data)
+    print("trained on", drawn / count)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = 0.0
+        for a, b in train:
+            loss = nn.functional.mse_loss(model(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item() * len(a)
+        print(total / drawn)

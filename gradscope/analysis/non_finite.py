@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, FILLED, LOGARITHMS, MASKING, POWERS, QUOTIENTS
+from gradscope.analysis.ops import CASTS, FILLED, FILLED_WHERE, LOGARITHMS, MASKING, POWERS, QUOTIENTS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.samples import calls_at
 from gradscope.analysis.text import site_of
@@ -20,7 +20,6 @@ from gradscope.store import Trace
 
 SELECTIONS = {"__getitem__", "gather", "view", "reshape", "squeeze", "unsqueeze", "select", "index_select"}
 SAME_OF_BOTH = {"argmax"}  # gives of the logarithm what it gives of the probability
-FILLS = {"masked_fill", "masked_fill_", "where", "__setitem__"}
 
 
 class LogOfSoftmax(NamedTuple):
@@ -124,7 +123,7 @@ def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None
     if not _away_from_zero(data[1]):
         return None
     made = [graph.maker(i) for i in graph.upstream(op.inputs[0])]
-    fills = {one.site.user.location(): one for one in made if one is not None and one.name in FILLS}
+    fills = {one.site.user.location(): one for one in made if one is not None and one.name in FILLED_WHERE}
     return InfiniteDividend(data[0]["not_finite"], next(iter(fills.values())) if len(fills) == 1 else None)
 
 

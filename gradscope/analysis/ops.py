@@ -13,9 +13,11 @@ SUMS = ADDITIONS | SUBTRACTIONS
 MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
 POWERS = {"pow", "__pow__", "square"}
+RECIPROCALS = {"rsqrt", "reciprocal"}
 CLIPS = {"clamp", "clip", "clamp_min", "clamp_max"}
 SCALES = MULTIPLICATIONS | DIVISIONS
 PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
+PRODUCTS_OF_BATCHES = {"matmul", "__matmul__", "bmm", "einsum"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 RECURRENT_CELLS = {f"{name}_cell" for name in RECURRENT}
@@ -24,7 +26,8 @@ LOGIC = {
     "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_not", "__and__", "__or__", "__xor__", "__invert__",
 }  # fmt: skip
-COMPARISONS = ORDERINGS | {"eq", "ne", "__eq__", "__ne__"}
+EQUALITIES = {"eq", "__eq__"}
+COMPARISONS = ORDERINGS | EQUALITIES | {"ne", "__ne__"}
 
 # -- functions with a delicate gradient
 
@@ -77,6 +80,8 @@ REDUCTIONS = MEANS | {"sum", "norm"}
 
 CASTS = {"to", "double", "float", "half", "bfloat16", "type", "type_as", "cuda", "cpu"}
 TO_DEVICE = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
+SLICES = {"__getitem__", "select", "narrow"}
+DIAGONALS = {"diag", "diagonal"}
 PARTS = {"__getitem__", "select", "split", "chunk", "unbind", "narrow", "index_select"}
 JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
 PASSING = CASTS | JOINING | {
@@ -110,6 +115,7 @@ WITH_TWIN = {
     "celu", "relu6", "hardtanh", "hardswish",
 }  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
 MASKING = {"masked_fill", "masked_fill_"}
+FILLED_WHERE = MASKING | {"where", "__setitem__"}
 BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
 
 # -- random numbers and new tensors

@@ -16,6 +16,8 @@ from gradscope.store import Trace
 
 def kept_places(mask: str, turned: bool) -> str:
     """What is True where a mask lets in."""
+    if turned and mask.startswith("~"):
+        return mask[1:]
     return f"(~{mask})" if turned else mask
 
 
@@ -91,7 +93,7 @@ def _factor(trace: Trace, product: Site, place: int) -> str:
     """The text of one factor of `a * b`, or of what a call or an index is given, where it is a name or the like."""
     file = trace.source_file(product.path)
     node = file.at(product)
-    factor: ast.AST | None = None
+    factor: ast.expr | None = None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         factor = (node.left, node.right)[place]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -99,7 +101,10 @@ def _factor(trace: Trace, product: Site, place: int) -> str:
         factor = given[place] if place < len(given) else None
     elif isinstance(node, ast.Subscript):
         factor = node.slice
-    return " ".join(file.text(factor).split()) if isinstance(factor, PRIMARIES) else ""
+    inner = (
+        factor.operand if isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.Invert) else factor
+    )
+    return " ".join(file.text(factor).split()) if factor is not None and isinstance(inner, PRIMARIES) else ""
 
 
 def _given(here: Source, call: ast.Call) -> ast.expr | None:

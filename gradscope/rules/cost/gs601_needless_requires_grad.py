@@ -20,7 +20,7 @@ from gradscope.analysis.ops import LOSS_FUNCTIONS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, source, user
-from gradscope.events import Backward, GradRead, ModuleCall, RequiresGrad, Step
+from gradscope.events import Backward, GradientHook, GradRead, ModuleCall, RequiresGrad, Step
 from gradscope.fixes.leaves import without_request
 from gradscope.fixes.source import receiver
 from gradscope.model import Finding, Graph, Site, Value
@@ -78,6 +78,8 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
         p.updates and p.registered and p.passes for p in known.parameters.values()
     ):
         return
+    if any(event.module for event in trace.of(GradientHook)):
+        return  # the hook of a frozen layer is called where a gradient goes back to what the layer is given
     wanted = _wanted(trace, known)
     groups: dict[tuple[str, int], Needless] = {}
     for event in known.backwards:

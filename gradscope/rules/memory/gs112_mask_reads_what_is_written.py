@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import place as where
+from gradscope.analysis.ops import EQUALITIES
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, plural
@@ -23,8 +24,6 @@ from gradscope.fixes.source import Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-EQUAL = {"eq", "__eq__"}
 
 
 def bad() -> None:
@@ -88,7 +87,9 @@ def _of_itself(trace: Trace, event: WrittenAgain) -> bool:
     memory = known.memory_made((op.graph, op.writes[0]))
     masks = (known.maker((op.graph, index)) for index in op.inputs)
     return any(
-        mask is not None and mask.name in EQUAL and known.memory_made((mask.graph, mask.inputs[0])) == memory
+        mask is not None
+        and mask.name in EQUALITIES
+        and known.memory_made((mask.graph, mask.inputs[0])) == memory
         for mask in masks
     )
 

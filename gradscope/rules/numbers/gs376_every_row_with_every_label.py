@@ -28,6 +28,7 @@ from gradscope.analysis.ops import (
     SOFTMAXES,
 )
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.samples import TAKING
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PickedColumns
@@ -36,7 +37,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-PICKS = {"__getitem__", "index_select"}
 OTHER_PICKS = (
     PARTS | MASKING | CLASS_LOSSES | {"gather", "take_along_dim", "diagonal", "diag", "trace", "where"}
 )
@@ -84,7 +84,7 @@ def every_row_with_every_label(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in known.used_calls(PICKS):
+    for key, op in known.used_calls(TAKING):
         event = events.get(op.site.user.span())
         if event is None or op.site.user.location() in told or len(op.inputs) != 2:
             continue

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from gradscope.analysis.made import softmax_site
 from gradscope.analysis.ops import (
     DIVISIONS,
+    EQUALITIES,
     LAYERS,
     MULTIPLICATIONS,
     NORMING,
@@ -38,7 +39,6 @@ from gradscope.source import arguments, names_in
 from gradscope.store import Trace
 
 WEIGHED = MULTIPLICATIONS | PASSING
-EQUALITIES = {"eq", "__eq__"}
 ONE_OF_EACH_ROW = {"one_hot"} | EQUALITIES
 SCALED = DIVISIONS | NORMS | NORMING
 FAR = 12  # ops behind

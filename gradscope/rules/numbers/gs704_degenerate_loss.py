@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.made import softmax_site
+from gradscope.analysis.ops import SLICES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.trails import trail
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, where
@@ -31,7 +32,6 @@ from gradscope.store import Trace
 
 SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
 CHOICES = {"topk", "max"}
-PARTS = {"__getitem__", "narrow", "select"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "matmul"}  # their second input is the weight
 
 
@@ -177,7 +177,7 @@ def _chosen(known: Paths, op: Op) -> Op | None:
     if op.name == "cross_entropy" or len(op.extra.get("dims") or []) != 1:
         return None
     key = (op.graph, op.inputs[0])
-    while (maker := known.maker(key)) is not None and maker.name in PARTS and maker.inputs:
+    while (maker := known.maker(key)) is not None and maker.name in SLICES and maker.inputs:
         key = (maker.graph, maker.inputs[0])
     if maker is None or maker.name not in CHOICES or not maker.inputs or maker.outputs[:1] != (key[1],):
         return None

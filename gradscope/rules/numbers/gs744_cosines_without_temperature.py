@@ -18,7 +18,7 @@ import ast
 import math
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS, NORMS, PASSING, POWERS, REDUCTIONS
+from gradscope.analysis.ops import DIAGONALS, DIVISIONS, MULTIPLICATIONS, NORMS, PASSING, POWERS, REDUCTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, numbers
@@ -30,7 +30,6 @@ from gradscope.store import Trace
 
 PRODUCTS = {"matmul", "mm", "bmm", "__matmul__", "linear"}
 GUARDS = {"clamp", "clamp_min", "add", "__add__", "maximum"}
-DIAGONALS = {"diag", "diagonal"}
 TAKING = DIAGONALS | {"gather", "take_along_dim", "__getitem__"}
 NEAR = 6  # calls from an entry to the loss
 FLOOR = 0.5

@@ -17,7 +17,15 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.analysis.ops import ADDITIONS, DIVISIONS, MEANS, MULTIPLICATIONS, PASSING, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    DIVISIONS,
+    MEANS,
+    MULTIPLICATIONS,
+    PASSING,
+    RECIPROCALS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located, plural
 from gradscope.fixes.calls import along
@@ -28,7 +36,6 @@ from gradscope.store import Trace
 
 SPREADS = {"std", "var", "std_mean", "var_mean"}
 VARIANCES = {"var", "var_mean"}
-INVERSES = {"rsqrt", "reciprocal"}
 KEPT = ADDITIONS | PASSING | {"sqrt", "max", "maximum", "nan_to_num"}
 AT_LEAST = 3  # calls: fewer may be a trial
 
@@ -136,7 +143,7 @@ def _divides(known: Paths, spread: Op) -> Op | None:
     for key, op in _readers(known, spread):
         if op.name in DIVISIONS and len(op.inputs) > 1 and op.inputs[1] == key[1]:
             return op
-        if op.name in INVERSES:
+        if op.name in RECIPROCALS:
             times = (by for _, by in _readers(known, op) if by.name in MULTIPLICATIONS and len(by.inputs) > 1)
             if (product := next(times, None)) is not None:
                 return product

@@ -27,6 +27,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     PASSING,
     POWERS,
+    RECIPROCALS,
     SCALES,
     SUBTRACTIONS,
     SUMS,
@@ -42,7 +43,6 @@ from gradscope.store import Trace
 
 OF_ALL = ("mean", "norm", "sum", "std", "var")  # the last two are no news of what the mean is told of
 SPREADS = {"std", "var"}
-INVERSES = {"rsqrt", "reciprocal"}
 KEPT = ADDITIONS | CLIPS | PASSING | {"sqrt", "maximum"}
 NEAR = 8  # calls between a number and what it scales
 OF_NORMS = (
@@ -173,8 +173,8 @@ def _scaled(graph: Graph, mean: Op) -> Op | None:
                 continue
             others = [value for value in op.inputs if value != index]
             if not graph.values[op.outputs[0]].shape:
-                if not others and op.name in KEPT | INVERSES:
-                    todo.append((op.outputs[0], inverse != (op.name in INVERSES)))
+                if not others and op.name in KEPT | RECIPROCALS:
+                    todo.append((op.outputs[0], inverse != (op.name in RECIPROCALS)))
             elif op.name in (MULTIPLICATIONS if inverse else DIVISIONS) and len(others) == 1:
                 first = inverse or op.inputs[0] == others[0]
                 if first and _holds(graph, others[0], of, SUMS | SCALES if mean.name in SPREADS else SCALES):

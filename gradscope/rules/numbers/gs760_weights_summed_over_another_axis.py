@@ -26,6 +26,7 @@ from gradscope.analysis.ops import (
     LOGARITHMS,
     NORMING,
     PASSING,
+    PRODUCTS_OF_BATCHES,
     SCALES,
     SOFTMAXES,
     SUMS,
@@ -41,7 +42,6 @@ from gradscope.rules.numbers._losses import losses
 from gradscope.store import Trace
 
 PROJECTING = LAYERS | {"matmul", "bmm"}
-MATRICES = {"matmul", "__matmul__", "bmm", "einsum"}
 MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
 AS_THEY_ARE = PASSING | {"dropout"}
 DEEP = 24
@@ -175,7 +175,7 @@ def _of_a_product(known: Paths, key: Key) -> bool:
             return False
         values = known.graph(maker.graph).values
         tracked = [i for i in maker.inputs if values[i].requires_grad]
-        if maker.name in MATRICES:
+        if maker.name in PRODUCTS_OF_BATCHES:
             return len(tracked) == 2
         if maker.name not in MASKING or len(tracked) != 1:
             return False

@@ -23,6 +23,7 @@ from gradscope.analysis.ops import (
     ADDITIONS,
     CASTS,
     DIVISIONS,
+    FILLED_WHERE,
     LOSSES,
     MEANS,
     MULTIPLICATIONS,
@@ -41,7 +42,6 @@ from gradscope.store import Trace
 LEAST, MOST = 0.1, 0.5  # of the places: told from the one on, a warning from the other on
 SHARE = 0.05  # of a sum, that is padding
 NEARLY_ALL = 0.9  # of the padding's places, that hold something
-FILLING = {"where", "masked_fill", "masked_fill_", "__setitem__"}
 NEAR = 6  # calls from the means of the samples to their sum
 SAME = CASTS | {"neg", "__neg__", "squeeze", "flatten", "view", "reshape"}
 
@@ -91,7 +91,7 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
     told: dict[tuple[str, int], Finding] = {}
     masked: set[Key] = set()
     products: list[tuple[ZeroOnes, Op]] = []
-    for key, op in known.used_calls(MULTIPLICATIONS | FILLING):
+    for key, op in known.used_calls(MULTIPLICATIONS | FILLED_WHERE):
         event = events.get(op.site.user.span())
         if event is not None:
             products.append((event, op))
@@ -260,7 +260,7 @@ def _finding(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op, dire
     )
     mask = f"`{text}`" if text else "the mask"
     zero, rows = ("True", "False first and True") if event.turned else ("0", "ones first and zeros")
-    if op.name in FILLING and not event.turned:
+    if op.name in FILLED_WHERE and not event.turned:
         zero, rows = "False", "True first and False"
     places = f"all {event.elements:,} places"
     if shape_of(known, (mean.graph, mean.outputs[0])):

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ATTENTION, DIVISIONS, MULTIPLICATIONS, RECURRENT
+from gradscope.analysis.ops import ATTENTION, DIVISIONS, MULTIPLICATIONS, PRODUCTS_OF_BATCHES, RECURRENT
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import NextAnswers
 from gradscope.fixes.calls import with_argument
@@ -28,7 +28,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._places import compared, keeps_places
 from gradscope.store import Trace
 
-PRODUCTS = {"matmul", "bmm", "__matmul__", "einsum"}
 WEIGHTS = MULTIPLICATIONS | DIVISIONS | {"softmax", "dropout", "float", "to", "type_as", "contiguous"}
 DEEP = 8
 MASK = {  # class of the module → its argument, and the place of that
@@ -149,7 +148,7 @@ def _sees_later(graph: Graph, op: Op, places: int) -> tuple[int, ...]:
             return ()
         masked = any(_over_places(graph, i, places) for i in op.inputs[3:])
         return () if masked else op.inputs[1:2]
-    if op.name in PRODUCTS and len(shapes) == 2 and shapes[0][-2:] == (places, places):
+    if op.name in PRODUCTS_OF_BATCHES and len(shapes) == 2 and shapes[0][-2:] == (places, places):
         return op.inputs[1:] if _unmasked(graph, op.inputs[0], places) else ()
     if op.name in RECURRENT and len(op.inputs) > 1:
         out, state = graph.values[op.outputs[0]].shape, shapes[1]
@@ -175,7 +174,7 @@ def _unmasked(graph: Graph, value: int, places: int) -> bool:
         op = graph.maker(value)
         if op is None:
             return False
-        if op.name in PRODUCTS:
+        if op.name in PRODUCTS_OF_BATCHES:
             return softmax and all(graph.values[i].shape[-2:] != (places, places) for i in op.inputs)
         if op.name not in WEIGHTS or any(
             _over_places(graph, i, places) for i in op.inputs if i != op.inputs[0]

@@ -24,6 +24,7 @@ from gradscope.analysis.ops import (
     JOINING,
     MULTIPLICATIONS,
     PRODUCTS_OF_MATRICES,
+    SLICES,
     SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Paths, passes, paths
@@ -36,7 +37,6 @@ from gradscope.store import Trace
 
 ENOUGH = 3  # passes
 PARTS = {"chunk", "split", "unbind", "tensor_split"}
-CUTS = {"__getitem__", "select", "narrow"}
 TURNING = {"t", "T", "mT", "transpose", "permute", "unsqueeze", "squeeze", "detach", "contiguous", "swapaxes"}
 MEETING = (
     MULTIPLICATIONS
@@ -102,12 +102,12 @@ class _Same(NamedTuple):
 
 @rule("GS339", name="one-view-for-both", severity="warning")
 def one_view_for_both(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(PARTS | CUTS):
+    if trace.op_names.isdisjoint(PARTS | SLICES):
         return
     known = paths(trace)
     found: dict[tuple[str, int], tuple[Graph, _Same]] = {}
     seen: set[tuple[int, int]] = set()
-    for _, op in known.used_calls(PARTS | CUTS):
+    for _, op in known.used_calls(PARTS | SLICES):
         if not op.inputs or (op.graph, op.inputs[0]) in seen:
             continue
         seen.add((op.graph, op.inputs[0]))
@@ -130,7 +130,7 @@ def _same(known: Paths, graph: Graph, whole: int) -> _Same | None:
     cuts = sorted((op for op in readers if op is not None), key=lambda op: op.index)
     if len(cuts) == 1 and cuts[0].name in PARTS:
         return _taken_twice(known, graph, whole, cuts[0])
-    if len(cuts) < 2 or any(op.name not in CUTS or len(op.inputs) != 1 for op in cuts):
+    if len(cuts) < 2 or any(op.name not in SLICES or len(op.inputs) != 1 for op in cuts):
         return None
     shapes = {graph.values[op.outputs[0]].shape for op in cuts}
     if len(shapes) != 1 or prod(shapes.pop()) >= prod(graph.values[whole].shape):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, SCALES, SOFTMAXES, SUBTRACTIONS
+from gradscope.analysis.ops import CASTS, DIAGONALS, SCALES, SOFTMAXES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.trails import PRODUCTS
@@ -32,7 +32,6 @@ from gradscope.store import Trace
 
 TRANSPOSES = {"t", "T", "mT", "transpose", "permute", "swapaxes"}
 COUNTED = {"arange"}
-DIAGONALS = {"diag", "diagonal"}
 DEEP = 6  # scalings between the product and the loss
 
 

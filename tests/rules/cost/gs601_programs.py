@@ -261,3 +261,21 @@ def good_asked_for_under_an_option() -> None:
     opt = torch.optim.Adam(critic.parameters())
     for _ in range(6):
         turn(critic, opt, torch.randn(16, 6), False)
+
+
+def good_hook_of_a_frozen_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8)), nn.Linear(8, 2)
+    trunk.load_state_dict({name: value / 2 for name, value in trunk.state_dict().items()})
+    trunk.requires_grad_(False)
+    norms: list[float] = []
+    trunk[0].register_full_backward_hook(lambda layer, to, of: norms.append(of[0].norm().item()))
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4).requires_grad_()
+        opt.zero_grad()
+        head(trunk(x)).pow(2).mean().backward()
+        opt.step()

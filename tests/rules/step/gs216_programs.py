@@ -207,7 +207,7 @@ def bad_clip_before_a_step_of_any_scale() -> None:
         opt.zero_grad()
 
 
-def bad_a_likelihood_written_out() -> None:
+def bad_a_likelihood_written_out() -> None:  # fix: by hand
     import torch
     from torch import nn
 

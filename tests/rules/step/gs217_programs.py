@@ -441,7 +441,7 @@ def good_told_the_epoch_in_each_batch() -> None:
             opt.step()
 
 
-def bad_a_line_to_zero_per_batch() -> None:
+def bad_a_line_to_zero_per_batch() -> None:  # fix: by hand
     import torch
     from torch import nn
 

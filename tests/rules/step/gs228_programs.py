@@ -171,7 +171,7 @@ def good_first_rows_that_never_move() -> None:
             print(head(embed(torch.arange(1, 12))).argmax(1).tolist())
 
 
-def bad_an_average_that_never_begins() -> None:
+def bad_an_average_that_never_begins() -> None:  # fix: by hand
     import torch
     from torch import nn
     from torch.optim.swa_utils import AveragedModel

@@ -81,7 +81,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 given = next(
                     (pair for pair in _of_parts(trace, key) if _hands_over(pair[1], name, place, False)), None
                 )
-            if given is not None:
+            if given is not None and not _one_of_several_parts(trace, *given):
                 inside, default = _left_at_default(trace, path, function)
                 told = own or overwritten is not None or dropped is not None or inside is not None
                 unpacked = not told and any(word.arg is None for _, call in calls for word in call.keywords)
@@ -102,6 +102,13 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     dropped,
                     unpacked,
                 )
+
+
+def _one_of_several_parts(trace: Trace, path: str, call: ast.Call) -> bool:
+    """Whether the call is of `self.part.method(…)`, and the part is made of one class or another: they are called
+    alike, and what this one leaves the other may read."""
+    part = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(part, ast.Attribute) and len(_classes_of(trace, path, part.attr)) > 1
 
 
 def _is_one_of_several(trace: Trace, owner: ast.ClassDef) -> bool:

@@ -76,6 +76,31 @@ def test_an_argument_whose_name_says_that_it_is_unused_is_silent(tmp_path: Path)
     assert unread(written(tmp_path, text.format(name="by"))) == ["by"]
 
 
+PARTS = """
+class Cnn:
+    def encode(self, x, lengths):
+        return x * 2
+class Rnn:
+    def hidden(self, x, lengths):
+        return x[:lengths]
+class Words:
+    def __init__(self, kind):
+        if kind == "cnn":
+            self.part = Cnn()
+        else:
+            self.part = {other}()
+    def __call__(self, x, lengths):
+        return self.part.encode(x, lengths)
+lengths = 3
+Words("cnn")(torch.ones(1, requires_grad=True), lengths).sum().backward()
+"""
+
+
+def test_a_part_that_may_be_of_another_class_is_called_as_that_one_is(tmp_path: Path) -> None:
+    assert not unread(written(tmp_path, PARTS.format(other="Rnn")))
+    assert unread(written(tmp_path, PARTS.format(other="Cnn"))) == ["lengths"]
+
+
 def test_a_function_that_did_not_run_is_silent(tmp_path: Path) -> None:
     text = "def scale(x, by):\n    return x * 2\nrate = 3\nif {}:\n    scale(torch.ones(1), rate)\n"
     assert not unread(written(tmp_path, text.format("rate == 4")))

@@ -106,7 +106,7 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
     evaluated: dict[tuple[tuple[str, int] | None, frozenset[int]], int] = {}
     for call in known.all:
         severity = severity_of(known, call)
-        if severity is None:
+        if severity is None or _normalises_alone(known, call):
             continue
         if all(known.out_of_reach(call.event, layer) for layer in known.as_in_training(call.event)):
             yield _out_of_reach(trace, known, call, severity)
@@ -128,6 +128,13 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         if both:
             found = replace(found, seen=(*found.seen, BOTH))
         yield milder(found, says_dropped(trace, call.entry)) if severity == "warning" else found
+
+
+def _normalises_alone(known: Calls, call: Call) -> bool:
+    """Whether all that depends on the mode takes each sample by itself: what such a network gives in training mode
+    is what it was trained to give."""
+    layers = known.as_in_training(call.event)
+    return bool(layers) and all(known.trace.modules[n].cls.startswith("InstanceNorm") for n in layers)
 
 
 def losses_asked(known: Calls, call: Call) -> str:

@@ -680,3 +680,24 @@ def bad_estimator_with_a_train_of_its_own() -> None:  # fix: by hand
     print(estimator.model[1].momentum)
     with torch.no_grad():  # effect: GS401
         (predict(estimator, given) - given[:, :1]).pow(2).mean().item()
+
+
+def good_instance_norms_that_take_each_sample_by_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3),
+        nn.InstanceNorm2d(8, affine=True, track_running_stats=True),
+        nn.ReLU(),
+        nn.Conv2d(8, 3, 3),
+    )
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(3):
+        x = torch.randn(4, 3, 12, 12)
+        opt.zero_grad()
+        nn.functional.l1_loss(net(x), x[..., 2:-2, 2:-2]).backward()
+        opt.step()
+    with torch.no_grad():
+        net(torch.randn(2, 3, 12, 12)).clamp(0, 1)

@@ -130,4 +130,4 @@ class Starts(Hook):
 
 def _is_average(module: Any) -> bool:
     """torch's own average is a copy of the model until `update_parameters` was called for the first time."""
-    return isinstance(module, AveragedModel)
+    return issubclass(type(module), AveragedModel)

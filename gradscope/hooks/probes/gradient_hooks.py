@@ -68,13 +68,14 @@ class GradientHooks(Hook):
         """A call of a module is given its hooks: here they are watched."""
 
         @functools.wraps(real)
-        def __init__(backward: Any, module: Any, hooks: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(backward: Any, module: Any, hooks: Any, *pre_hooks: Any, **kwargs: Any) -> None:
             if self.of_modules:
                 try:
-                    hooks = [self._known(hook) for hook in hooks]
+                    hooks = [self._known(hook, 3) for hook in hooks]
+                    pre_hooks = tuple([[self._known(hook, 2) for hook in some or ()] for some in pre_hooks])
                 except BaseException as error:
                     self.recorder.fault("watching a module's hook", error)
-            real(backward, module, hooks, *args, **kwargs)
+            real(backward, module, hooks, *pre_hooks, **kwargs)
 
         return __init__
 
@@ -112,10 +113,10 @@ class GradientHooks(Hook):
             if site not in self.heard and self.recorder.passes > passes:
                 self.recorder.emit("unheard_hook", site, {**data, "passes": self.recorder.passes - passes})
 
-    def _known(self, hook: Any) -> Any:
+    def _known(self, hook: Any, count: int) -> Any:
         function = _function(hook)
         found = self.of_modules.get(function.__code__) if function is not None else None
-        return self._watched(hook, *found, 3) if found is not None else hook
+        return self._watched(hook, *found, count) if found is not None else hook
 
     def _watch(self, hook: Any, frame: Any) -> Any:
         """The hook to register instead: itself, watched."""

@@ -408,7 +408,7 @@ def bad_overwritten_by_what_is_computed_already() -> None:
     def distance(near: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
         near_left, near_right = parts(near)
         past, past_right = parts(near)  # cause: GS786
-        return (near_left - past).pow(2).mean() + (near_right - past_right - 1).pow(2).mean()
+        return (near_left - past / 2).pow(2).mean() + (near_right - past_right - 1).pow(2).mean()
 
     model = nn.Linear(4, 4)
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

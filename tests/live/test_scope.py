@@ -177,7 +177,7 @@ def test_the_parameters_without_a_gradient_and_why() -> None:
             two(one(torch.randn(4, 2)).detach()).mean().backward()
             optimizer.step()
     told = [answer.headline for answer in scope.without_gradient]
-    assert [line.split("`")[1] for line in told] == ["one.weight", "parameter 4", "parameter 5"]
+    assert [line.split("`")[1] for line in told] == ["one.weight", "spare.weight", "spare.bias"]
     assert "cut off at" in told[0] and "no captured operation read it" in told[1]
 
 

@@ -95,7 +95,8 @@ class Page(Screen[None]):
     def tell_state(self) -> None:
         """Shows the run, or the work that goes on, in the bar."""
         if self._ready:
-            self.query_one(PageBar).show(self.inspector.state)
+            for bar in self.query(PageBar):  # none while the screen is taken down
+                bar.show(self.inspector.state)
 
     def fill(self) -> None:
         """Puts the trace into the widgets; there is one."""

@@ -10,11 +10,8 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.modules import held_modules, module_variables
+from gradscope.hooks.recorder.modules import held_modules, module_variables, users_frames
 from gradscope.hooks.recorder.parts import parameters
-from gradscope.hooks.recorder.sites import kind_of
-
-MANY_FRAMES = 12
 
 
 class UncalledModules(Hook):
@@ -37,14 +34,10 @@ class UncalledModules(Hook):
             self.recorder.fault("naming the parameters of modules that were not called", error)
 
     def _look(self, alone: set[int], frame: Any) -> None:
-        modules, main, seen = self.recorder.modules, self.recorder.sites.main, set[int]()
-        for _ in range(MANY_FRAMES):
-            if frame is None:
-                return
-            if kind_of(frame.f_code.co_filename, main) == "user":
-                for _, module in (*module_variables(frame), *held_modules(frame, seen)):
-                    own = {id(p) for p in parameters(module)}
-                    if modules.find(module) is None and not alone.isdisjoint(own):
-                        modules.register_root(module, frame, self.recorder.sites.current(frame))
-                        alone -= own
-            frame = frame.f_back
+        modules, seen = self.recorder.modules, set[int]()
+        for known in users_frames(frame, self.recorder.sites.main):
+            for _, module in (*module_variables(known), *held_modules(known, seen)):
+                own = {id(p) for p in parameters(module)}
+                if modules.find(module) is None and not alone.isdisjoint(own):
+                    modules.register_root(module, known, self.recorder.sites.current(known))
+                    alone -= own

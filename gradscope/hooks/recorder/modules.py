@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FEW_MODULES = 256
 MANY_PARTS = 1_000
 FEW_SEARCHES = 3  # in vain, for what objects hold of one line's modules
+MANY_FRAMES = 12
 MANY_HOLDERS = 500  # variables and attributes that are looked at for one that holds a model
 MANY_MEMBERS = 50  # of one of them
 _MADE_BY_PYTHON = 1 << 9  # CPython's Py_TPFLAGS_HEAPTYPE
@@ -119,27 +120,22 @@ class ModuleTable:
     def _top(self, m: nn.Module, frame: FrameType | None, site: int) -> tuple[nn.Module, str]:
         """The largest module in the callers' variables that holds `m`, and its variable."""
         best, best_name, best_size = m, "", 0
-        depth, first = 0, frame
-        while frame is not None and depth < 12:
-            code = frame.f_code
-            if kind_of(code.co_filename, self.state.sites.main) == "user":
-                for name, candidate in module_variables(frame):
-                    if candidate is best and best_name in ("", "self"):
-                        best_name = name
-                    if type(candidate).__name__ == "OptimizedModule":
-                        continue  # the module that was compiled goes by its own names
-                    size = 0
-                    for size, sub in enumerate(parts(candidate), 1):  # noqa: B007
-                        if size > 5000:
-                            break
-                    if size > best_size and candidate is not m and any(s is m for s in parts(candidate)):
-                        best, best_name, best_size = candidate, name, size
-            frame = frame.f_back
-            depth += 1
+        for known in users_frames(frame, self.state.sites.main):
+            for name, candidate in module_variables(known):
+                if candidate is best and best_name in ("", "self"):
+                    best_name = name
+                if type(candidate).__name__ == "OptimizedModule":
+                    continue  # the module that was compiled goes by its own names
+                size = 0
+                for size, sub in enumerate(parts(candidate), 1):  # noqa: B007
+                    if size > 5000:
+                        break
+                if size > best_size and candidate is not m and any(s is m for s in parts(candidate)):
+                    best, best_name, best_size = candidate, name, size
         if best_name not in ("", "self"):
             return best, best_name
         if self._unheld.get(site, 0) < FEW_SEARCHES:
-            best, best_name = self._held(best, first)
+            best, best_name = self._held(best, frame)
             if not best_name:
                 self._unheld[site] = self._unheld.get(site, 0) + 1
             return best, best_name
@@ -148,18 +144,17 @@ class ModuleTable:
     def _held(self, m: nn.Module, frame: FrameType | None) -> tuple[nn.Module, str]:
         """The model that `m` is, or is part of, and where an object or a dict of the callers' holds it: `solver.net`,
         `models["G"]`. `self.net` only where no caller has the object under a name of its own."""
-        best, best_name, depth = m, "", 0
+        best, best_name = m, ""
         seen: set[int] = set()
-        while frame is not None and depth < 12 and parameters(m):  # a loss made in each step needs no name
-            if kind_of(frame.f_code.co_filename, self.state.sites.main) == "user":
-                for name, candidate in held_modules(frame, seen):
-                    if candidate is m or any(s is m for s in islice(parts(candidate), 5000)):
-                        if not name.startswith("self."):
-                            return candidate, name
-                        if not best_name:
-                            best, best_name = candidate, name
-            frame = frame.f_back
-            depth += 1
+        if not parameters(m):  # a loss made in each step needs no name
+            return best, best_name
+        for known in users_frames(frame, self.state.sites.main):
+            for name, candidate in held_modules(known, seen):
+                if candidate is m or any(s is m for s in islice(parts(candidate), 5000)):
+                    if not name.startswith("self."):
+                        return candidate, name
+                    if not best_name:
+                        best, best_name = candidate, name
         return best, best_name
 
     def _member(self, m: nn.Module, name: str, frame: FrameType | None) -> str:
@@ -175,14 +170,10 @@ class ModuleTable:
 
     def _by_callers(self, m: nn.Module, name: str, frame: FrameType | None) -> str:
         """What the nearest caller that has another name for a model calls it: a helper calls each `model`."""
-        depth = 0
-        while frame is not None and depth < 12:
-            if kind_of(frame.f_code.co_filename, self.state.sites.main) == "user":
-                for other, candidate in module_variables(frame):
-                    if candidate is m and other not in (name, "self"):
-                        return other
-            frame = frame.f_back
-            depth += 1
+        for known in users_frames(frame, self.state.sites.main):
+            for other, candidate in module_variables(known):
+                if candidate is m and other not in (name, "self"):
+                    return other
         return ""
 
     def _register(
@@ -273,6 +264,16 @@ class ModuleTable:
         for key in [key for key, (ref, _) in self._buffers.items() if ref() is None]:
             del self._buffers[key]
         self.limit = max(FEW_MODULES, 2 * len(self.records))
+
+
+def users_frames(frame: FrameType | None, main: str | None) -> Iterator[FrameType]:
+    """Those of the program's own code among the nearest of a call's, innermost first."""
+    for _ in range(MANY_FRAMES):
+        if frame is None:
+            return
+        if kind_of(frame.f_code.co_filename, main) == "user":
+            yield frame
+        frame = frame.f_back
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:

@@ -13,6 +13,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from gradscope.analysis.memo import once
@@ -416,7 +417,7 @@ class Names:
             for op in graph.ops:
                 if op.site.kind == "user":
                     self._learn(found, graph, op.inputs, op.site)
-                elif op.site.kind == "torch":  # `self.linear(x)`, `F.cross_entropy(scores, labels)`
+                elif op.site.kind == "torch" and not _of_an_object(op.site):  # `self.linear(x)`, `F.relu(x)`
                     given = tuple(v for v in op.inputs if not _held_by_module(graph, v))
                     self._learn(found, graph, given, op.site.user)
             self._inputs[graph.id] = found
@@ -476,6 +477,16 @@ class Names:
             else:
                 break
         return expr
+
+
+def _of_an_object(site: Site) -> bool:
+    """Whether torch works here for a method of an object of its own that is neither tensor nor module, such as a
+    distribution's `log_prob`: what goes into its operations may be the object's own tensors."""
+    below = next((called for line, called in pairwise(site.stack) if line is site.user), None)
+    if below is None or "<locals>" in below.function:
+        return False
+    owner = below.function.rpartition(".")[0]
+    return bool(owner) and owner not in ("Module", "Tensor") and Path(below.path).name != "_tensor.py"
 
 
 def _held_by_module(graph: Graph, value: int) -> bool:

@@ -1,0 +1,25 @@
+"""What a value is called: only what the program's text says of it for certain."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.analysis.names import names_of
+
+
+def test_a_distributions_own_tensors_are_not_called_like_what_it_is_asked_about() -> None:
+    encoder = nn.Linear(3, 2)
+    rows = torch.randn(4, 3)
+    prior = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+    with gradscope.watch() as scope:
+        z = encoder(rows)
+        (-prior.log_prob(z).mean()).backward()
+    assert scope.trace is not None
+    names = names_of(scope.trace)
+    graph = scope.trace.graph(scope.trace.graphs_with_nodes[0])
+    called = {names.name(graph, value.index): value.shape for value in graph.values}
+    assert called["z"] == (4, 2) and called["rows"] == (4, 3)
+    own = [value for value in graph.values if value.op is None and tuple(value.shape) == (2,)]
+    assert own and "z" not in {names.name(graph, v.index) for v in own if v.parameter is None}

@@ -8,7 +8,6 @@ signal, with its own stdout and stderr.
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import resource
@@ -143,13 +142,8 @@ def _main(request: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    import torch._dynamo  # noqa: F401  # as the first optimizer does, which takes a second
+    from loaded import load
 
-    from gradscope.hooks import all_hooks
-    from gradscope.rules import all_rules
-
-    all_hooks()
-    for rule in all_rules().values():
-        importlib.import_module(rule.module)
+    load()
     gc.freeze()
     sys.exit(_main(_serve()))

@@ -237,13 +237,9 @@ if __name__ == "__main__":
     sys.path[:0] = os.environ.pop("WARM_PATH").split(os.pathsep)
     import gc
 
-    import torch._dynamo  # noqa: F401  # as the first optimizer does, which takes a second
+    from loaded import load
 
-    from gradscope import commands  # noqa: F401
-    from gradscope.hooks import all_hooks
-    from gradscope.rules import all_rules
-
-    all_hooks(), all_rules()
+    load()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.freeze()

@@ -197,14 +197,24 @@ def _kinds(group: list[Call]) -> list[Call]:
 
 
 def _built(known: Calls, call: Call) -> int:
-    """How many nodes the asked line built behind a call's outputs and what it goes on to make of them."""
+    """How many nodes the asked line built behind a call's outputs and what it goes on to make of them, up to where the
+    model is called again."""
     asked, event = _asked(known, call).id, call.event
-    graph = known.paths.graph(event.graph)
+    graph, model = known.paths.graph(event.graph), _root(known, event)
 
     def within(made: Op | Node) -> bool:
         return made.site is not None and any(frame.id == asked for frame in made.site.stack)
 
-    made = {i for _, op in graph.readers_behind(event.outputs, within) if within(op) for i in op.outputs}
+    def of_this_call(op: Op) -> bool:
+        module = known.trace.modules.get(op.module) if op.module is not None else None
+        return within(op) and (module is None or module.root != model)
+
+    made = {
+        i
+        for _, op in graph.readers_behind(event.outputs, of_this_call)
+        if of_this_call(op)
+        for i in op.outputs
+    }
     behind = known.paths.reach([*known.outputs(event), *((graph.id, i) for i in sorted(made))])
     built = {key for key in behind.nodes if within(_node(known, key))}
     next_to = {(number, edge.target) for number, i in built for edge in _node(known, (number, i)).edges}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._places import Key
@@ -22,6 +23,13 @@ class Codes:
 
     def add(self, code: str, cause: bool) -> None:
         (self.causes if cause else self.effects)[code] = None
+
+
+def told_of(*known: Codes | None) -> dict[str, Any]:
+    """The attributes of a node that findings point at."""
+    causes = list(dict.fromkeys(code for codes in known if codes for code in codes.causes))
+    effects = list(dict.fromkeys(code for codes in known if codes for code in codes.effects))
+    return {"findings": list(dict.fromkeys([*causes, *effects])), "causes": causes, "effects": effects}
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import Any
 from gradscope.analysis.flow import Flow
 from gradscope.graph import View, view
 from gradscope.graph._attempts import FITTING, deepest_call, deepest_module
-from gradscope.graph._build import Builder, told_of
+from gradscope.graph._build import Builder
 from gradscope.graph._owners import Boxes, groups_of, line_boxes, module_boxes
 from gradscope.graph._places import Key
-from gradscope.graph._pointed import Codes
+from gradscope.graph._pointed import Codes, told_of
 from gradscope.graph._shown import shown
 from gradscope.graph.arrows import Graph
 from gradscope.model import Finding

@@ -121,21 +121,22 @@ def of_ranks(kind: str) -> list[Program]:
     return [p for p in _all() if p.name.startswith(kind) and p.rule.across is not None]
 
 
-def parameters(kind: str, always: Callable[[Program], bool] = lambda program: False) -> list[object]:
-    """`programs` for `pytest.mark.parametrize`. always: which are run however few the test's `drawn` draws."""
-    return [_parameter(p, always(p)) for p in programs(kind)]
+def parameters(kind: str, share: Callable[[Program], float] = lambda program: 0.0) -> list[object]:
+    """`programs` for `pytest.mark.parametrize`. share: of those like a program, where it is more than the test's
+    `drawn` draws of all."""
+    return [_parameter(p, share(p)) for p in programs(kind)]
 
 
 def parameters_of_ranks(kind: str) -> list[object]:
     """`of_ranks` for `pytest.mark.parametrize`."""
-    return [_parameter(p, False) for p in of_ranks(kind)]
+    return [_parameter(p, 0.0) for p in of_ranks(kind)]
 
 
-def _parameter(program: Program, always: bool) -> object:
+def _parameter(program: Program, share: float) -> object:
     missing = program.missing
     marks = [
         *([pytest.mark.skip(reason=missing)] if missing else []),
-        *([pytest.mark.drawn(1)] if always else []),
+        *([pytest.mark.drawn(share)] if share else []),
     ]
     return pytest.param(program, id=program.id, marks=marks)
 

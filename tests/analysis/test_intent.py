@@ -20,15 +20,15 @@ from gradscope.model import SEVERITIES, Finding
 from gradscope.rules import all_rules
 
 
-def by_what_is_meant(program: Program) -> bool:
-    """Whether its rule asks what the program says it means, and this program is one that shows it."""
+def by_what_is_meant(program: Program) -> float:
+    """How many are drawn of the programs whose rule asks what the program says it means."""
     module = program.rule.module.replace(".", "/")
     text = (Path(gradscope.__file__).parents[1] / f"{module}.py").read_text(encoding="utf-8")
-    return "gradscope.analysis.intent" in text
+    return 0.3 if "gradscope.analysis.intent" in text else 0.0
 
 
 @pytest.mark.drawn(0.01)
-@pytest.mark.parametrize("bad", parameters("bad", always=by_what_is_meant))
+@pytest.mark.parametrize("bad", parameters("bad", share=by_what_is_meant))
 def test_other_names_hide_nothing(bad: Program, tmp_path: Path) -> None:
     own, other = told(bad), told(_renamed(bad, tmp_path))
     for place, severity in own.items():
@@ -37,7 +37,7 @@ def test_other_names_hide_nothing(bad: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.drawn(0.01)
-@pytest.mark.parametrize("good", parameters("good", always=by_what_is_meant))
+@pytest.mark.parametrize("good", parameters("good", share=by_what_is_meant))
 def test_other_names_make_nothing_wrong(good: Program, tmp_path: Path) -> None:
     own = told(good)
     loud = {place for place, severity in told(_renamed(good, tmp_path)).items() if severity != "note"}

@@ -138,7 +138,7 @@ def drawn(share: float) -> list[tuple[int, int, int]]:
     return sorted(random.Random(seed).sample(rows, round(share * len(rows))))
 
 
-SHARES = [0.15, pytest.param(1.0, marks=pytest.mark.nightly)]
+SHARES = [0.08, pytest.param(1.0, marks=pytest.mark.nightly)]
 
 
 @pytest.mark.drawn(0.6)

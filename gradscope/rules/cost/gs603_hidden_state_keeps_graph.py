@@ -114,7 +114,7 @@ def _for_nothing(trace: Trace, state: Carried) -> Finding:
         edits=line_after(trace, state.site, f"{name} = {name}.detach()")
         if name
         else _cut_where_kept(trace, kept),
-        subjects=frozenset({("keeps", state.site.location())}),
+        subjects=frozenset({("keeps", state.site.location()), ("call", state.site.location())}),
     )
 
 

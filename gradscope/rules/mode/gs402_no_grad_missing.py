@@ -73,7 +73,7 @@ def good_no_grad() -> None:
                 (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
 
 
-@rule("GS402", name="no-grad-missing", severity="warning")
+@rule("GS402", name="no-grad-missing", severity="warning", over=("GS603",))
 def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.roots or not known.paths.reached.complete:

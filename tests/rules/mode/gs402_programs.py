@@ -305,3 +305,26 @@ def bad_losses_summed_with_their_graphs() -> None:
             out = model(torch.randn(8, 4))  # cause: GS402
             total += ce(out, torch.zeros(8, dtype=torch.long))
         print(total.item() / 4)
+
+
+def bad_state_of_an_evaluation() -> None:
+    """Each call's state holds the graph of those before: the one mistake, told once."""
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(4, 8), nn.Linear(8, 1)
+    model = nn.ModuleDict({"cell": cell, "head": head})
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        model.train()
+        h = torch.zeros(16, 8)
+        for _ in range(5):
+            h = cell(torch.randn(16, 4), h)
+        opt.zero_grad()
+        head(h).pow(2).mean().backward()
+        opt.step()
+        model.eval()
+        h, total = torch.zeros(16, 8), 0.0
+        for _ in range(120):
+            h = cell(torch.randn(16, 4), h)  # cause: GS402
+            total += head(h).pow(2).mean().item()

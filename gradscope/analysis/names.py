@@ -370,6 +370,10 @@ class Names:
         names, _ = self._target(site)
         return ", ".join(names) or None
 
+    def targets(self, site: Site) -> list[str]:
+        """The names that the results of the call at this site are assigned to."""
+        return self._target(site)[0]
+
     def _target(self, site: Site) -> tuple[list[str], bool]:
         """(targets assigned from the expression at `site`, whether it is returned)."""
         span = site.span()

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gradscope.analysis.cuts import between
+from gradscope.analysis.handed_back import HandedBack, handed_back
 from gradscope.analysis.handed_over import handed_over
 from gradscope.analysis.names import full_name, names_apart, names_of, parameter_name, short_path
 from gradscope.analysis.reach import paths
@@ -53,12 +54,11 @@ def why(trace: Trace, name: str) -> Answer:
             return _by_number(flow, match[1], name)
         value = _variable(flow, name)
         if value is not None:
-            leaf = flow.parameter(value) if flow.values[value].requires_grad else None
-            return (
-                explain_parameter(flow, leaf, name) if leaf is not None else explain_value(flow, value, name)
-            )
+            return _of_value(flow, value, name)
         if (number := _number(flow, name)) is not None:
             return explain_number(flow, number, name)
+        if (given := handed_back(flow, name)) is not None:
+            return _of_result(flow, given, name)
         parameters = _within(trace, name) or _of_self(trace, name) or _on_their_own(trace, name)
         if parameters:
             return _first_without(flow, parameters)
@@ -73,6 +73,18 @@ def why(trace: Trace, name: str) -> Answer:
     if parameters:
         raise GradscopeError(f"`{name}` is not one parameter: {_either(_full_names(trace, parameters))}")
     raise GradscopeError(_unknown(flow, name))
+
+
+def _of_value(flow: Flow, value: int, name: str) -> Answer:
+    leaf = flow.parameter(value) if flow.values[value].requires_grad else None
+    return explain_parameter(flow, leaf, name) if leaf is not None else explain_value(flow, value, name)
+
+
+def _of_result(flow: Flow, given: HandedBack, name: str) -> Answer:
+    answer = _of_value(flow, given.value, name)
+    where = names_of(flow.trace).place(given.call)
+    told = f"`{name}` is what the call at {where} gives for `{given.written}`"
+    return replace(answer, seen=[told, *answer.seen])
 
 
 def of_parameter(trace: Trace, number: int) -> Answer | None:

@@ -12,7 +12,7 @@ from gradscope.graph import Flow
 
 def explain_value(flow: Flow, value: int, subject: str, at: bool = False) -> Answer:
     """The answer for one value; at: `subject` is a place, not its name."""
-    shown = spoken(flow, value) + (f" at {subject}" if at else "")
+    shown = f"{spoken(flow, value)} at {subject}" if at else f"`{subject}`"
     answer = Answer(subject, "", _measured(flow, value))
     if flow.values[value].requires_grad:
         _with_grad(flow, value, shown, answer)

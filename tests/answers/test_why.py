@@ -569,3 +569,55 @@ def test_what_a_report_names_beside_parameters_has_an_answer_too() -> None:
         assert f"`{name}`" in told
         assert means in why(scope.trace, name).headline
     assert why(scope.trace, "net.2").steps[-1].site.line == why(scope.trace, "2").steps[-1].site.line
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.spread = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.mean(x), self.spread(x)
+
+
+class Autoencoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = Encoder(), nn.Linear(2, 4)
+
+    def forward(self, x):
+        mu, logvar = self.encoder(x)
+        code = mu + torch.randn_like(mu) * (0.5 * logvar).exp()
+        return self.decoder(code), mu, logvar
+
+
+def terms(made, x, middle, width):
+    error = (made - x).pow(2).mean()
+    spread = (middle.pow(2) + width.exp() - 1 - width).mean()
+    return error, spread
+
+
+@pytest.fixture(scope="module")
+def handed_back():
+    model = Autoencoder()
+    with gradscope.watch() as scope:
+        x = torch.randn(3, 4)
+        made, middle, width = model(x)
+        rebuilt, apart = terms(made, x, middle, width)
+        (rebuilt + apart).backward()
+    return scope.trace
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("mu", "encoder.mean.weight"), ("logvar", "encoder.spread.weight"), ("made", "decoder.weight"),
+        ("middle", "encoder.mean.weight"), ("width", "encoder.spread.weight"), ("rebuilt", "decoder.weight"),
+        ("apart", "encoder.spread.weight"),
+    ],
+)  # fmt: skip
+def test_what_a_call_hands_back_goes_by_the_callers_variables(handed_back, name, parameter) -> None:
+    answer = why(handed_back, name)
+    assert answer.headline.startswith(f"`{name}` requires grad because `{parameter}` does")
+    shape = {"rebuilt": "scalar", "apart": "scalar", "made": "3×4"}.get(name, "3×2")
+    assert any(f"({shape} float32" in fact for fact in answer.seen)

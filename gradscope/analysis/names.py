@@ -419,13 +419,24 @@ class Names:
             for event in self._calls.get(graph.id, ()):
                 self._learn(found, graph, event.inputs, event.site.user)
             for op in graph.ops:
-                if op.site.kind == "user":
-                    self._learn(found, graph, op.inputs, op.site)
-                elif op.site.kind == "torch" and not _of_an_object(op.site):  # `self.linear(x)`, `F.relu(x)`
-                    given = tuple(v for v in op.inputs if not _held_by_module(graph, v))
-                    self._learn(found, graph, given, op.site.user)
+                if (taken := self._taken(graph, op)) is not None:
+                    self._learn(found, graph, *taken)
             self._inputs[graph.id] = found
         return self._inputs[graph.id]
+
+    def given(self, graph: Graph, op: Op) -> Iterator[tuple[int, str]]:
+        """(value, text) of what the program's line hands to an op, as far as that is certain."""
+        if (taken := self._taken(graph, op)) is not None:
+            for index, text in self._arguments(taken[1], len(taken[0])):
+                yield taken[0][index], text
+
+    def _taken(self, graph: Graph, op: Op) -> tuple[tuple[int, ...], Site] | None:
+        """What an op takes from the program's line, and the line; None where that may be something else."""
+        if op.site.kind == "user":
+            return op.inputs, op.site
+        if op.site.kind == "torch" and not _of_an_object(op.site):  # `self.linear(x)`, `F.relu(x)`
+            return tuple(v for v in op.inputs if not _held_by_module(graph, v)), op.site.user
+        return None
 
     def _learn(self, found: dict[int, str], graph: Graph, values: tuple[int, ...], site: Site) -> None:
         missing = [

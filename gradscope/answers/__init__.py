@@ -59,6 +59,8 @@ def why(trace: Trace, name: str) -> Answer:
             return explain_number(flow, number, name)
         if (given := handed_back(flow, name)) is not None:
             return _of_result(flow, given, name)
+        if (value := _read_as(flow, name)) is not None:
+            return _of_value(flow, value, name)
         parameters = _within(trace, name) or _of_self(trace, name) or _on_their_own(trace, name)
         if parameters:
             return _first_without(flow, parameters)
@@ -261,10 +263,37 @@ def _variable(flow: Flow, name: str) -> int | None:
     """The last value of a variable, best one that a backward pass started from, else one
     that such a value was computed from."""
     values = [index for index in range(len(flow.values)) if flow.name(index) == name]
+    if not values and "[" in name:
+        wanted = _spelled(name)
+        values = [index for index in range(len(flow.values)) if _spelled(flow.name(index) or "") == wanted]
     for known in (flow.roots, flow.feeds_root, values):
         if found := [index for index in values if index in known]:
             return found[-1]
     return None
+
+
+def _read_as(flow: Flow, name: str) -> int | None:
+    """The last value that an op is given, or a backward pass starts from, by this text: `out.loss`, `batch["x"]`."""
+    names, wanted = names_of(flow.trace), _spelled(name)
+    for value, event in reversed(flow.roots.items()):
+        if _spelled(names.receiver(event.site.user) or "") == wanted:
+            return value
+    texts: dict[int, bool] = {}  # site → whether its line has such a text
+    last = wanted.rpartition(".")[2].partition("[")[0]
+    for op in reversed(flow.ops):
+        site = op.site.user
+        if site.id not in texts:
+            texts[site.id] = last in (names.text(site) or "")
+        if texts[site.id]:
+            for value, text in names.given(flow.trace.graph(op.graph), op):
+                if _spelled(text) == wanted:
+                    return flow.joined[op.graph, value]
+    return None
+
+
+def _spelled(text: str) -> str:
+    """An expression as it is compared: a shell may have taken the quotes."""
+    return re.sub(r"""[\s'"]""", "", text)
 
 
 def _number(flow: Flow, name: str) -> int | None:

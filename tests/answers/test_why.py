@@ -621,3 +621,28 @@ def test_what_a_call_hands_back_goes_by_the_callers_variables(handed_back, name,
     assert answer.headline.startswith(f"`{name}` requires grad because `{parameter}` does")
     shape = {"rebuilt": "scalar", "apart": "scalar", "made": "3×4"}.get(name, "3×2")
     assert any(f"({shape} float32" in fact for fact in answer.seen)
+
+
+@pytest.fixture(scope="module")
+def held():
+    @dataclass
+    class Output:
+        loss: torch.Tensor
+
+    heads = nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.Linear(4, 3)})
+    with gradscope.watch() as scope:
+        batch = {"x": torch.randn(6, 4), "y": torch.zeros(6, dtype=torch.long)}
+        terms = []
+        for head in heads.values():
+            scores = head(batch["x"])
+            terms.append(nn.functional.cross_entropy(scores, batch["y"]))
+        out = Output(sum(terms))
+        out.loss.backward()
+    return scope.trace
+
+
+@pytest.mark.parametrize("name", ['batch["x"]', "batch['x']", "batch[x]", "out.loss", "batch['y']"])
+def test_what_an_object_or_a_dict_holds_goes_by_how_the_program_writes_it(held, name) -> None:
+    headline = why(held, name).headline
+    assert headline.startswith(f"`{name}` ")
+    assert ("does not require grad" in headline) == name.startswith("batch")

@@ -277,6 +277,11 @@ class Names:
             return ast.unparse(node.value)
         return ast.unparse(node.value) if isinstance(node, ast.Subscript) else None
 
+    def first_argument(self, site: Site) -> str | None:
+        """How the first argument of the call at this site is written."""
+        node = self.file(site.path).at(site)
+        return ast.unparse(node.args[0]) if isinstance(node, ast.Call) and node.args else None
+
     # -- names of values ---------------------------------------------------------
 
     def name(self, graph: Graph, index: int) -> str | None:

@@ -23,6 +23,7 @@ from gradscope.answers._answer import Answer, Step
 from gradscope.answers._module import explain_buffer, explain_module
 from gradscope.answers._parameter import explain_parameter
 from gradscope.answers._value import explain_number, explain_value
+from gradscope.answers._variables import element, newest, number_at, read_as, variable
 from gradscope.collector import paused
 from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Op, Parameter, place_of
@@ -52,15 +53,17 @@ def why(trace: Trace, name: str) -> Answer:
     if not parameters:
         if match := _NUMBERED.match(name):
             return _by_number(flow, match[1], name)
-        value = _variable(flow, name)
+        value = variable(flow, name)
         if value is not None:
             return _of_value(flow, value, name)
-        if (number := _number(flow, name)) is not None:
+        if (number := number_at(flow, name)) is not None:
             return explain_number(flow, number, name)
         if (given := handed_back(flow, name)) is not None:
             return _of_result(flow, given, name)
-        if (value := _read_as(flow, name)) is not None:
+        if (value := read_as(flow, name)) is not None:
             return _of_value(flow, value, name)
+        if (found := element(flow, name)) is not None:
+            return _told(_of_value(flow, found.value, found.name), found.told)
         parameters = _within(trace, name) or _of_self(trace, name) or _on_their_own(trace, name)
         if parameters:
             return _first_without(flow, parameters)
@@ -85,8 +88,11 @@ def _of_value(flow: Flow, value: int, name: str) -> Answer:
 def _of_result(flow: Flow, given: HandedBack, name: str) -> Answer:
     answer = _of_value(flow, given.value, name)
     where = names_of(flow.trace).place(given.call)
-    told = f"`{name}` is what the call at {where} gives for `{given.written}`"
-    return replace(answer, seen=[told, *answer.seen])
+    return _told(answer, f"`{name}` is what the call at {where} gives for `{given.written}`")
+
+
+def _told(answer: Answer, fact: str) -> Answer:
+    return replace(answer, seen=[fact, *answer.seen])
 
 
 def of_parameter(trace: Trace, number: int) -> Answer | None:
@@ -127,7 +133,7 @@ def cuts_between(trace: Trace, loss: str, parameter: str) -> list[Op]:
             else names.name(known.graph(key[0]), key[1]) == loss.strip()
         )
     ]
-    roots = roots or _newest(trace, loss.strip())
+    roots = roots or newest(trace, loss.strip())
     if not roots:
         raise GradscopeError(
             f"no backward pass starts at `{loss}`, and no variable that was computed is called so"
@@ -138,17 +144,6 @@ def cuts_between(trace: Trace, loss: str, parameter: str) -> list[Op]:
     if not found:
         raise GradscopeError(f"no parameter is called `{parameter}`")
     return between(known, roots, found[0].id)
-
-
-def _newest(trace: Trace, name: str) -> list[tuple[int, int]]:
-    """What a variable held last, of those that no pass has started from yet; [] where none is called so."""
-    known, names = paths(trace), names_of(trace)
-    for number in sorted(known.graph_ids, reverse=True):
-        graph = known.graph(number)
-        for index in range(len(graph.values) - 1, -1, -1):
-            if names.name(graph, index) == name:
-                return [(number, index)]
-    return []
 
 
 def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:
@@ -257,52 +252,6 @@ def _dotted(name: str) -> str:
 def _path(trace: Trace, parameter: Parameter) -> str:
     """Its full name in that form."""
     return _dotted(full_name(trace, parameter))
-
-
-def _variable(flow: Flow, name: str) -> int | None:
-    """The last value of a variable, best one that a backward pass started from, else one
-    that such a value was computed from."""
-    values = [index for index in range(len(flow.values)) if flow.name(index) == name]
-    if not values and "[" in name:
-        wanted = _spelled(name)
-        values = [index for index in range(len(flow.values)) if _spelled(flow.name(index) or "") == wanted]
-    for known in (flow.roots, flow.feeds_root, values):
-        if found := [index for index in values if index in known]:
-            return found[-1]
-    return None
-
-
-def _read_as(flow: Flow, name: str) -> int | None:
-    """The last value that an op is given, or a backward pass starts from, by this text: `out.loss`, `batch["x"]`."""
-    names, wanted = names_of(flow.trace), _spelled(name)
-    for value, event in reversed(flow.roots.items()):
-        if _spelled(names.receiver(event.site.user) or "") == wanted:
-            return value
-    texts: dict[int, bool] = {}  # site → whether its line has such a text
-    last = wanted.rpartition(".")[2].partition("[")[0]
-    for op in reversed(flow.ops):
-        site = op.site.user
-        if site.id not in texts:
-            texts[site.id] = last in (names.text(site) or "")
-        if texts[site.id]:
-            for value, text in names.given(flow.trace.graph(op.graph), op):
-                if _spelled(text) == wanted:
-                    return flow.joined[op.graph, value]
-    return None
-
-
-def _spelled(text: str) -> str:
-    """An expression as it is compared: a shell may have taken the quotes."""
-    return re.sub(r"""[\s'"]""", "", text)
-
-
-def _number(flow: Flow, name: str) -> int | None:
-    """The last op without a tensor as result that is assigned to `name`."""
-    names = names_of(flow.trace)
-    for index in range(len(flow.ops) - 1, -1, -1):
-        if not flow.outputs[index] and names.assigned(flow.ops[index].site.user) == name:
-            return index
-    return None
 
 
 def _of_op(flow: Flow, graph: int, index: int) -> Answer:

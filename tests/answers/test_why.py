@@ -636,7 +636,7 @@ def held():
         for head in heads.values():
             scores = head(batch["x"])
             terms.append(nn.functional.cross_entropy(scores, batch["y"]))
-        out = Output(sum(terms))
+        out = Output(torch.stack(terms).sum())
         out.loss.backward()
     return scope.trace
 
@@ -646,3 +646,18 @@ def test_what_an_object_or_a_dict_holds_goes_by_how_the_program_writes_it(held, 
     headline = why(held, name).headline
     assert headline.startswith(f"`{name}` ")
     assert ("does not require grad" in headline) == name.startswith("batch")
+
+
+def test_of_a_list_the_tensor_without_a_graph_is_told_of() -> None:
+    model = nn.Linear(4, 1)
+    with gradscope.watch() as scope:
+        losses = [model(torch.randn(6, 4)).pow(2).mean() for _ in range(3)]
+        losses[1] = losses[1].detach()
+        torch.stack(losses).sum().backward()
+    assert why(scope.trace, "losses").headline.startswith("`losses[1]` does not require grad")
+    assert why(scope.trace, "losses[-1]").headline.startswith("`losses[-1]` requires grad")
+    assert (
+        why(scope.trace, "losses").seen[0].startswith("`losses` held 3 tensors where `stack` joined it last")
+    )
+    with pytest.raises(GradscopeError, match="`losses` held 3 tensors"):
+        why(scope.trace, "losses[3]")

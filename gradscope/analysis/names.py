@@ -343,20 +343,34 @@ class Names:
 
     def assignment(self, graph: Graph, op: Op, value: Value) -> tuple[str, Site] | None:
         """The name that a result of `op` is assigned to, and the place of what is assigned."""
+        handed: tuple[int, int] | None = None  # place in a tuple that is returned, and how many it has
         for depth, site in enumerate(op.site.stack[::-1]):
-            if depth and op.index not in self._results(graph).get(site.id, ()):
+            if handed is None and depth and op.index not in self._results(graph).get(site.id, ()):
                 return None  # made on the way to the result of that call
             if site.kind != "user":
+                if handed is not None and not site.function.startswith("Module."):
+                    return None
                 continue
             names, returned = self._target(site)
-            if len(names) > 1 and len(op.outputs) == 1 and self._taken_apart(site):
+            if handed is not None and not returned:
+                return (names[handed[0]], site) if len(names) == handed[1] else None
+            if handed is None and len(names) > 1 and len(op.outputs) == 1 and self._taken_apart(site):
                 at = self._turn(graph, op, site, bool(depth), len(names))
                 return (names[at], site) if at is not None else None
             if names:
                 return names[min(value.position, len(names) - 1)], site
-            if not returned:
+            if not returned and (len(op.outputs) > 1 or (handed := self._handed(site)) is None):
                 return None
         return None
+
+    def _handed(self, site: Site) -> tuple[int, int] | None:
+        """Where in a tuple that its function returns the expression at `site` stands, and how many it has."""
+        file = self.file(site.path)
+        node = file.at(site)
+        above = file.parent.get(id(node))
+        if not isinstance(above, ast.Tuple) or not isinstance(file.parent.get(id(above)), ast.Return):
+            return None
+        return next(i for i, one in enumerate(above.elts) if one is node), len(above.elts)
 
     def _taken_apart(self, site: Site) -> bool:
         """Whether it is the targets of `a, b = map(f, x)`, at which each of them is made in turn."""

@@ -23,3 +23,28 @@ def test_a_distributions_own_tensors_are_not_called_like_what_it_is_asked_about(
     assert called["z"] == (4, 2) and called["rows"] == (4, 3)
     own = [value for value in graph.values if value.op is None and tuple(value.shape) == (2,)]
     assert own and "z" not in {names.name(graph, v.index) for v in own if v.parameter is None}
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.spread = nn.Linear(3, 2), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.mean(x), self.spread(x).exp() + 1
+
+
+def halves(x):
+    return x[:2] * 2, x[2:] * 2
+
+
+def test_what_a_function_returns_in_a_tuple_is_called_as_its_caller_does() -> None:
+    encoder = Encoder()
+    with gradscope.watch() as scope:
+        middle, width = encoder(torch.randn(4, 3))
+        upper, lower = halves(middle)
+        (upper + lower + width[:2]).sum().backward()
+    assert scope.trace is not None
+    names, graph = names_of(scope.trace), scope.trace.graph(scope.trace.graphs_with_nodes[0])
+    made = {names.name(graph, v.index): graph.ops[v.op].name for v in graph.values if v.op is not None}
+    assert made.items() >= {"middle": "linear", "width": "add", "upper": "mul", "lower": "mul"}.items()

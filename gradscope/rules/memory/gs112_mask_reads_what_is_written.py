@@ -114,7 +114,10 @@ def _finding(trace: Trace, event: WrittenAgain) -> Finding | None:
     if len(given) != 1:
         return None
     name = given[0]
-    masks = [mask, *(v for v in here.file.assigned.get(ast.unparse(mask), ()) if here.file.scope_of(v) is scope)]
+    masks = [
+        mask,
+        *(v for v in here.file.assigned.get(ast.unparse(mask), ()) if here.file.scope_of(v) is scope),
+    ]
     read = ast.unparse(_whose(name))
     if written == read or all(ast.unparse(part) != read for each in masks for part in ast.walk(each)):
         return None

@@ -46,15 +46,11 @@ def stacked(trace: Trace, lost: Site, graph: Graph, cut: Op, made: int) -> tuple
 
 def _is_stack(graph: Graph, cut: Op, made: int) -> bool:
     """Whether the new tensor has the form of all those together, of one form and type."""
-    reads = [
-        graph.values[op.inputs[0]]
-        for op in graph.called({cut.name})
-        if op.site.user == cut.site.user and op.inputs
-    ]
-    whole = graph.values[made]
-    return bool(reads) and all(
-        (each.shape, each.dtype) == (reads[0].shape, whole.dtype) for each in reads
-    ) and whole.shape == (len(reads), *reads[0].shape)  # fmt: skip
+    calls = [op for op in graph.called({cut.name}) if op.site.user == cut.site.user and op.inputs]
+    reads, whole = [graph.values[op.inputs[0]] for op in calls], graph.values[made]
+    if not reads or whole.shape != (len(reads), *reads[0].shape):
+        return False
+    return all((each.shape, each.dtype) == (reads[0].shape, whole.dtype) for each in reads)
 
 
 def _outermost(here: Source, node: ast.AST | None) -> ast.expr | None:

@@ -6,7 +6,8 @@ changes `labels` too, and a label that was just given is taken for an old one in
 Fix: `renamed = labels.clone()`.
 
 Measured: both names are the same memory (a view is, too), the mask is made of comparisons of the one, the line writes
-to the other (by an index, `masked_fill_` or `index_put_`), and it wrote to elements that it had written to before. Silent on: one name for both, as where groups are merged on purpose.
+to the other (by an index, `masked_fill_` or `index_put_`), and it wrote to elements that it had written to before.
+Silent on: one name for both, as where groups are merged on purpose.
 """
 
 from __future__ import annotations

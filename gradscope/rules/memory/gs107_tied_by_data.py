@@ -21,7 +21,10 @@ from gradscope.events import Tied
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
+
+VIEWS = {"T", "mT", "H", "mH"}  # attributes
 
 
 def bad_data_assigned() -> None:
@@ -66,7 +69,8 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
                 cause=event.site.user,
                 cause_label="one memory, two parameters from here on",
                 seen=tuple(_seen(trace, p) for p in pair),
-                fix=_fix(names_of(trace).line(event.site.user) or "", first, second),
+                fix=_of_a_view(trace, event.site.user)
+                or _fix(names_of(trace).line(event.site.user) or "", first, second),
                 count=event.count,
                 edits=_tied(trace, event.site.user),
                 subjects=parameter_subjects(p.id for p in pair),
@@ -113,6 +117,47 @@ def _fix(text: str, first: str, second: str) -> str:
     return f"assign the parameter itself, so that `{second}` and `{first}` are one object"
 
 
+def _of_a_view(trace: Trace, site: Site) -> str:
+    """What to do where the one is a view of the other, its transpose perhaps: no parameter can be both."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ""
+    target, whole = _bare(statement.targets[0]), _bare(statement.value)
+    if not _is_view(whole):
+        return ""
+    base = whole
+    while isinstance(base, (ast.Call, ast.Subscript)) or (
+        isinstance(base, ast.Attribute) and base.attr in {*VIEWS, "data"}
+    ):
+        inner = base.func if isinstance(base, ast.Call) else base
+        if not isinstance(inner, (ast.Attribute, ast.Subscript)):
+            return ""
+        base = inner.value
+    layer = target.value if isinstance(target, ast.Attribute) else target
+    view = "".join(ast.unparse(whole).removeprefix(ast.unparse(base)).split(".data"))
+    return (
+        f"leave this line out, and compute with `{ast.unparse(base)}{view}` in each forward, in place of"
+        f" `{ast.unparse(target)}` (for a linear layer `torch.nn.functional.linear(x, {ast.unparse(base)}{view},"
+        f" {ast.unparse(layer)}.bias)`), of which only the bias is then needed: a view of a parameter is none itself"
+    )
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """Without `nn.Parameter(…)` around it, and `.data` behind it."""
+    if isinstance(node, ast.Call) and called_name(node) == "Parameter" and len(node.args) == 1:
+        node = node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+
+
+def _is_view(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in VIEWS
+    return isinstance(node, ast.Subscript) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    )
+
+
 def _copied(trace: Trace, site: Site) -> tuple[Edit, ...]:
     """`late.data.copy_(p.data)` in place of `late.data = p.data`."""
     here = Source(trace, site.path)
@@ -133,6 +178,6 @@ def _tied(trace: Trace, site: Site) -> tuple[Edit, ...]:
     if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
         value = value.args[0]  # nn.Parameter(embedding.weight)
     plain = [node.value if getattr(node, "attr", "") == "data" else node for node in (target, value)]  # type: ignore[attr-defined]
-    if not all(isinstance(node, ast.Attribute) for node in plain):
+    if not all(isinstance(node, ast.Attribute) and not _is_view(node) for node in plain):
         return ()
     return here.replace(statement, " = ".join(here.file.text(node) for node in plain))

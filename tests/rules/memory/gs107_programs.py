@@ -96,3 +96,46 @@ def good_shared_with_a_frozen_copy() -> None:
     with torch.no_grad():
         shown.eval()
         assert shown(torch.randn(2, 3)).shape == (2, 3)
+
+
+def bad_transposed() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Tied(nn.Module):
+        def __init__(self, d: int, k: int) -> None:
+            super().__init__()
+            self.enc = nn.Linear(d, k)
+            self.dec = nn.Linear(k, d)
+            self.dec.weight.data = self.enc.weight.data.T  # cause: GS107
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.dec(nn.functional.softplus(self.enc(x)))
+            return y
+
+    model = Tied(6, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        x = torch.randn(20, 6)
+        loss = torch.mean((model(x) - x) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_begun_with_the_transposed_values() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    enc, dec = nn.Linear(6, 3), nn.Linear(3, 6)
+    dec.weight.data.copy_(enc.weight.data.t())
+    opt = torch.optim.SGD([*enc.parameters(), *dec.parameters()], lr=0.05)
+    for _ in range(3):
+        x = torch.randn(20, 6)
+        loss = torch.mean((dec(enc(x).tanh()) - x) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -25,7 +25,8 @@ def stacked(trace: Trace, lost: Site, graph: Graph, cut: Op, made: int) -> tuple
     number, maker = _outermost(here, here.file.at(lost)), here.file.at(again)
     value = _behind(number)
     if (
-        value is None
+        number is None
+        or value is None
         or not isinstance(maker, ast.Call)
         or not maker.args
         or not here.file.is_imported(maker.func)

@@ -95,7 +95,8 @@ def _called_beside(trace: Trace, clear: Site, step: Site) -> Site | None:
         return None
     file = trace.source_file(clear.path)
     statement = file.statement(clear)
-    if statement is None or not all(_clears(node) for node in ast.walk(file.scope_of(statement))):
+    scope = file.scope_of(statement) if statement is not None else None
+    if scope is None or not all(_clears(node) for node in ast.walk(scope)):
         return None
     stack = next((event.site.stack for event in trace.of(ZeroGrad) if event.site.user == clear), ())
     return next((f for f in stack if (f.path, f.function) == (step.path, step.function)), None)

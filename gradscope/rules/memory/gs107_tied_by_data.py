@@ -7,6 +7,8 @@ the two.
 
 Fix: make both names hold one parameter: `decoder.weight = embedding.weight`.
 
+The same after `b.load_state_dict(a.state_dict(), assign=True)`, where both train from then on.
+
 Silent on: parameters that are one object; copies of values (`.data.copy_()`, `.clone()`); memory
 shared with a parameter that gets no gradient.
 """
@@ -15,9 +17,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import names_of
-from gradscope.analysis.words import parameter_name, parameter_subjects, plural
-from gradscope.events import Tied
+from gradscope.analysis.words import code, parameter_name, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Backward, Tied
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
@@ -58,7 +61,10 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
     yield from _copied_again(trace)
     known = {p.id: p for p in trace.parameters}
     told: set[frozenset[int]] = set()
+    yield from _loaded(trace)
     for event in trace.of(Tied):
+        if event.how == "load":
+            continue
         pair = [known[id] for id in event.parameters if id in known]
         key = frozenset(p.id for p in pair)
         if len(pair) == 2 and all(p.requires_grad and p.passes for p in pair) and key not in told:
@@ -96,6 +102,37 @@ def _copied_again(trace: Trace) -> Iterator[Finding]:
             fix="copy the values: `.data.copy_(…)` on the left, or `load_state_dict`",
             edits=_copied(trace, site),
             subjects=parameter_subjects(p.id for pair in pairs for p in pair),
+        )
+
+
+def _loaded(trace: Trace) -> Iterator[Finding]:
+    """A state whose tensors another module still trains is taken over as it is, and trained there as well."""
+    ties: dict[Site, list[Tied]] = {}
+    filled: set[int] = set()  # since the first of them
+    for _, event in in_order(trace):
+        if isinstance(event, Tied) and event.how == "load":
+            ties.setdefault(event.site.user, []).append(event)
+        elif isinstance(event, Backward) and ties:
+            filled.update(event.filled)
+    for site, events in ties.items():
+        pairs = [event.parameters for event in events if filled.issuperset(event.parameters)]
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            continue
+        here, call = Source(trace, site.path), trace.source_file(site.path).at(site)
+        assign = [k for k in call.keywords if k.arg == "assign"] if isinstance(call, ast.Call) else []
+        first, second = (parameter_names(trace, [pair[i] for pair in pairs]) for i in (0, 1))
+        yield Finding(
+            message=f"{code(trace, site, 'the load')} makes {second} share the memory of {first}",
+            cause=site,
+            cause_label="takes the tensors of the state themselves, and copies nothing",
+            seen=(
+                f"{plural(len(pairs), 'pair')} of parameters over one memory each; both got gradients later on",
+            ),
+            why="a state dict holds the parameters' own memory, and with `assign=True` the module goes on with it: each"
+            " of the two gets only its part of the gradient, and every step of the one moves the other",
+            fix=f"leave `assign=True` out ({where(site)}): the values are copied then",
+            edits=here.without_keyword(call, assign[0]) if assign and isinstance(call, ast.Call) else (),
+            subjects=parameter_subjects(id for pair in pairs for id in pair),
         )
 
 

@@ -422,6 +422,26 @@ class SourceFile:
             node = above
         return None
 
+    def element(self, site: Site) -> str | None:
+        """How an entry of a list or dict that a statement gives a name is read: `opts["enc"]` for what is made at
+        `site` in `opts = {"enc": Adam(…)}`."""
+        node = self.at(site)
+        above = self.parent.get(id(node))
+        index = None
+        if isinstance(above, ast.Dict):
+            keys = [key for key, value in zip(above.keys, above.values, strict=True) if value is node]
+            index = self.text(keys[0]) if keys and isinstance(keys[0], ast.Constant) else None
+        elif isinstance(above, (ast.List, ast.Tuple)) and not any(
+            isinstance(e, ast.Starred) for e in above.elts
+        ):
+            index = next((str(i) for i, value in enumerate(above.elts) if value is node), None)
+        statement = self.parent.get(id(above))
+        plain = isinstance(statement, ast.Assign) and len(statement.targets) == 1 and statement.value is above
+        if index is None or not plain or not isinstance(statement, ast.Assign):
+            return None
+        target = statement.targets[0]
+        return f"{ast.unparse(target)}[{index}]" if isinstance(target, (ast.Name, ast.Attribute)) else None
+
     def variable_of_module(self, site: Site) -> str | None:
         """The variable for a module that one of its methods at `site` gives back: `net` in `net = Net().to(device)`."""
         node = self.at(site)

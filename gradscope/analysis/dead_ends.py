@@ -12,7 +12,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
-from gradscope.model import Graph, Op, Site
+from gradscope.model import Graph, Op, Site, Value
 from gradscope.source import FUNCTIONS, SourceFile, names_in
 from gradscope.store import Trace
 
@@ -91,9 +91,27 @@ def _read(trace: Trace, graph: Graph, place: Site) -> Iterator[tuple[int, Op]]:
             continue
         dropped = _drops(trace, made) if graph.consumers.get(value.index) else None
         for op in graph.consumers[value.index] if dropped == place else ():
-            inside = made.user != place and op.site.user.function == made.user.function
-            if op.outputs and not inside:
+            if op.outputs and not _inside(graph, value, op, place):
                 yield value.index, op
+
+
+def _inside(graph: Graph, value: Value, reader: Op, place: Site) -> bool:
+    """Whether what the call at `place` makes on its way is read on its way, too."""
+    made, maker = value.site, graph.maker(value.index)
+    if made is None or made.user != place:
+        return made is not None and reader.site.user.function == made.user.function
+    if maker is None or reader.site.user != place:
+        return False
+    if maker.module != reader.module and min(_forwards(made, place), _forwards(reader.site, place)) < 2:
+        return False  # layers that a loop calls, and no module that calls both
+    before = graph.ops[: maker.index + 1]  # the next turn begins with what this one has begun with
+    return not any(op.module == reader.module and op.site.id == reader.site.id for op in before)
+
+
+def _forwards(site: Site, place: Site) -> int:
+    """How many modules' code is run, one within the other, for the call at `place`."""
+    at = next((i for i, frame in enumerate(site.stack) if frame.span() == place.span()), len(site.stack))
+    return sum(frame.function.endswith(".forward") for frame in site.stack[at + 1 :])
 
 
 def unread_parts(trace: Trace, place: Site) -> list[str]:

@@ -84,6 +84,10 @@ class _Run:
         self.dropped: dict[int, tuple[ZeroGrad, _Place]] = {}  # parameter → the call, and whence to look
         self.waiting: _Waiting | None = None
         self.late: set[tuple[Site, Site]] = set()  # cleared in time, it is the backward that is missing
+        self.unseen: set[int] = (
+            set()
+        )  # filled while nobody looked, when a `.grad` that is set by hand is not seen
+        self.known: dict[Site, tuple[Site, Site]] = {}  # line of a step → where its gradients were last lost
         for repeat, events in timeline(trace):
             self.stretches.append(events)
             for event in events:
@@ -117,6 +121,8 @@ class _Run:
             if not self._forward_between(wait.step, event, wait.parameters):
                 self.late.add(wait.place)  # the forward before the step has its pass after it
         self.stale |= set(event.stale)
+        if event.graph < 0:
+            self.unseen.update(event.filled)
         for parameter in event.filled:
             self.dropped.pop(parameter, None)
             self.filled[parameter] = len(self.passes)
@@ -129,6 +135,7 @@ class _Run:
             start = self.passes[made] if made in self.served and made is not None else self._place(event)
             self.dropped[parameter] = (event, start)
         self.stale -= set(event.parameters)
+        self.unseen -= set(event.parameters)
 
     def _step(self, event: Step, repeat: int) -> None:
         states = event.states
@@ -138,13 +145,18 @@ class _Run:
             for parameter in ids:
                 self.dropped.pop(parameter, None)
             self.stale -= set(ids)
+            self.unseen -= set(ids)
 
     def _count(self, event: Step | Scaler, states: dict[str, tuple[int, ...]], repeat: int) -> None:
         tally = self.tallies.setdefault(event.optimizer, _Tally())
         tally.steps += repeat
         tally.at[event.site.user] += repeat
-        lost = [p for state in ("none", "zero") for p in states.get(state, ()) if p in self.dropped]
-        if not lost or any(states.get(state) for state in ("fresh", "stale", "used")):
+        empty = [p for state in ("none", "zero") for p in states.get(state, ())]
+        if any(states.get(state) for state in ("fresh", "stale", "used")):
+            return
+        lost = [p for p in empty if p in self.dropped]
+        if not lost:
+            self._lost_unseen(event, self.unseen.intersection(empty), repeat)
             return
         clear, start = self.dropped[lost[0]]
         place = clear.site.user, event.site.user
@@ -154,8 +166,15 @@ class _Run:
             self.waiting = _Waiting(place, self._place(event), set(lost))
         else:
             tally.lost[place] += repeat
+            self.known[place[1]] = place
             tally.first.setdefault(place, len(self.stretches) - 1)
             tally.parameters.update(lost)
+
+    def _lost_unseen(self, event: Step | Scaler, gone: set[int], repeat: int) -> None:
+        """The pass had filled them and the step finds nothing, as where somebody looked: it is that line again."""
+        place, tally = self.known.get(event.site.user), self.tallies[event.optimizer]
+        if place is not None and gone & tally.parameters:
+            tally.lost[place] += repeat
 
     def _forward_between(self, start: _Place, event: Event, ids: set[int]) -> bool:
         """Then the gradients were cleared in time, and it is the backward that comes too late or is

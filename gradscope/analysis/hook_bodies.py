@@ -224,6 +224,15 @@ def _changes(value: ast.expr, name: str) -> bool:
         return any(_changes(part, name) for part in value.elts)
     if isinstance(value, ast.BinOp) and isinstance(value.op, _OPS):
         return any(_is_gradient(side, name) or _changes(side, name) for side in (value.left, value.right))
+    if (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in ("tuple", "list")
+    ):
+        return any(_changes(part, name) for part in value.args)
+    if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
+        bound = [one for each in value.generators for one in _bound(each, [name])]
+        return any(_changes(value.elt, one) for one in bound)
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     attribute, first = value.func.attr, value.func.value

@@ -266,9 +266,15 @@ def _optimizer_variable(trace: Trace, number: int | None) -> str:
     called = {owner(source(trace, site), "step") for optimizer, site in steps if optimizer == number}
     if not name:  # made where it is returned: what steps it alone has a name for it
         others = {owner(source(trace, site), "step") for optimizer, site in steps if optimizer != number}
-        return called.pop() if len(called) == 1 and not called & others else ""
+        return called.pop() if len(called) == 1 and not called & others else _entry(trace, known)
     ends = {text for text in called if text.rpartition(".")[2] == name.rpartition(".")[2]}
     return ends.pop() if len(called) == len(ends) == 1 else name
+
+
+def _entry(trace: Trace, optimizer: Optimizer | None) -> str:
+    """`opts["enc"]`, where one of a list or dict is not stepped by a name of its own."""
+    site = optimizer.site.user if optimizer is not None and optimizer.site and optimizer.made else None
+    return (trace.source_file(site.path).element(site) if site is not None else None) or ""
 
 
 def method(trace: Trace, number: int | None, call: str, given: str = "", at: Site | None = None) -> str:

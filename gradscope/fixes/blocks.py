@@ -231,16 +231,25 @@ def detached_before(trace: Trace, site: Site, names: list[str]) -> Edits:
 
 
 def written_in_place(trace: Trace, site: Site) -> tuple[str, Edits]:
-    """`p -= lr * p.grad` for `p = p - lr * p.grad`: the text, and the edits where gradients are off there."""
+    """`p -= lr * p.grad` for `p = p - lr * p.grad`, else `p.copy_(…)`: the text, and the edits where gradients are off
+    there."""
     here = Source(trace, site.path)
     statement = here.file.statement(site)
-    value = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(statement, ast.Assign) or not isinstance(value, ast.BinOp):
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return "", ()
-    target, sign = statement.targets[0], {ast.Add: "+", ast.Sub: "-"}.get(type(value.op))
-    if sign is None or not isinstance(target, ast.Name) or ast.unparse(value.left) != target.id:
+    target, value = statement.targets[0], statement.value
+    sign = {ast.Add: "+", ast.Sub: "-"}.get(type(value.op)) if isinstance(value, ast.BinOp) else None
+    if not isinstance(target, ast.Name) or target.id not in names_in(value, ast.Load):
         return "", ()
-    text = f"{target.id} {sign}= {here.part(value.right, Binds.TUPLE)}"
-    around = (node for node in here.file.around(site) if isinstance(node, (ast.With, ast.AsyncWith)))
-    off = any("no_grad" in ast.unparse(item.context_expr) for node in around for item in node.items)
+    if isinstance(value, ast.BinOp) and sign is not None and ast.unparse(value.left) == target.id:
+        text = f"{target.id} {sign}= {here.part(value.right, Binds.TUPLE)}"
+    else:
+        text = f"{target.id}.copy_({here.part(value, Binds.WHOLE)})"
+    off = False
+    for node in here.file.around(site):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            off = off or any("no_grad" in ast.unparse(item.context_expr) for item in node.items)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            off = off or any("no_grad" in ast.unparse(one) for one in node.decorator_list)
+            break
     return " ".join(text.split()), here.replace(statement, text) if off else ()

@@ -32,13 +32,17 @@ class WrittenAgain(Hook):
 
     def install(self) -> None:
         self.lines: dict[int, Written] = {}
-        self.recorder.functions.follow(["__setitem__"], self._set)
+        self.recorder.functions.follow(["__setitem__", "masked_fill_", "index_put_"], self._set)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _set(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if len(args) != 3 or not isinstance(args[0], torch.Tensor) or not isinstance(args[1], torch.Tensor):
+        if len(args) < 2 or not isinstance(args[0], torch.Tensor):
             return
-        tensor, mask = args[:2]
+        tensor, mask = args[0], args[1]
+        if name == "index_put_" and isinstance(mask, (tuple, list)) and len(mask) == 1:
+            mask = mask[0]
+        if not isinstance(mask, torch.Tensor):
+            return
         whole = not tensor.is_floating_point() and tensor.dtype is not torch.bool
         if mask.dtype is not torch.bool or mask.shape != tensor.shape or not whole:
             return

@@ -18,6 +18,8 @@ from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
 from gradscope.hooks.sampling.places import place_of
 
+LOADS = "_load_from_state_dict"  # of torch's modules
+
 
 class Ties(Hook):
     order = 86
@@ -45,7 +47,12 @@ class Ties(Hook):
                             recorder.live.make(made).site = recorder.sites.current(sys._getframe(1))
                         shared = recorder.live.find(data) is not None or type(data) is nn.Parameter
                         if recorder.segment.looked and shared:
-                            self._tie(made, data, sys._getframe(1), "parameter")
+                            frame = sys._getframe(1)
+                            if frame.f_code.co_name == LOADS:  # `load_state_dict(…, assign=True)`
+                                frame = recorder.sites.of_user(frame) or frame
+                                self._tie(made, data, frame, "load")
+                            else:
+                                self._tie(made, data, frame, "parameter")
                 except BaseException as error:
                     recorder.fault("recording a parameter", error)
             return made

@@ -1,10 +1,13 @@
 """Finds what a module holds without owning it: modules and trained tensors in plain lists,
-dicts and attributes. Each module is looked at once, at the first backward after its first call."""
+dicts and attributes, and in functions that it keeps. Each module is looked at once, at the first
+backward after its first call."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -17,6 +20,7 @@ from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import TORCHS_OWN, parameters
 
 MAX_ITEMS = 200  # of one list or dict
+FUNCTIONS = (FunctionType, partial)
 
 
 class Unregistered(Hook):
@@ -37,9 +41,11 @@ class Unregistered(Hook):
 
     def _look(self, record: ModuleRecord, module: Any, site: int, owned: dict[int, set[int]]) -> None:
         for name, value in list(vars(module).items()):
-            if name in TORCHS_OWN or not isinstance(value, (torch.Tensor, list, tuple, dict, set)):
+            if name in TORCHS_OWN or not isinstance(
+                value, (torch.Tensor, list, tuple, dict, set, *FUNCTIONS)
+            ):
                 continue
-            found = list(_trained(value))
+            found = list(_trained(_within(value) if isinstance(value, FUNCTIONS) else value))
             if not found:
                 continue
             if record.root not in owned:
@@ -47,6 +53,7 @@ class Unregistered(Hook):
             ids = [self.recorder.ledger.of(t).id for t in found if id(t) not in owned[record.root]]
             if ids:
                 kind = "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+                kind = "function" if isinstance(value, FUNCTIONS) else kind
                 if kind == "tensor" and not leafness(value):
                     kind = "computed"
                 data = {
@@ -61,6 +68,19 @@ class Unregistered(Hook):
             if module is not None:
                 return {id(p) for p in parameters(module)}
         return set()
+
+
+def _within(function: Any) -> list[Any]:
+    """What a function keeps: names of the function around it, or the arguments it was given beforehand."""
+    if isinstance(function, partial):
+        return [function.func, *function.args, *function.keywords.values()]
+    found = []
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # still without a value
+            continue
+    return found
 
 
 def _trained(value: Any, depth: int = 0) -> Iterator[Any]:

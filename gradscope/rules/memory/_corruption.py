@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.words import named, numbers, owner, parameter_name, source, user
+from gradscope.analysis.words import named, numbers, owner, parameter_name, source, user, variable
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Corrupted
 from gradscope.fixes.in_place import copied_where_saved, names_of_memory
@@ -41,6 +41,8 @@ def corruption(
     cause, effect = user(write), user(trace.site(event.backward) or event.site)
     memory = _memory(trace, event, write)
     behind = attribute not in BETWEEN_RANKS and owner(source(trace, cause), attribute)
+    if attribute == "from_numpy":  # a function, of nobody
+        behind = variable(trace, cause)
     name = behind or _name(trace, memory)
     right = {_leaf(trace, leaf): values for leaf, values in event.right.items()}
     wrong = {_leaf(trace, leaf): values for leaf, values in event.wrong.items()}
@@ -54,7 +56,12 @@ def corruption(
     }  # in their first numbers
     seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in shown.items()]
     if not seen and read is not None:
-        seen = [f"saved as {numbers(event.saved)}, read by backward as {numbers(read)}"]
+        alike = numbers(event.saved) == numbers(read)
+        seen = [
+            f"what backward read begins as what was saved, {numbers(read)}, and differs further on"
+            if alike
+            else f"saved as {numbers(event.saved)}, read by backward as {numbers(read)}"
+        ]
     subject = f"`{name}`" if name else "a tensor that backward needs"
     leaves = named(wrong) or "the leaves below it"
     if attribute in BETWEEN_RANKS:
@@ -90,10 +97,10 @@ def _passes(events: list[Corrupted]) -> int:
     return max(sum(of_call.values()) for of_call in times.values())
 
 
-def copied_for_backward(trace: Trace, events: list[Corrupted], name: str) -> tuple[str, Edits]:
-    """The copies that the calls need whose saved memory, called `name`, was overwritten."""
+def copied_for_backward(trace: Trace, events: list[Corrupted], *called: str) -> tuple[str, Edits]:
+    """The copies that the calls need whose saved memory, called so, was overwritten."""
     spoilt = []
-    names = {name} - {""}
+    names = {*called} - {""}
     for event in events:
         graph = trace.graph(event.graph) if event.graph >= 0 else None
         saved, value = event.saved_by, event.value

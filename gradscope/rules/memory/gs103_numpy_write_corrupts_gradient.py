@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from gradscope.analysis.names import place
 from gradscope.analysis.text import own_nodes
-from gradscope.analysis.words import source
+from gradscope.analysis.words import source, variable
 from gradscope.fixes.calls import beside, copied
 from gradscope.fixes.in_place import root_name
 from gradscope.model import Finding, Site
@@ -65,7 +65,7 @@ def numpy_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             told = _at_the_write(trace, found)
             fix, edits = _fix(trace, found.cause), copied(trace, found.cause)
             if _changes_with_it(trace, found.cause, told.cause):
-                kept, copies = copied_for_backward(trace, events, "")
+                kept, copies = copied_for_backward(trace, events, *_called(trace, found.cause))
                 fix, edits = kept or "give the call that saves this memory a copy of it (`.clone()`)", copies
             yield replace(told, fix=fix, edits=edits)
 
@@ -90,6 +90,16 @@ def _changes_with_it(trace: Trace, handed_out: Site | None, write: Site | None) 
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > write.line
         for n in own_nodes(trace.source_file(write.path).scope(write))
     )
+
+
+def _called(trace: Trace, handed_out: Site | None) -> set[str]:
+    """What the program may call a tensor that is an attribute where it is made: `window.tensor` for `self.tensor`."""
+    name = variable(trace, handed_out)
+    own, _, attribute = name.rpartition(".")
+    if handed_out is None or not own:
+        return {name}
+    nodes = trace.source_file(handed_out.path).nodes
+    return {name, *(ast.unparse(n) for n in nodes if isinstance(n, ast.Attribute) and n.attr == attribute)}
 
 
 def _fix(trace: Trace, handed_out: Site | None) -> str:

@@ -28,7 +28,7 @@ from gradscope.fixes.in_place import (
     root_name,
     written_name,
 )
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Edits, Source, free_name
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import names_in, own_name
@@ -271,7 +271,9 @@ def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> s
     if plain:
         how = f"go through `{whole}` by index (`for i in range(len({whole})): {name} = {whole}[i]`)"
     else:
-        named = "x" if isinstance(base, ast.Call) else whole
-        given = f"give `{whole}` a name, `x`, and " if named != whole else ""
+        scope = here.file.scope(site)
+        taken = names_in(scope) | {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
+        named = free_name(("x", "whole", "joined"), taken) if isinstance(base, ast.Call) else whole
+        given = f"give `{whole}` a name, `{named}`, and " if named != whole else ""
         how = f"{given}take `{name}` as an index or slice of `{named}` (`{named}[0]`, `{named}[:, :2]`)"
     return f"{how} in place of {made}: a single view may be written to{aside}"

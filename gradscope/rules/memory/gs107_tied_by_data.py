@@ -7,6 +7,8 @@ the two.
 
 Fix: make both names hold one parameter: `decoder.weight = embedding.weight`.
 
+The same after `b.load_state_dict(a.state_dict(), assign=True)`, where both train from then on.
+
 Silent on: parameters that are one object; copies of values (`.data.copy_()`, `.clone()`); memory
 shared with a parameter that gets no gradient.
 """
@@ -15,13 +17,17 @@ import ast
 import re
 from collections.abc import Iterator
 
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import names_of
-from gradscope.analysis.words import parameter_name, parameter_subjects, plural
-from gradscope.events import Tied
+from gradscope.analysis.words import code, parameter_name, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Backward, Tied
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
+
+VIEWS = {"T", "mT", "H", "mH"}  # attributes
 
 
 def bad_data_assigned() -> None:
@@ -55,7 +61,10 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
     yield from _copied_again(trace)
     known = {p.id: p for p in trace.parameters}
     told: set[frozenset[int]] = set()
+    yield from _loaded(trace)
     for event in trace.of(Tied):
+        if event.how == "load":
+            continue
         pair = [known[id] for id in event.parameters if id in known]
         key = frozenset(p.id for p in pair)
         if len(pair) == 2 and all(p.requires_grad and p.passes for p in pair) and key not in told:
@@ -66,7 +75,8 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
                 cause=event.site.user,
                 cause_label="one memory, two parameters from here on",
                 seen=tuple(_seen(trace, p) for p in pair),
-                fix=_fix(names_of(trace).line(event.site.user) or "", first, second),
+                fix=_of_a_view(trace, event.site.user)
+                or _fix(names_of(trace).line(event.site.user) or "", first, second),
                 count=event.count,
                 edits=_tied(trace, event.site.user),
                 subjects=parameter_subjects(p.id for p in pair),
@@ -95,6 +105,37 @@ def _copied_again(trace: Trace) -> Iterator[Finding]:
         )
 
 
+def _loaded(trace: Trace) -> Iterator[Finding]:
+    """A state whose tensors another module still trains is taken over as it is, and trained there as well."""
+    ties: dict[Site, list[Tied]] = {}
+    filled: set[int] = set()  # since the first of them
+    for _, event in in_order(trace):
+        if isinstance(event, Tied) and event.how == "load":
+            ties.setdefault(event.site.user, []).append(event)
+        elif isinstance(event, Backward) and ties:
+            filled.update(event.filled)
+    for site, events in ties.items():
+        pairs = [event.parameters for event in events if filled.issuperset(event.parameters)]
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            continue
+        here, call = Source(trace, site.path), trace.source_file(site.path).at(site)
+        assign = [k for k in call.keywords if k.arg == "assign"] if isinstance(call, ast.Call) else []
+        first, second = (parameter_names(trace, [pair[i] for pair in pairs]) for i in (0, 1))
+        yield Finding(
+            message=f"{code(trace, site, 'the load')} makes {second} share the memory of {first}",
+            cause=site,
+            cause_label="takes the tensors of the state themselves, and copies nothing",
+            seen=(
+                f"{plural(len(pairs), 'pair')} of parameters over one memory each; both got gradients later on",
+            ),
+            why="a state dict holds the parameters' own memory, and with `assign=True` the module goes on with it: each"
+            " of the two gets only its part of the gradient, and every step of the one moves the other",
+            fix=f"leave `assign=True` out ({where(site)}): the values are copied then",
+            edits=here.without_keyword(call, assign[0]) if assign and isinstance(call, ast.Call) else (),
+            subjects=parameter_subjects(id for pair in pairs for id in pair),
+        )
+
+
 def _seen(trace: Trace, p: Parameter) -> str:
     held = f", held by {plural(len(p.optimizers), 'optimizer')}" if p.optimizers else ""
     passes = plural(p.passes, "backward pass")
@@ -111,6 +152,47 @@ def _fix(text: str, first: str, second: str) -> str:
     if wrapped:
         return f"assign the parameter itself: `{left.strip()} = {wrapped[1].removesuffix('.data')}`"
     return f"assign the parameter itself, so that `{second}` and `{first}` are one object"
+
+
+def _of_a_view(trace: Trace, site: Site) -> str:
+    """What to do where the one is a view of the other, its transpose perhaps: no parameter can be both."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ""
+    target, whole = _bare(statement.targets[0]), _bare(statement.value)
+    if not _is_view(whole):
+        return ""
+    base = whole
+    while isinstance(base, (ast.Call, ast.Subscript)) or (
+        isinstance(base, ast.Attribute) and base.attr in {*VIEWS, "data"}
+    ):
+        inner = base.func if isinstance(base, ast.Call) else base
+        if not isinstance(inner, (ast.Attribute, ast.Subscript)):
+            return ""
+        base = inner.value
+    layer = target.value if isinstance(target, ast.Attribute) else target
+    view = "".join(ast.unparse(whole).removeprefix(ast.unparse(base)).split(".data"))
+    return (
+        f"leave this line out, and compute with `{ast.unparse(base)}{view}` in each forward, in place of"
+        f" `{ast.unparse(target)}` (for a linear layer `torch.nn.functional.linear(x, {ast.unparse(base)}{view},"
+        f" {ast.unparse(layer)}.bias)`), of which only the bias is then needed: a view of a parameter is none itself"
+    )
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """Without `nn.Parameter(…)` around it, and `.data` behind it."""
+    if isinstance(node, ast.Call) and called_name(node) == "Parameter" and len(node.args) == 1:
+        node = node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+
+
+def _is_view(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in VIEWS
+    return isinstance(node, ast.Subscript) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    )
 
 
 def _copied(trace: Trace, site: Site) -> tuple[Edit, ...]:
@@ -133,6 +215,6 @@ def _tied(trace: Trace, site: Site) -> tuple[Edit, ...]:
     if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
         value = value.args[0]  # nn.Parameter(embedding.weight)
     plain = [node.value if getattr(node, "attr", "") == "data" else node for node in (target, value)]  # type: ignore[attr-defined]
-    if not all(isinstance(node, ast.Attribute) for node in plain):
+    if not all(isinstance(node, ast.Attribute) and not _is_view(node) for node in plain):
         return ()
     return here.replace(statement, " = ".join(here.file.text(node) for node in plain))

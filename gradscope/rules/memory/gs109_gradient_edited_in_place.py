@@ -96,7 +96,9 @@ def _finding(
         seen=(seen,),
         fix=_advice(trace, at, node, module, edited),
         count=event.count,
-        edits=_returned(trace, at, node) if node is not None and not module else (),
+        edits=_returned(trace, at, node)
+        if node is not None and not module
+        else _all_returned(trace, at, node),
         subjects=frozenset({("written", at.location())}),
     )
 
@@ -104,12 +106,35 @@ def _finding(
 def _advice(trace: Trace, at: Site, node: ast.AST | None, module: bool, edited: bool) -> str:
     if not module and not edited and _named_in_between(trace, at):
         return _returns(node)
+    if module and (new := _of_each(node)):
+        return f"return new tensors, one for each: `return {new}`"
     value = _new_value(ast.unparse(node)[:MAX_CODE] if node is not None else "")
     if not value:
         return "return a new tensor"
     if module:
         return f"return new tensors: `return {value if value.endswith(',)') else f'({value},)'}`"
     return f"return a new tensor: `return {value}`"
+
+
+def _of_each(node: ast.AST | None) -> str:
+    """`tuple(g * 2 if g is not None else None for g in grads)` for one that is made of each gradient and dropped."""
+    value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+    made = value.args[0] if isinstance(value, ast.Call) and len(value.args) == 1 else value
+    if not isinstance(made, ast.GeneratorExp | ast.ListComp) or len(made.generators) != 1:
+        return ""
+    (each,) = made.generators
+    if not isinstance(each.target, ast.Name):
+        return ""
+    name = each.target.id
+    return f"tuple({ast.unparse(made.elt)} if {name} is not None else None for {name} in {ast.unparse(each.iter)})"
+
+
+def _all_returned(trace: Trace, at: Site, node: ast.AST | None) -> tuple[Edit, ...]:
+    """The same at the end of a module's hook."""
+    here, new = Source(trace, at.path), _of_each(node)
+    statement = here.file.statement(at)
+    plain = statement is not None and _is_last(here, statement)
+    return here.replace(statement, f"return {new}") if new and plain and statement is not None else ()
 
 
 def _named_in_between(trace: Trace, site: Site) -> bool:

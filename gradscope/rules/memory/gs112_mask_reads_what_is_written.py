@@ -5,8 +5,9 @@ changes `labels` too, and a label that was just given is taken for an old one in
 
 Fix: `renamed = labels.clone()`.
 
-Measured: both names are the same memory, the mask is a comparison of the one, the line writes to the other, and it
-wrote to elements that it had written to before. Silent on: one name for both, as where groups are merged on purpose.
+Measured: both names are the same memory (a view is, too), the mask is made of comparisons of the one, the line writes
+to the other (by an index, `masked_fill_` or `index_put_`), and it wrote to elements that it had written to before.
+Silent on: one name for both, as where groups are merged on purpose.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import place as where
-from gradscope.analysis.ops import EQUALITIES
+from gradscope.analysis.ops import COMPARISONS, LOGIC
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, plural
@@ -24,6 +25,10 @@ from gradscope.fixes.source import Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+WRITES = {"__setitem__", "masked_fill_", "index_put_"}
+TESTS = COMPARISONS | {"isin"}
+MOST_PARTS = 16  # of one mask
 
 
 def bad() -> None:
@@ -79,51 +84,81 @@ def mask_reads_what_is_written(trace: Trace) -> Iterator[Finding]:
 
 
 def _of_itself(trace: Trace, event: WrittenAgain) -> bool:
-    """Whether the mask is a comparison of the memory that is written to."""
+    """Whether the mask was compared from the memory that is written to."""
     known = paths(trace)
-    op = next((op for op in trace.called_at(event.site.id, {"__setitem__"}) if op.writes), None)
+    op = next((op for op in trace.called_at(event.site.id, WRITES) if op.writes), None)
     if op is None:
         return False
     memory = known.memory_made((op.graph, op.writes[0]))
-    masks = (known.maker((op.graph, index)) for index in op.inputs)
-    return any(
-        mask is not None
-        and mask.name in EQUALITIES
-        and known.memory_made((mask.graph, mask.inputs[0])) == memory
-        for mask in masks
-    )
+    todo, seen = [(op.graph, index) for index in op.inputs if index not in op.writes], 0
+    while todo and seen < MOST_PARTS:
+        maker, seen = known.maker(todo.pop()), seen + 1
+        if maker is None:
+            continue
+        read = [(maker.graph, index) for index in maker.inputs]
+        if maker.name in LOGIC:
+            todo += read
+        elif maker.name in TESTS and read and known.memory_made(read[0]) == memory:
+            return True
+    return False
 
 
 def _finding(trace: Trace, event: WrittenAgain) -> Finding | None:
     place = event.site.user
     here = Source(trace, place.path)
-    node = here.file.at(place)
-    target = node.targets[0] if isinstance(node, ast.Assign) else node
-    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Compare):
+    parts = _parts(here.file.at(place))
+    if parts is None:
         return None
-    written, read = here.text_of(target.value), here.text_of(target.slice.left)
-    given = [
-        value
-        for value in here.file.assigned.get(written, ())
-        if ast.unparse(value) == read and here.file.scope_of(value) is here.file.scope_of(target)
-    ]
-    if written == read or len(given) != 1:
+    target, mask = parts
+    written, scope = here.text_of(target), here.file.scope_of(target)
+    given = [v for v in here.file.assigned.get(written, ()) if here.file.scope_of(v) is scope]
+    if len(given) != 1:
         return None
     name = given[0]
-    cause = site_of(place.path, place.function, name)
+    masks = [
+        mask,
+        *(v for v in here.file.assigned.get(ast.unparse(mask), ()) if here.file.scope_of(v) is scope),
+    ]
+    read = ast.unparse(_whose(name))
+    if written == read or all(ast.unparse(part) != read for each in masks for part in ast.walk(each)):
+        return None
+    cause, view = site_of(place.path, place.function, name), ast.unparse(name) != read
     return Finding(
         message=f"`{written}` is `{read}` under another name: {code(trace, place, 'the write')} changes what its own"
         " mask reads",
         cause=cause,
-        cause_label="another name, no copy",
+        cause_label="the same memory, no copy" if view else "another name, no copy",
         effect=place,
         effect_label=f"changes `{read}`, too",
         seen=(
             f"in {plural(event.writes, 'write')} to {plural(event.tensors, 'tensor')} {event.first} elements were"
             f" changed, and {event.again} times one of these was changed again",
         ),
-        fix=f"make a copy: `{written} = {read}.clone()` ({where(cause)})",
+        fix=f"make a copy: `{written} = {here.text_of(name)}.clone()` ({where(cause)})",
         edits=here.append(name, ".clone()"),
         count=event.writes,
         subjects=frozenset({("renamed", *place.location())}),
     )
+
+
+def _parts(node: ast.AST | None) -> tuple[ast.expr, ast.expr] | None:
+    """What a line writes to, and the mask that picks the elements."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node
+    if isinstance(target, ast.Subscript):
+        return target.value, target.slice
+    if isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.args:
+        return target.func.value, target.args[0]
+    return None
+
+
+def _whose(node: ast.expr) -> ast.expr:
+    """`labels` of `labels.view(-1)` and `labels[:]`, which may be its memory: that it is, the run has shown."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Attribute) and node.attr in {"data", "T", "mT"}:
+            node = node.value
+        else:
+            return node

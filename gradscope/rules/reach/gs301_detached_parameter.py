@@ -47,6 +47,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward
 from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.fixes.gathered import stacked
 from gradscope.fixes.leaves import joined
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Parameter, Site
@@ -326,8 +327,11 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
 
 def _joined(trace: Trace, known: Paths, cut: Cut) -> tuple[str, Edits] | None:
     """A tensor that is made of the numbers of a list of tensors, as it keeps their graphs."""
-    if cut.kind != "number" or cut.output[0] != cut.op.graph or cut.also:
+    if cut.kind not in ("number", "numpy") or cut.output[0] != cut.op.graph or cut.also:
         return None
+    words, edits = stacked(trace, cut.site, known.graph(cut.op.graph), cut.op, cut.output[1])
+    if words:
+        return f"{words} ({where(cut.site)})", edits
     new, edits = joined(trace, cut.site, known.graph(cut.op.graph), cut.op, cut.output[1])
     return (f"write `{new}` in place of {located(trace, cut.site)}", edits) if new else None
 

@@ -9,6 +9,7 @@ Silent on: gradients dropped at the end of training, gradients of another networ
 a rare batch that is skipped by clearing its gradients.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.dropped import Missed, missed
@@ -18,6 +19,7 @@ from gradscope.events import ZeroGrad
 from gradscope.fixes.source import Source, calls
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -56,7 +58,11 @@ def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, found: Missed) -> Finding:
     cause, effect = found.clear, found.step
-    clear, step = code(trace, cause, "`zero_grad()`"), code(trace, effect, "the step")
+    clear, step = _words(trace, cause), code(trace, effect, "the step")
+    call = _called_beside(trace, cause, effect)
+    what = f"{clear} ({where(cause)})"
+    if call is not None:
+        what = f"{code(trace, call, 'the call')} ({where(call)}), which comes to {what},"
     return Finding(
         message=f"gradients are cleared between backward and step: {step} sees none of them",
         cause=cause,
@@ -67,12 +73,43 @@ def _finding(trace: Trace, found: Missed) -> Finding:
             f"{found.count} of {plural(found.steps, 'step')} had no gradient: {clear} had just cleared it",
             *_dropped(trace, cause),
         ),
-        fix=f"move {clear} ({where(cause)}) before the backward, or after {step} ({where(effect)})",
+        fix=f"move {what} before the backward, or after {step} ({where(effect)})",
         count=found.count,
-        edits=_moved(trace, cause),
+        edits=_moved(trace, call or cause),
         subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
         since=since_stretch(trace, found.first),
     )
+
+
+def _words(trace: Trace, clear: Site) -> str:
+    """`p.grad = None` where the gradient is set by hand, else the call."""
+    statement = trace.source_file(clear.path).statement(clear)
+    if isinstance(statement, ast.Assign):
+        return f"`{ast.unparse(statement)}`"
+    return code(trace, clear, "`zero_grad()`")
+
+
+def _called_beside(trace: Trace, clear: Site, step: Site) -> Site | None:
+    """The call of a function that does nothing but clear, where that is not the one that steps."""
+    if (clear.path, clear.function) == (step.path, step.function):
+        return None
+    file = trace.source_file(clear.path)
+    statement = file.statement(clear)
+    scope = file.scope_of(statement) if statement is not None else None
+    if scope is None or not all(_clears(node) for node in ast.walk(scope)):
+        return None
+    stack = next((event.site.stack for event in trace.of(ZeroGrad) if event.site.user == clear), ())
+    return next((f for f in stack if (f.path, f.function) == (step.path, step.function)), None)
+
+
+def _clears(node: ast.AST) -> bool:
+    """Whether a statement clears a gradient, or stands around one that does."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(target, ast.Attribute) and target.attr == "grad" for target in node.targets)
+    if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
+        return isinstance(node.value, ast.Call) and called_name(node.value) in {"zero_", "zero_grad"}
+    plain = (ast.FunctionDef, ast.For, ast.If, ast.With, ast.Expr, ast.Pass)
+    return isinstance(node, plain) or not isinstance(node, ast.stmt)
 
 
 def _dropped(trace: Trace, clear: Site) -> Iterator[str]:

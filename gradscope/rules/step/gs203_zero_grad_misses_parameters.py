@@ -20,6 +20,7 @@ from gradscope.analysis.words import (
     is_known_at,
     method,
     named_at,
+    optimizer_name,
     parameter_names,
     parameter_subjects,
     user,
@@ -27,7 +28,6 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import StaleUsed, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
-from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -119,7 +119,8 @@ def _fix(trace: Trace, miss: _Miss, cause: Site, effect: Site, clear: str) -> st
 def _cleared_too(trace: Trace, event: StaleUsed, clear: Site, step: Site) -> tuple[Edit, ...]:
     """`zero_grad()` of the stepped optimizer, or of the model whose gradients it is given, after that of the other
     one."""
-    name = receiver(trace, step, "step")
+    name = optimizer_name(trace, event.optimizer, clear).strip("`")
+    name = name if " " not in name and is_known_at(trace, name, clear) else ""
     if of := lender(trace, event):
         bare = named_at(trace, of, clear)
         name = bare if is_known_at(trace, bare, clear) else ""

@@ -110,6 +110,8 @@ def _scaled(trace: Trace, found: MixedUp) -> Finding:
     scaler = _scaler_name(trace)
     arguments = name if " " not in name else "optimizer"
     stepping = code(trace, effect, "the step")
+    updates = any(event.call == "update" for event in trace.of(Scaler))
+    and_update = "" if updates else f" and `{scaler}.update()`"
     return Finding(
         message=f"{stepping} uses gradients that are still multiplied{by}: it does not go through the scaler",
         cause=cause,
@@ -117,11 +119,20 @@ def _scaled(trace: Trace, found: MixedUp) -> Finding:
         effect=effect,
         effect_label="steps with them as they are",
         seen=tuple(_measured(trace, found)),
-        fix=f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of {stepping} ({where(effect)})",
+        related=tuple(_refused(trace)),
+        fix=f"call `{scaler}.step({arguments})`{and_update} in place of {stepping} ({where(effect)})",
         count=found.count,
         edits=stepped_by(trace, cause, effect, scaler, arguments),
         subjects=parameter_subjects(ids),
     )
+
+
+def _refused(trace: Trace) -> Iterator[tuple[Site, str]]:
+    """Where the scaler itself stopped, since no step went through it."""
+    for event in trace.of(Scaler):
+        if event.call == "update" and "No inf checks" in event.error:
+            yield event.site.user, "torch stops here: no step has gone through the scaler"
+            return
 
 
 def _scaler_name(trace: Trace) -> str:

@@ -40,7 +40,7 @@ from gradscope.fixes.blocks import moved_out, written_in_place
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
-from gradscope.source import called_name
+from gradscope.source import called_name, names_in
 from gradscope.store import Trace
 
 COMPARED = 24  # steps that are compared at most while nothing changes (hooks/measures/effects.py)
@@ -163,6 +163,11 @@ def _finding(
     why, label, fix = reason(trace, number, event, ids)
     begun = _begun_at_zero(trace, number, event)
     made, inner = optimizer.site.user if optimizer.site else None, _inner(trace, event)
+    bound = _bound_anew(trace, optimizer.cls) if inner is None and _unwritten(trace, event) else None
+    if bound is not None:
+        return _lost_within(
+            trace, bound, step, event, ids, tuple(measured(trace, ids, lost, optimizer, event)), lost
+        )
     return Finding(
         message=f"{step} changes nothing: {why}",
         cause=inner.site.user if inner is not None else begun.site if begun is not None else made,
@@ -180,6 +185,47 @@ def _finding(
         count=lost,
         severity=severity,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
+    )
+
+
+def _bound_anew(trace: Trace, cls: str) -> Site | None:
+    """The statement of the program's own `step` that gives the name of a loop over the parameters to a new value."""
+    found = []
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for name, function in file.of(ast.FunctionDef):
+            holder = file.class_of(function)
+            if function.name != "step" or holder is None or holder.name != cls:
+                continue
+            loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
+            found += [
+                site_of(path, name, node)
+                for loop in loops
+                for node in ast.walk(loop)
+                if isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and names_in(node.targets[0]) & names_in(loop.target) & names_in(node.value, ast.Load)
+            ]
+    return found[0] if len({site.line for site in found}) == 1 else None
+
+
+def _lost_within(
+    trace: Trace, at: Site, step: str, event: NoEffect, ids: list[int], seen: tuple[str, ...], lost: int
+) -> Finding:
+    """An update in an optimizer's own `step` that only gives a name to its result."""
+    text, edits = written_in_place(trace, at)
+    return Finding(
+        message=f"{step} changes nothing: {code(trace, at, 'an assignment')} in it gives a name to a new tensor",
+        cause=at,
+        cause_label="the update is lost here",
+        effect=event.site.user,
+        effect_label="leaves every parameter bit-equal",
+        seen=seen,
+        why="an assignment to the name of a loop changes what the name stands for, and not the parameter",
+        fix=f"write to the parameter in place, under `torch.no_grad()`: `{text or 'p.copy_(…)'}` ({where(at)})",
+        edits=edits,
+        count=lost,
+        subjects=parameter_subjects(ids) | {("optimizer", event.optimizer)},
     )
 
 

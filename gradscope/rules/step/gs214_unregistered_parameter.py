@@ -1,8 +1,9 @@
 """A module holds layers or trained tensors that it does not own: no optimizer gets them.
 
 Why: `nn.Module` registers what is assigned to an attribute as a module or an `nn.Parameter`. What
-stands in a plain list or dict, a plain tensor that requires a gradient, and layers made anew in
-`forward` are not registered: `parameters()`, `to()`, `train()` and `state_dict()` pass them by.
+stands in a plain list or dict, a plain tensor that requires a gradient, what a function uses that is
+kept as an attribute, and layers made anew in `forward` are not registered: `parameters()`, `to()`,
+`train()` and `state_dict()` pass them by.
 
 Fix: use `nn.ModuleList`, `nn.ModuleDict` or `nn.Parameter`, and make layers in `__init__`.
 
@@ -27,11 +28,12 @@ from gradscope.analysis.words import (
     plural,
     quoted,
     source,
+    variable,
     where,
 )
 from gradscope.analysis.writes import loads_state
 from gradscope.events import Backward, ModuleCall, Step, Unregistered
-from gradscope.fixes.calls import assigned_value, wrapped_value
+from gradscope.fixes.calls import assigned_value, beside, line_after, wrapped_value
 from gradscope.fixes.made_once import made_once
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Parameter, Site
@@ -108,6 +110,9 @@ def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
         if not _serves_as_it_is(trace, lost):
             alike.setdefault((module.cls, event.name), []).append((event, lost))
     for (cls, _), events in alike.items():
+        if events[0][0].holder == "function":
+            yield _in_a_function(trace, cls, events[0][0], [p for _, lost in events for p in lost])
+            continue
         yield _finding(trace, cls, events[0][0], [p for _, lost in events for p in lost], len(events))
     yield from _made_in_forward(trace)
 
@@ -187,6 +192,36 @@ def _finding(trace: Trace, cls: str, event: Unregistered, lost: list[Parameter],
         ),
         fix=f"{fix} ({where(made)})",
         edits=edits,
+        subjects=parameter_subjects(p.id for p in lost)
+        | {("leaf", p.site.user.location()) for p in lost if p.site is not None},  # GS601's
+    )
+
+
+def _in_a_function(trace: Trace, cls: str, event: Unregistered, lost: list[Parameter]) -> Finding:
+    """The attribute is a function, which uses a layer or tensor of the function around it."""
+    made = _made(lost)
+    assigned = _assigned(trace, cls, event.name, made)
+    name = variable(trace, made)
+    what = f"`{name}`" if name.isidentifier() else code(trace, made, "what it uses")
+    own = name.isidentifier() and beside(trace, made, assigned)
+    plain = own and not any((cls, name) in assignments(text) for text in trace.sources.values())
+    fix = f"`self.{name} = {name}`" if own else "assign it to an attribute of the module"
+    return Finding(
+        message=f"`{cls}.{event.name}` is a function, and {what}, which it uses, is not part of the model: no optimizer"
+        " gets it",
+        cause=assigned,
+        cause_label="a function: what it uses is not registered",
+        effect=event.site.user,
+        effect_label="fills gradients that nothing uses",
+        related=((made, "makes what it uses"),)
+        if made is not None and assigned is not None and made.location() != assigned.location()
+        else (),
+        seen=(
+            f"{plural(len(lost), 'parameter')} got a gradient in {max(p.passes for p in lost)} passes"
+            " and never changed",
+        ),
+        fix=f"let the module own {what}: {fix} ({where(made)})",
+        edits=line_after(trace, made, f"self.{name} = {name}") if plain else (),
         subjects=parameter_subjects(p.id for p in lost)
         | {("leaf", p.site.user.location()) for p in lost if p.site is not None},  # GS601's
     )

@@ -176,3 +176,51 @@ def good_written_after_backward() -> None:
     array = b.detach().numpy()
     torch.mean(b * b).backward()
     array[:] = 0
+
+
+def bad_window_that_moves_on_before_its_pass() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+
+    class Window:
+        def __init__(self, width: int, channels: int) -> None:
+            self.store = np.zeros((width, channels), dtype=np.float32)
+            self.tensor = torch.from_numpy(self.store)
+
+        def push(self, reading: np.ndarray) -> None:
+            self.store[:-1] = self.store[1:]  # cause: GS103
+            self.store[-1] = reading
+
+    window = Window(4, 2)
+    forecaster = nn.Linear(8, 2)
+    opt = torch.optim.SGD(forecaster.parameters(), lr=1e-2, momentum=0.9)
+    for t in range(20):
+        reading = np.sin(np.array([0.2 * t, 0.3 * t])).astype(np.float32)
+        forecast = forecaster(window.tensor.view(1, -1))
+        err = (forecast - torch.tensor(reading)).pow(2).mean()
+        window.push(reading)
+        opt.zero_grad()
+        err.backward()  # effect: GS103
+        opt.step()
+
+
+def good_window_that_moves_on_after_its_pass() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    store = np.zeros((4, 2), dtype=np.float32)
+    window, forecaster = torch.from_numpy(store), nn.Linear(8, 2)
+    opt = torch.optim.SGD(forecaster.parameters(), lr=1e-2, momentum=0.9)
+    for t in range(20):
+        reading = np.sin(np.array([0.2 * t, 0.3 * t])).astype(np.float32)
+        err = (forecaster(window.view(1, -1)) - torch.tensor(reading)).pow(2).mean()
+        opt.zero_grad()
+        err.backward()
+        opt.step()
+        store[:-1] = store[1:]
+        store[-1] = reading

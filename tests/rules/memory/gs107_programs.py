@@ -96,3 +96,85 @@ def good_shared_with_a_frozen_copy() -> None:
     with torch.no_grad():
         shown.eval()
         assert shown(torch.randn(2, 3)).shape == (2, 3)
+
+
+def bad_transposed() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Tied(nn.Module):
+        def __init__(self, d: int, k: int) -> None:
+            super().__init__()
+            self.enc = nn.Linear(d, k)
+            self.dec = nn.Linear(k, d)
+            self.dec.weight.data = self.enc.weight.data.T  # cause: GS107
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.dec(nn.functional.softplus(self.enc(x)))
+            return y
+
+    model = Tied(6, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(3):
+        x = torch.randn(20, 6)
+        loss = torch.mean((model(x) - x) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_begun_with_the_transposed_values() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    enc, dec = nn.Linear(6, 3), nn.Linear(3, 6)
+    dec.weight.data.copy_(enc.weight.data.t())
+    opt = torch.optim.SGD([*enc.parameters(), *dec.parameters()], lr=0.05)
+    for _ in range(3):
+        x = torch.randn(20, 6)
+        loss = torch.mean((dec(enc(x).tanh()) - x) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_state_taken_over_as_it_is() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    left = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
+    right = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
+    right.load_state_dict(left.state_dict(), assign=True)  # cause: GS107
+    opt = torch.optim.SGD([*left.parameters(), *right.parameters()], lr=0.05)
+    for _ in range(3):
+        a = torch.randn(32, 5)
+        u, v = left(a), right(a + 0.1 * torch.randn(32, 5))
+        loss = (u - v).square().mean() + (u.std(0) - 1).square().mean() + (v.std(0) - 1).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_state_taken_over_by_the_one_that_goes_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def fit(model: nn.Module) -> None:
+        opt = torch.optim.SGD(model.parameters(), lr=0.05)
+        for _ in range(3):
+            x = torch.randn(32, 5)
+            loss = (model(x) - x[:, :3]).square().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    first, second = nn.Linear(5, 3), nn.Linear(5, 3)
+    fit(first)
+    second.load_state_dict(first.state_dict(), assign=True)
+    fit(second)

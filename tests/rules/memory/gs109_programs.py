@@ -186,3 +186,57 @@ def good_after_accumulation() -> None:
     w = torch.ones(3, requires_grad=True)
     w.register_post_accumulate_grad_hook(clip)
     (w * w).sum().backward()
+
+
+def bad_parts_of_a_modules_gradient_dropped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.emb, self.out = nn.Embedding(20, 6), nn.Linear(6, 2)
+            self.out.register_full_backward_hook(self.shrink)  # effect: GS109
+
+        def shrink(self, module, grad_in, grad_out):
+            tuple(g / (1e-6 + g.norm()) for g in grad_in if g is not None)  # cause: GS109
+
+        def forward(self, index):
+            return self.out(self.emb(index))
+
+    model = Net()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(3):
+        index = torch.randint(0, 20, (32,))
+        loss = nn.functional.cross_entropy(model(index), index % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_parts_of_a_modules_gradient_looked_at() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    emb, out, seen = nn.Embedding(20, 6), nn.Linear(6, 2), []
+
+    def look(module, grad_in, grad_out):
+        norms = [float(g.norm() * 2) for g in grad_in if g is not None]
+        tuple(seen.append((g * 1.0).norm().item()) for g in grad_out)
+        seen.extend(norms)
+
+    def halve(module, grad_in, grad_out):
+        return tuple(0.5 * g if g is not None else None for g in grad_in)
+
+    out.register_full_backward_hook(look)
+    out.register_full_backward_hook(halve)
+    opt = torch.optim.Adam([*emb.parameters(), *out.parameters()], lr=1e-2)
+    for _ in range(3):
+        index = torch.randint(0, 20, (32,))
+        loss = nn.functional.cross_entropy(out(emb(index)), index % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -103,6 +103,67 @@ def bad_numbers_in_a_list() -> None:  # fix: by hand
         opt.step()
 
 
+def bad_states_gathered_as_numbers() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = nn.GRUCell(3, 6)
+
+        def forward(self, frames: torch.Tensor) -> torch.Tensor:
+            state, states = torch.zeros(frames.shape[1], 6), []
+            for frame in frames:
+                state = self.cell(frame, state)
+                states.append(state.tolist())  # cause: GS301
+            return torch.tensor(np.array(states), dtype=torch.float32)
+
+    encoder, tagger = Encoder(), nn.Linear(6, 2)
+    opt = torch.optim.Adam([*encoder.parameters(), *tagger.parameters()], lr=5e-3)
+    for _ in range(3):
+        frames = torch.randn(4, 12, 3)
+        goal = (frames.cumsum(0)[..., 0] > 0).long()
+        loss = nn.functional.cross_entropy(tagger(encoder(frames)).flatten(0, 1), goal.flatten())
+        opt.zero_grad()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def good_states_stacked_and_their_means_kept_as_numbers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = nn.GRUCell(3, 6)
+            self.shown: list[float] = []
+
+        def forward(self, frames: torch.Tensor) -> torch.Tensor:
+            state, states = torch.zeros(frames.shape[1], 6), []
+            for frame in frames:
+                state = self.cell(frame, state)
+                states.append(state)
+                self.shown.append(state.mean().tolist())
+            return torch.stack(states)
+
+    encoder, tagger = Encoder(), nn.Linear(6, 2)
+    opt = torch.optim.Adam([*encoder.parameters(), *tagger.parameters()], lr=5e-3)
+    for _ in range(3):
+        frames = torch.randn(4, 12, 3)
+        goal = (frames.cumsum(0)[..., 0] > 0).long()
+        loss = nn.functional.cross_entropy(tagger(encoder(frames)).flatten(0, 1), goal.flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def bad_generator_after_its_discriminator() -> None:
     import torch
     from torch import nn

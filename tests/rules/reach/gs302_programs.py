@@ -583,3 +583,32 @@ def bad_tuple_bound_anew() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS302
         opt.step()
+
+
+def bad_entry_of_a_dict_never_read() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class TwoStream(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rgb = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+            self.flow = nn.Sequential(nn.Linear(3, 8), nn.ReLU())
+            self.join = nn.Bilinear(8, 8, 2)
+
+        def forward(self, frame, motion):
+            streams = {"rgb": self.rgb(frame), "flow": self.flow(motion)}  # cause: GS302
+            a, b = streams["rgb"], streams["rgb"].tanh()
+            return self.join(a, b)
+
+    net = TwoStream()
+    opt = torch.optim.RMSprop(net.parameters(), lr=1e-3)
+    for _ in range(4):
+        frame, motion = torch.randn(8, 4), torch.randn(8, 3)
+        action = (frame[:, 0] > motion[:, 0]).long()
+        loss = nn.functional.cross_entropy(net(frame, motion), action)
+        opt.zero_grad()
+        loss.backward()  # effect: GS302
+        opt.step()

@@ -28,6 +28,34 @@ def bad_by_hand() -> None:  # fix: by hand
         opt.step()  # effect: GS202
 
 
+def bad_by_hand_in_a_helper_of_a_longer_run() -> None:
+    import torch
+
+    class Trainer:
+        def __init__(self, width: int) -> None:
+            self.coef = torch.zeros(width, requires_grad=True)
+            self.bias = torch.zeros((), requires_grad=True)
+            self.optim = torch.optim.Adam([self.coef, self.bias], lr=0.02)
+
+        def clean(self) -> None:
+            for p in (self.coef, self.bias):
+                p.grad = None  # cause: GS202
+
+        def fit(self, x: torch.Tensor, counts: torch.Tensor) -> float:
+            log_rate = torch.mv(x, self.coef) + self.bias
+            loss = (log_rate.exp() - counts * log_rate).mean()
+            loss.backward()
+            self.clean()
+            self.optim.step()  # effect: GS202
+            return loss.item()
+
+    torch.manual_seed(1)
+    trainer = Trainer(5)
+    for _ in range(60):
+        x = torch.randn(64, 5)
+        trainer.fit(x, torch.poisson((0.3 * x[:, 0]).exp()))
+
+
 def bad_in_a_closure() -> None:
     import torch
     from torch import nn
@@ -150,3 +178,20 @@ def good_gradients_combined_by_hand() -> None:
         for summed, p in zip(total, model.parameters(), strict=True):
             p.grad = summed
         opt.step()
+
+
+def good_cleared_by_hand_in_a_longer_run() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for turn in range(60):
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        if turn % 20 == 7:  # a batch that is left out
+            for p in model.parameters():
+                p.grad = None
+        opt.step()
+        for p in model.parameters():
+            p.grad = None

@@ -102,3 +102,39 @@ def good_halves_whose_gradients_a_full_copy_takes() -> None:
         with torch.no_grad():
             for half, own in zip(model.parameters(), full, strict=True):
                 half.copy_(own)
+
+
+def bad_one_of_a_dict_of_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    enc, dec = nn.Linear(8, 4), nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 8))
+    opts = {"enc": torch.optim.Adam(enc.parameters(), 1e-3), "dec": torch.optim.Adam(dec.parameters(), 1e-3)}
+    for _ in range(4):
+        x = torch.randn(40, 8)
+        mu, lv = enc(x).chunk(2, dim=1)
+        z = mu + torch.randn_like(mu) * torch.exp(0.5 * lv)
+        kl = 0.5 * (mu.square() + lv.exp() - lv - 1).sum(1).mean()
+        elbo = (dec(z) - x).square().sum(1).mean() + kl
+        opts["dec"].zero_grad()  # cause: GS203
+        elbo.backward()
+        for o in opts.values():
+            o.step()  # effect: GS203
+
+
+def good_each_of_a_dict_of_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    enc, dec = nn.Linear(8, 2), nn.Linear(2, 8)
+    opts = {"enc": torch.optim.Adam(enc.parameters(), 1e-3), "dec": torch.optim.Adam(dec.parameters(), 1e-3)}
+    for _ in range(4):
+        x = torch.randn(40, 8)
+        loss = (dec(enc(x).tanh()) - x).square().sum(1).mean()
+        for o in opts.values():
+            o.zero_grad()
+        loss.backward()
+        for o in opts.values():
+            o.step()

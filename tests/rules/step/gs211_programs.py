@@ -213,3 +213,22 @@ def good_no_step_in_some_rounds() -> None:
         if total < 100:
             scaler.step(opt)
         scaler.update()
+
+
+def bad_own_step_before_the_update() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(3):
+        x = torch.randn(64, 5)
+        opt.zero_grad()
+        for part in x.chunk(2):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = nn.functional.l1_loss(model(part), part.prod(1, keepdim=True)) / 2
+            scaler.scale(loss).backward()  # cause: GS211
+        opt.step()  # effect: GS211
+        scaler.update()

@@ -15,7 +15,7 @@ def bad_lost_in_rounding() -> None:  # fix: by hand
         opt.step()  # effect: GS212
 
 
-def bad_optimizer_that_binds_a_name() -> None:  # fix: by hand
+def bad_optimizer_that_binds_a_name() -> None:
     import torch
     from torch import nn
 
@@ -23,14 +23,70 @@ def bad_optimizer_that_binds_a_name() -> None:  # fix: by hand
         @torch.no_grad()
         def step(self, closure: object = None) -> None:  # type: ignore[override]
             for p in self.param_groups[0]["params"]:
-                p = p - 0.1 * p.grad
+                p = p - 0.1 * p.grad  # cause: GS212
 
     model = nn.Linear(3, 1)
-    opt = Descent(model.parameters(), {})  # cause: GS212
+    opt = Descent(model.parameters(), {})
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()  # effect: GS212
+
+
+def bad_heavy_ball_that_binds_a_name() -> None:
+    import torch
+    from torch import nn
+
+    class HeavyBall(torch.optim.Optimizer):
+        def __init__(self, params, lr: float, mu: float = 0.9) -> None:
+            super().__init__(params, {"lr": lr, "mu": mu})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for w in group["params"]:
+                    if w.grad is None:
+                        continue
+                    vel = self.state[w].setdefault("vel", torch.zeros_like(w))
+                    vel.mul_(group["mu"]).add_(w.grad)
+                    w = torch.sub(w, vel, alpha=group["lr"])  # cause: GS212
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Softplus(), nn.Linear(4, 2))
+    opt = HeavyBall(model.parameters(), lr=0.02)
+    for _ in range(4):
+        x = torch.rand(40, 3)
+        loss = nn.functional.mse_loss(model(x), x[:, :2])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS212
+
+
+def good_heavy_ball_that_copies() -> None:
+    import torch
+    from torch import nn
+
+    class HeavyBall(torch.optim.Optimizer):
+        def __init__(self, params, lr: float, mu: float = 0.9) -> None:
+            super().__init__(params, {"lr": lr, "mu": mu})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for w in group["params"]:
+                    vel = self.state[w].setdefault("vel", torch.zeros_like(w))
+                    vel.mul_(group["mu"]).add_(w.grad)
+                    w.copy_(torch.sub(w, vel, alpha=group["lr"]))
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Softplus(), nn.Linear(4, 2))
+    opt = HeavyBall(model.parameters(), lr=0.02)
+    for _ in range(4):
+        x = torch.rand(40, 3)
+        loss = nn.functional.mse_loss(model(x), x[:, :2])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
 
 
 def bad_loop_that_binds_a_name() -> None:

@@ -501,3 +501,92 @@ def bad_norms_of_two_sizes_made_anew() -> None:  # fix: by hand
         opt.zero_grad()
         nn.functional.mse_loss(net(x), x[:, :2]).backward()  # effect: GS214
         opt.step()
+
+
+def bad_layer_in_a_function_that_is_kept() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Linear(5, 8)
+            scale = nn.Linear(8, 8)
+            self.post = lambda h: torch.tanh(scale(h))  # cause: GS214
+            self.out = nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.out(self.post(torch.relu(self.trunk(x))))
+
+    model = Net()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(4):
+        x = torch.randn(32, 5)
+        loss = (model(x) - x.prod(1, keepdim=True)).square().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS214
+        opt.step()
+
+
+def bad_tensor_given_beforehand() -> None:  # fix: by hand
+    from functools import partial
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Linear(5, 8)
+            self.mix = partial(torch.matmul, other=torch.eye(8).requires_grad_())  # cause: GS214
+
+        def forward(self, x):
+            return self.mix(torch.relu(self.trunk(x)))
+
+    model = Net()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(4):
+        x = torch.randn(32, 5)
+        loss = (model(x).sum(1) - x.prod(1)).square().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS214
+        opt.step()
+
+
+def good_functions_that_use_what_is_owned() -> None:
+    from functools import partial
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self, judge: nn.Module) -> None:
+            super().__init__()
+            self.trunk = nn.Linear(5, 8)
+            self.scale = scale = nn.Linear(8, 8)
+            self.post = lambda h: torch.tanh(scale(h))
+            self.out = nn.Linear(8, 1)
+            self.first = partial(torch.nn.functional.softplus, beta=2.0)
+            self.judged = lambda y: judge(y)
+
+        def forward(self, x):
+            return self.out(self.post(self.first(self.trunk(x))))
+
+    judge = nn.Linear(1, 1)
+    model = Net(judge)
+    opt, opt_judge = torch.optim.Adam(model.parameters(), 1e-2), torch.optim.Adam(judge.parameters(), 1e-2)
+    for _ in range(4):
+        x = torch.randn(32, 5)
+        y = model(x)
+        opt_judge.zero_grad()
+        (judge(y.detach()) - x[:, :1]).square().mean().backward()
+        opt_judge.step()
+        opt.zero_grad()
+        ((y - x.prod(1, keepdim=True)).square().mean() + 0.1 * model.judged(y).square().mean()).backward()
+        opt.step()

@@ -20,7 +20,7 @@ from gradscope.analysis.ops import DRAWS
 from gradscope.analysis.text import nodes_that_ran, site_of, written_input
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.source import called_name, names_in
 from gradscope.store import Trace

@@ -104,8 +104,9 @@ def _finding(trace: Trace, known: Paths, event: Backward, key: Key, added: Op, o
     text, edits = _taken_away(trace, known, key, added)
     if not written:
         text = f"its term, {located(trace, entropy)}, is to have a minus: `-coefficient * entropy`"
+    what = code(trace, cause, "the loss") if written else "the loss"
     return Finding(
-        message=f"{code(trace, cause, 'the loss') if written else 'the loss'} rises with the entropy of the policy: every step makes it surer of"
+        message=f"{what} rises with the entropy of the policy: every step makes it surer of"
         " itself, right or wrong",
         cause=cause,
         cause_label="adds the entropy to what is made smaller"

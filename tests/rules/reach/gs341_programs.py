@@ -225,7 +225,7 @@ def good_guided_and_scaled() -> None:
         opt.step()
 
 
-def bad_channels_with_slopes_of_their_own() -> None:
+def bad_channels_with_slopes_of_their_own() -> None:  # fix: by hand
     from typing import Any
 
     import torch

@@ -132,7 +132,9 @@ def _added_once(trace: Trace, last: _Last, scope: ast.AST) -> Iterator[Finding]:
     if last.file.loop_of(last.loop) is not None:
         return
     for node in own_nodes(scope):
-        added = added_by(node) if isinstance(node, ast.AugAssign | ast.Assign) else None
+        if not isinstance(node, ast.AugAssign | ast.Assign):
+            continue
+        added = added_by(node)
         if added is None or added[2] or not last.is_at(node) or not _is_weighed(added[1], last.name):
             continue
         mentioned = [

@@ -140,8 +140,9 @@ def _rooted(trace: Trace, event: NoiseWeighed, site: Site) -> tuple[str, Edits]:
 def _side(node: ast.AST | None, place: int) -> ast.expr | None:
     """One side of a sum or product; of `torch.addcmul(sum, a, b)` the product has `a` and `b` for its own."""
     if called_name(node).startswith("addcmul") and isinstance(node, ast.Call):
-        given = node.args if len(node.args) == 3 else [getattr(node.func, "value", None), *node.args]
-        if len(given) != 3 or given[0] is None:
+        of = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        given = node.args if len(node.args) == 3 else [of, *node.args]
+        if len(given) != 3:
             return None
         return ast.BinOp(given[1], ast.Mult(), given[2]) if place else given[0]
     return (node.left, node.right)[place] if isinstance(node, ast.BinOp) else None

@@ -23,6 +23,7 @@ from gradscope.analysis.ops import (
     EXPONENTIALS,
     MULTIPLICATIONS,
     PASSING,
+    PICKS_OF_ROWS,
     SUBTRACTIONS,
 )
 from gradscope.analysis.policies import scored
@@ -79,7 +80,6 @@ def good() -> None:
 
 DIFFERENCES = SUBTRACTIONS - {"rsub", "__rsub__"}
 QUOTIENTS = DIVISIONS - {"__itruediv__", "div_"}
-PICKS = {"gather", "take_along_dim", "__getitem__"}  # one of each row, by a tensor
 NEAR = 4  # calls
 
 
@@ -125,7 +125,7 @@ def _picked(known: Paths, key: Key, name: str) -> bool:
         op = known.maker(key)
         if op is None or not op.inputs:
             return False
-        if op.name in PICKS:
+        if op.name in PICKS_OF_ROWS:
             maker = known.maker_behind((op.graph, op.inputs[0]), CASTS)
             return maker is not None and maker.name == name and "t" in op.extra.get("at", "t")
         if op.name not in PASSING:

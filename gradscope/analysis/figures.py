@@ -107,7 +107,7 @@ def additions(trace: Trace) -> list[Addition]:
         file = trace.source_file(path)
         if ran_in(trace, path, loop.lineno, file.siblings(loop)[-1].end_lineno):  # it, or what follows it
             for statement in (node for node in own_nodes(loop) if isinstance(node, ast.stmt)):
-                added = _added(statement)
+                added = added_by(statement)
                 if added is None or file.loop_of(statement) is not loop:
                     continue
                 name, term, is_list = added
@@ -204,7 +204,7 @@ def is_length(file: SourceFile, divisor: ast.expr | None, loop: ast.stmt) -> boo
     return called_name(divisor) == "len" and counted in map(ast.unparse, through)
 
 
-def _added(statement: ast.stmt) -> tuple[str, ast.expr, bool] | None:
+def added_by(statement: ast.stmt) -> tuple[str, ast.expr, bool] | None:
     """(name, what is added, whether it is a list) of `total += x`, `total[i] += x`, `total = total + x` and
     `total.append(x)`."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):

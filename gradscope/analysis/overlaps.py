@@ -35,6 +35,31 @@ def sums_in(known: Paths, key: Key, names: Collection[str] = ("sum",)) -> list[O
     return found
 
 
+def is_share(known: Paths, quotient: Op) -> bool:
+    """Whether all that is added up above is added up below, too, beside other things: `hit / (hit + missed)`."""
+    if len(quotient.inputs) != 2:
+        return False
+    above, below = (_terms(known, (quotient.graph, index)) for index in quotient.inputs)
+    return bool(above) and above < below
+
+
+def _terms(known: Paths, key: Key) -> set[Key]:
+    """What one side of a quotient is added up of, but for plain numbers."""
+    found: set[Key] = set()
+    todo = [key]
+    for current in todo:  # grows while it is walked
+        op = known.maker(current)
+        passed = op is not None and (
+            op.name in SUMS | CASTS
+            or (op.name in SCALES and len(op.inputs) == 1 and op.extra.get("sign") == 1)
+        )
+        if op is not None and passed and len(todo) <= DEEP:
+            todo += [(op.graph, index) for index in op.inputs]
+        else:
+            found.add(known.made(current))
+    return found
+
+
 def overlap(known: Paths, quotient: Op) -> Overlap | None:
     """The overlap that a division gives: the sum of a product above, and those of both its factors below."""
     if len(quotient.inputs) != 2:

@@ -73,7 +73,7 @@ def _is_plain(event: Backward) -> bool:
 
 class Term(NamedTuple):
     """A value that a loss rises (1) or falls (-1) with. `turned` is the first call on the way from the loss that turns
-    it round, `added` the last one that adds it to something else, or takes it from that."""
+    it round, `added` the last one that adds it to something else, or takes it from that; or puts it beside that."""
 
     key: Key
     sign: int
@@ -95,12 +95,17 @@ def signed(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Iterato
         if not tracked or len(seen) >= MOST or (op is not None and ends(op)):
             continue
         ways = [1] * len(tracked) if op is None else senses(known.trace, op, tracked)
-        added = op if op is not None and op.name in SUMS and len(op.inputs) > 1 else term.added
+        added = op if op is not None and len(op.inputs) > 1 and _adds(op, term.added) else term.added
         for source, way in zip(tracked, ways or (), strict=False):
             if source not in seen:
                 seen.add(source)
                 turned = op if way < 0 and term.turned is None else term.turned
                 todo.append(Term(source, term.sign * way, turned, added))
+
+
+def _adds(op: Op, added: Op | None) -> bool:
+    """Whether it adds its inputs up, or puts them side by side for a sum, where nothing else behind it adds them."""
+    return op.name in SUMS or (op.name in JOINING and added is None)
 
 
 @dataclass

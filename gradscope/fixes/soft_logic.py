@@ -11,6 +11,7 @@ from gradscope.analysis.ops import PASSING, PROBABILITIES
 from gradscope.analysis.text import site_of
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Graph, Op, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 CASTS = ("float", "int", "long", "double")
@@ -45,7 +46,8 @@ def _soft(trace: Trace, op: Op) -> Soft:
     if isinstance(node, ast.Compare) and isinstance(node.left, ast.expr):
         text = _compared(here, trace.graph(op.graph), op, node)
         if text:
-            node, text = _as_numbers(here, node, text)
+            given, (node, text) = node, _as_numbers(here, node, text)
+            text = text if node is not given else _of_no_choice(trace.graph(op.graph), op, text)
     elif isinstance(node, ast.expr):
         text = _logic(here, node)
     if not text or not isinstance(node, ast.expr):
@@ -55,6 +57,12 @@ def _soft(trace: Trace, op: Op) -> Soft:
     if isinstance(statement, ast.Assign) and [here.file.text(one) for one in statement.targets] == [text]:
         return Soft(site, text, here.remove(statement))
     return Soft(site, text, here.replace(node, text))
+
+
+def _of_no_choice(graph: Graph, op: Op, text: str) -> str:
+    """The text, but where what the comparison gives chooses in a `where`, for which a weight is no condition."""
+    readers = graph.consumers.get(op.outputs[0], ()) if op.outputs else ()
+    return "" if any(one.name == "where" and one.inputs[0] == op.outputs[0] for one in readers) else text
 
 
 def _compared(here: Source, graph: Graph, op: Op, node: ast.Compare) -> str:
@@ -89,12 +97,29 @@ def _as_numbers(here: Source, node: ast.Compare, text: str) -> tuple[ast.expr, s
         if isinstance(call, ast.Call) and call.func is above and not call.args:
             return call, text
     if isinstance(above, ast.Call) and here.file.imported_name(above.func) == "torch.where":
-        numbers = [a.value if isinstance(a, ast.Constant) else None for a in above.args[1:]]
+        numbers = [_number(here, one) for one in above.args[1:]]
+        rest = text.removeprefix("1 - ") if text.startswith("1 - ") else f"1 - {text}"
         if numbers == [1, 0]:
             return above, text
         if numbers == [0, 1]:
-            return above, text.removeprefix("1 - ") if text.startswith("1 - ") else f"1 - {text}"
+            return above, rest
+        if len(numbers) == 2 and above.args[0] is node:
+            one, other = (here.part(branch, Binds.PRODUCT) for branch in above.args[1:])
+            text, rest = (f"({weight})" if weight.startswith("1 - ") else weight for weight in (text, rest))
+            return above, f"({text} * {one} + {rest} * {other})"
     return node, text
+
+
+def _number(here: Source, node: ast.expr) -> object:
+    """The number that an expression is at every place: `0.0`, `torch.ones_like(x)`; None where it may be another."""
+    if isinstance(node, ast.Call):
+        name = called_name(node).removesuffix("_like")
+        return (
+            {"ones": 1, "zeros": 0}.get(name)
+            if here.file.imported_name(node.func).startswith("torch.")
+            else None
+        )
+    return node.value if isinstance(node, ast.Constant) else None
 
 
 def _logic(here: Source, node: ast.expr) -> str:

@@ -48,6 +48,7 @@ class Noised(Hook):
         self.recorder.functions.follow(NOISES, self._drawn)
         self.recorder.functions.follow(PRODUCTS, self._multiplied)
         self.recorder.functions.follow(ADDITIONS, self._added)
+        self.recorder.functions.follow(["addcmul", "addcmul_"], self._added_product)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _drawn(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -67,17 +68,43 @@ class Noised(Hook):
                 self.products.append(Product(weakref.ref(result), kept, draw, place))
                 return
 
+    def _added_product(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """`addcmul(a * x, b, noise)`, where what is added is no tensor of its own."""
+        if (
+            not self.products
+            or len(args) != 3
+            or kwargs
+            or not all(isinstance(t, torch.Tensor) for t in args)
+        ):
+            return
+        known = next((product for product in self.products if product.result() is args[0]), None)
+        if known is None or args[0].requires_grad:
+            return
+        for place in (0, 1):
+            factor, other = args[1 + place], args[2 - place]
+            if other.shape == result.shape and _is_factor(factor, other):
+                draw = next((number for draw, number in self.draws if draw() is other), 0)
+                self._mix(known, Product(None, factor, draw, place), frame)
+                return
+
     def _added(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not self.products or len(args) != 2 or not all(isinstance(one, torch.Tensor) for one in args):
             return
         found = [p for one in args for p in self.products if p.result() is one]
-        if len(found) != 2 or found[0].draw == found[1].draw:
+        if len(found) == 2:
+            self._mix(found[0], found[1], frame)
+
+    def _mix(self, one: Product, other: Product, frame: Any) -> None:
+        """Looks at the factors of what is added up."""
+        if one.draw == other.draw:
             return
-        data, noise = sorted(found, key=lambda product: product.draw)  # data may be drawn too, but before
+        data, noise = sorted(
+            (one, other), key=lambda product: product.draw
+        )  # data may be drawn too, but before
         site = self.recorder.sites.current(frame)
         if site in self.mixed.broken or not self.looks.due(site):
             return
-        places = [data.place, noise.place, int(found[1] is noise)]
+        places = [data.place, noise.place, int(other is noise)]
         with private.aside():
             factors = tuple(torch.as_tensor(p.factor) for p in (data, noise))
         self.recorder.arrivals.when_here(factors, lambda a, b: self._count(site, a, b, places))

@@ -22,6 +22,8 @@ EACH = 4  # elements in the smallest piece
 STRAIGHT = 0.05  # of its height: how far the elements of a piece may lie from its chord
 EVEN = 0.3  # of its largest: how far what backward multiplies by may vary within a piece
 LEVELS = 2  # results between the two ends: fewer are those of a sign
+COLUMNS = 16  # channels that are looked at alone
+NEARLY_ALL = 0.75  # of the pieces of a channel
 FEW = 8  # pieces in which the slope can be told
 
 
@@ -101,13 +103,44 @@ def compare(
     place: Compared, x: torch.Tensor, y: torch.Tensor, came: torch.Tensor, back: torch.Tensor
 ) -> None:
     """Adds the pieces in which the slope of y over x can be told, with what was made of the gradient there."""
-    x, y, came, back = (t.detach().double().flatten() for t in (x, y, came, back))
-    if bool((x == y).all()) or not all(bool(t.isfinite().all()) for t in (x, y, came, back)):
+    whole = [t.detach().double() for t in (x, y, came, back)]
+    if bool((whole[0] == whole[1]).all()) or not all(bool(t.isfinite().all()) for t in whole):
         return
-    order = x.argsort()
-    x, y, came, back = x[order], y[order], came[order], back[order]
+    x, y, came, back = _ordered(*(t.flatten() for t in whole))
     asked = came.abs() > 1e-6 * came.abs().max()
     place.flat += _flat_ends(x, y, came, back, asked)
+    told = _pieces(x, y, came, back, asked)
+    place.pieces += told or _of_columns(whole)
+
+
+def _ordered(x: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    order = x.argsort()
+    return [t[order] for t in (x, *others)]
+
+
+def _of_columns(whole: list[torch.Tensor]) -> list[tuple[float, float, float]]:
+    """The same of each channel alone, where every one has a slope of its own: those in which nearly all pieces can be
+    told, since of many small pieces a few are straight by chance."""
+    found = []
+    for axis in dict.fromkeys((whole[0].dim() - 1, 1)):
+        if whole[0].dim() < 2 or whole[0].numel() < FEW * EACH * whole[0].shape[axis]:
+            continue
+        columns = zip(*(t.movedim(axis, 0)[:COLUMNS].flatten(1) for t in whole), strict=True)
+        for column in columns:
+            x, y, came, back = _ordered(*column)
+            told = _pieces(x, y, came, back, came.abs() > 1e-6 * came.abs().max())
+            if len(told) >= NEARLY_ALL * min(PIECES, len(x) // EACH):
+                found += told
+        if found:
+            break
+    return found
+
+
+def _pieces(
+    x: torch.Tensor, y: torch.Tensor, came: torch.Tensor, back: torch.Tensor, asked: torch.Tensor
+) -> list[tuple[float, float, float]]:
+    """Where the result is straight: where that is, its slope, and by what backward multiplies there."""
+    found = []
     count = min(PIECES, len(x) // EACH)
     pieces = zip(*(t.tensor_split(count) for t in (x, y, came, back, asked)), strict=True)
     for given, made, arrived, returned, here in pieces:
@@ -122,9 +155,8 @@ def compare(
         said = said[said != 0]
         if len(said) and float(said.max() - said.min()) > EVEN * float(said.abs().max()):
             continue  # it depends on the gradient too: clipped, or of one sign only
-        place.pieces.append(
-            (float(given.mean()), float(high / wide), float(said.mean()) if len(said) else 0.0)
-        )
+        found.append((float(given.mean()), float(high / wide), float(said.mean()) if len(said) else 0.0))
+    return found
 
 
 def _flat_ends(

@@ -16,14 +16,23 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.figures import Sum, first_value, is_it, is_length, passes_of, quotients, sums
+from gradscope.analysis.figures import (
+    Sum,
+    added_by,
+    first_value,
+    is_it,
+    is_length,
+    passes_of,
+    quotients,
+    sums,
+)
 from gradscope.analysis.ops import LOSS_FUNCTIONS
 from gradscope.analysis.text import nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import located, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.source import SourceFile, method_name, names_in, stands_in
+from gradscope.source import SourceFile, called_name, method_name, names_in, own_name, stands_in
 from gradscope.store import Trace
 
 
@@ -108,8 +117,62 @@ def last_batch_for_all(trace: Trace) -> Iterator[Finding]:
             if last.is_at(quotient.node) and (counted or is_length(last.file, divisor, last.loop)):
                 yield _divided(trace, known, last, quotient.node, divisor)
         for one in known:
-            if not one.is_list and one.scope is scope and is_it(one.term, last.name) and last.is_at(one.add):
+            if (
+                not one.is_list
+                and one.scope is scope
+                and _is_weighed(one.term, last.name)
+                and last.is_at(one.add)
+            ):
                 yield from _added(trace, last, one)
+        yield from _added_once(trace, last, scope)
+
+
+def _added_once(trace: Trace, last: _Last, scope: ast.AST) -> Iterator[Finding]:
+    """A total of a function that goes through the batches once, to which one loss is added behind that loop."""
+    if last.file.loop_of(last.loop) is not None:
+        return
+    for node in own_nodes(scope):
+        if not isinstance(node, ast.AugAssign | ast.Assign):
+            continue
+        added = added_by(node)
+        if added is None or added[2] or not last.is_at(node) or not _is_weighed(added[1], last.name):
+            continue
+        mentioned = [
+            one for one in own_nodes(scope) if isinstance(one, ast.stmt) and added[0] in names_in(one)
+        ]
+        before = [one for one in mentioned if one.lineno < last.loop.lineno]
+        inside = [one for one in mentioned if last.loop.lineno <= one.lineno <= (last.loop.end_lineno or 0)]
+        begun = bool(before) and bool(first_value(before[-1], added[0]))
+        behind = [one.divisor for one in quotients(added[0], scope) if one.node.lineno > node.lineno]
+        divisors = [one for one in behind if one is not None and is_length(last.file, one, last.loop)]
+        if begun and not inside and divisors:
+            yield _added_behind(trace, last, node, added[0], ast.unparse(divisors[0]))
+
+
+def _is_weighed(term: ast.expr, name: str) -> bool:
+    """Whether it is a loss, or that times a number of samples: `len(x)`, `x.size(0)`, `x.shape[0]`."""
+    if not isinstance(term, ast.BinOp) or not isinstance(term.op, ast.Mult):
+        return is_it(term, name)
+    for one, other in ((term.left, term.right), (term.right, term.left)):
+        shape = isinstance(other, ast.Subscript) and own_name(other.value) == "shape"
+        if is_it(one, name) and (shape or called_name(other) in ("len", "size")):
+            return True
+    return False
+
+
+def _added_behind(trace: Trace, last: _Last, add: ast.stmt, total: str, divisor: str) -> Finding:
+    site = site_of(last.path, last.function, add)
+    return Finding(
+        message=f"`{total}` gets the last batch's loss alone, and is divided by `{divisor}`, as if by those of all",
+        cause=site,
+        cause_label="stands behind the loop over the batches: adds one loss",
+        effect=site_of(last.path, last.function, last.made),
+        effect_label=f"is made anew for each of {plural(last.batches, 'batch')}",
+        seen=(_went(last),),
+        fix=f"put {located(trace, site)} into the loop of line {last.loop.lineno}, as its last line",
+        edits=Source(trace, last.path).move(add, last.loop.body[-1], after=True),
+        subjects=frozenset({("sum", *site.location())}),
+    )
 
 
 def _lasts(trace: Trace) -> Iterator[_Last]:

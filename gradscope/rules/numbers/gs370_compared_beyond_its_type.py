@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gradscope.analysis.ops import ADDITIONS
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -91,7 +92,10 @@ def compared_beyond_its_type(trace: Trace) -> Iterator[Finding]:
 def _number(trace: Trace, op: Op) -> float | None:
     """The number that the line compares with, where True and False give the same answer."""
     node = trace.source_file(op.site.user.path).at(op.site.user)
-    right = node.comparators[0] if isinstance(node, ast.Compare) and len(node.ops) == 1 else None
+    if isinstance(node, ast.Call):  # `torch.ge(votes, 2)`, `votes.ge(2)`
+        right = written_input(trace, op, 1)
+    else:
+        right = node.comparators[0] if isinstance(node, ast.Compare) and len(node.ops) == 1 else None
     number = right.value if isinstance(right, ast.Constant) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return None
@@ -121,7 +125,7 @@ def _finding(trace: Trace, graph: Graph, op: Op, number: float, calls: int) -> F
         seen=(f"a boolean tensor in {plural(calls, 'call')} of {calls}",),
         fix=f"write `{new}` in place of {located(trace, place)}: True where both are"
         if edits
-        else f"add integers in {located(trace, added.site.user)}: `.int()` of both boolean tensors"
+        else f"add integers in {located(trace, added.site.user)}: `.int()` of each boolean tensor"
         if summed and added is not None
         else f"compare what {located(trace, place)} is meant to ask, and not where that already is True",
         edits=edits,

@@ -7,8 +7,8 @@ mask.
 
 Fix: the mean over the samples, `1 - dice.mean()`; a mask from 0 to 1, `mask / 255`.
 
-Measured: what `1 - x` came to; `x` is the sum of a product by sums of both its factors; either several of them were
-added up, or one factor went beyond 1 and the other did not.
+Measured: what `1 - x` came to; `x` is the sum of a product by sums of both its factors, or a part by what it is a part
+of, `hit / (hit + missed)`; either several of them were added up, or one factor went beyond 1 and the other did not.
 Silent on: losses that stayed above 0.
 """
 
@@ -19,7 +19,7 @@ from math import prod
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import CASTS, DIVISIONS, REDUCTIONS, SUBTRACTIONS
-from gradscope.analysis.overlaps import Overlap, overlap
+from gradscope.analysis.overlaps import Overlap, is_share, overlap
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import BeyondOne, OneLess
@@ -81,44 +81,48 @@ def overlap_above_one(trace: Trace) -> Iterator[Finding]:
         event = events.get(op.site.user.span())
         if event is None or op.site.user.location() in told:
             continue
-        found, summed = _behind(known, op)
-        factor = beyond.get(found.product.site.user.span()) if found is not None else None
-        if found is None:
+        quotient, summed, several = _behind(known, op)
+        if quotient is None:
             continue
-        if factor is not None:
+        found = overlap(known, quotient)
+        factor = beyond.get(found.product.site.user.span()) if found is not None else None
+        if found is not None and factor is not None:
             told.add(op.site.user.location())
             yield _too_large(trace, known, op, event, found, factor)
-        elif summed is not None and event.lowest >= 1 - _several(known, summed) - ROUNDING:
+        elif summed is None or event.lowest < 1 - several - ROUNDING:
+            continue
+        elif found is not None or (event.lowest < -ROUNDING and is_share(known, quotient)):
             told.add(op.site.user.location())
-            yield _added_up(trace, known, op, event, summed)
+            yield _added_up(trace, known, op, event, summed, several)
 
 
-def _behind(known: Paths, difference: Op) -> tuple[Overlap | None, Op | None]:
-    """The overlap that 1 is less by, and the sum of several of them."""
-    key, summed = (difference.graph, difference.inputs[0]), None
+def _behind(known: Paths, difference: Op) -> tuple[Op | None, Op | None, int]:
+    """The quotient that 1 is less by, the sum of several of them, and of how many."""
+    key, summed, several = (difference.graph, difference.inputs[0]), None, 1
     for _ in range(NEAR):
         op = known.maker(key)
         if op is not None and op.name in DIVISIONS:
-            return overlap(known, op), summed
+            return op, summed, several
         if op is None or op.name not in BETWEEN:
             break
         key = (op.graph, op.inputs[0])
         if op.name == "sum" and _several(known, op) > 1:
-            summed = op
-    return None, None
+            summed, several = op, several * _several(known, op)
+    return None, None, 1
 
 
 def _several(known: Paths, summed: Op) -> int:
-    return prod(known.value((summed.graph, summed.inputs[0])).shape)
+    """How many numbers each number of a sum is of."""
+    given, made = (known.value((summed.graph, index)) for index in (summed.inputs[0], summed.outputs[0]))
+    return prod(given.shape) // max(1, prod(made.shape))
 
 
-def _added_up(trace: Trace, known: Paths, op: Op, event: OneLess, summed: Op) -> Finding:
+def _added_up(trace: Trace, known: Paths, op: Op, event: OneLess, summed: Op, several: int) -> Finding:
     site = summed.site.user
-    several = _several(known, summed)
     loss = known.loss_of((op.graph, op.outputs[0]))
     return Finding(
         message=f"{code(trace, site, 'the sum')} adds up {several} overlaps, and 1 less that goes below 0: it grows"
-        " with the batch, as its gradient does",
+        " with their number, as its gradient does",
         cause=site,
         cause_label=f"up to {several}, in place of 1",
         effect=loss.site.user if loss is not None else None,

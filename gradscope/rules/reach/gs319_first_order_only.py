@@ -14,6 +14,7 @@ has a use for.
 from collections.abc import Iterator
 
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import CASTS, CLIPS, SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
@@ -55,6 +56,9 @@ def good() -> None:
         opt.zero_grad()
         (y @ fast - 1).pow(2).mean().backward()
         opt.step()
+
+
+FURTHER = SCALES | CLIPS | CASTS | {"neg", "__neg__"}
 
 
 @rule("GS319", name="first-order-only", severity="note")
@@ -108,7 +112,7 @@ def _updates(known: Paths, graph: Graph, grad: Op) -> list[Op]:
                 own = not asked.isdisjoint(given) or any(values[i].parameter in leaves for i in op.inputs)
                 if own and op.outputs and (op.graph, op.outputs[0]) in known.used.order:
                     found[at] = op
-            else:  # scaled, clipped
+            if not op.nodes or op.name in FURTHER:  # scaled, clipped; by a rate that is learned, too
                 further = [key for i in op.outputs if (key := (op.graph, i)) not in seen]
                 seen.update(further)
                 todo += further

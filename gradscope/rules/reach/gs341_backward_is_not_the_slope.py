@@ -8,7 +8,8 @@ Fix: return the gradient that arrives times the derivative of what `forward` com
 `torch.autograd.gradcheck(F.apply, (x.double().requires_grad_(),))` compares the two.
 
 Measured: the elements of one call, ordered by what forward was given: how steeply its result rises from one to the
-next, and by what backward multiplied the gradients of the same elements.
+next, and by what backward multiplied the gradients of the same elements; of one channel after the other where each has
+a slope of its own.
 A note where backward hands the gradient on by one factor while the slope varies, as straight-through estimators do.
 Silent on: a forward that gives its input back (reversals, scales of a gradient), one that rounds or compares (its slope
 is zero or infinite), results of which an element depends on more than one of the input's, zeros.

@@ -94,14 +94,24 @@ def _of_a_policy(known: Paths, event: Backward) -> bool:
 
 
 def _finding(trace: Trace, known: Paths, event: Backward, key: Key, added: Op, op: Op) -> Finding:
-    cause = seen_from(added, event.site.user)
     entropy = op.site.user
+    written = isinstance(
+        trace.source_file(added.site.user.path).at(added.site.user), ast.BinOp | ast.AugAssign
+    )
+    cause = (
+        seen_from(added, event.site.user) if written else entropy
+    )  # of a list of terms: the one that it is
     text, edits = _taken_away(trace, known, key, added)
+    if not written:
+        text = f"its term, {located(trace, entropy)}, is to have a minus: `-coefficient * entropy`"
+    what = code(trace, cause, "the loss") if written else "the loss"
     return Finding(
-        message=f"{code(trace, cause, 'the loss')} rises with the entropy of the policy: every step makes it surer of"
+        message=f"{what} rises with the entropy of the policy: every step makes it surer of"
         " itself, right or wrong",
         cause=cause,
-        cause_label="adds the entropy to what is made smaller",
+        cause_label="adds the entropy to what is made smaller"
+        if written
+        else "a term of what is made smaller",
         effect=event.site.user,
         effect_label="goes down with the entropy",
         related=((entropy, "the entropy"),) if entropy.location() != cause.location() else (),

@@ -6,8 +6,8 @@ is that of the right one with the other sign, and each step makes good actions r
 
 Fix: `torch.exp(new - old)`.
 
-Measured: the exponential is of numbers without a graph less a log-probability with one, and what it gives is
-multiplied with numbers that are no part of the graph.
+Measured: the exponential is of numbers without a graph less a log-probability with one, or such numbers are divided by
+a probability with one, and what comes of it is multiplied with numbers that are no part of the graph.
 Silent on: estimates of a divergence, which multiply it with nothing.
 """
 
@@ -16,9 +16,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, CLIPS, EXPONENTIALS, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    CASTS,
+    CLIPS,
+    DIVISIONS,
+    EXPONENTIALS,
+    MULTIPLICATIONS,
+    PASSING,
+    PICKS_OF_ROWS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.policies import scored
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
@@ -69,14 +78,21 @@ def good() -> None:
             opt.step()
 
 
+DIFFERENCES = SUBTRACTIONS - {"rsub", "__rsub__"}
+QUOTIENTS = DIVISIONS - {"__itruediv__", "div_"}
+NEAR = 4  # calls
+
+
 @rule("GS362", name="ratio-upside-down", severity="warning")
 def ratio_upside_down(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for _, ratio in known.used_calls(EXPONENTIALS):
+    for _, ratio in known.used_calls(EXPONENTIALS | QUOTIENTS):
         graph = known.graph(ratio.graph)
-        difference = known.maker_behind((ratio.graph, ratio.inputs[0]), CASTS) if ratio.inputs else None
-        if difference is None or ratio.site.user.location() in told or not _is_reversed(graph, difference):
+        if ratio.site.user.location() in told:
+            continue
+        difference = ratio if ratio.name in QUOTIENTS else _exponent(known, ratio)
+        if difference is None or not _is_reversed(known, graph, difference):
             continue
         product = _weighed(graph, ratio)
         if product is not None:
@@ -84,12 +100,38 @@ def ratio_upside_down(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, difference, ratio, product)
 
 
-def _is_reversed(graph: Graph, op: Op) -> bool:
-    """Whether it takes a log-probability with a graph from numbers without one."""
-    if op.name not in SUBTRACTIONS - {"rsub", "__rsub__"} or len(op.inputs) != 2:
+def _exponent(known: Paths, ratio: Op) -> Op | None:
+    return known.maker_behind((ratio.graph, ratio.inputs[0]), CASTS) if ratio.inputs else None
+
+
+def _is_reversed(known: Paths, graph: Graph, op: Op) -> bool:
+    """Whether it takes a log-probability with a graph from numbers without one, or divides them by a probability."""
+    if op.name not in DIFFERENCES | QUOTIENTS or len(op.inputs) != 2:
         return False
     old, new = (graph.values[index] for index in op.inputs)
-    return not old.requires_grad and new.requires_grad and old.shape == new.shape and scored(graph, new.index)
+    if old.requires_grad or not new.requires_grad or old.shape != new.shape:
+        return False
+    key = (graph.id, new.index)
+    if op.name in DIFFERENCES:
+        return scored(graph, new.index) or _picked(known, key, "log_softmax")
+    maker = known.maker_behind(key, CASTS)
+    likely = maker is not None and maker.name == "exp" and scored(graph, new.index)
+    return likely or _picked(known, key, "softmax")
+
+
+def _picked(known: Paths, key: Key, name: str) -> bool:
+    """Whether a value is what a softmax gives to one of its classes in each row."""
+    for _ in range(NEAR):
+        op = known.maker(key)
+        if op is None or not op.inputs:
+            return False
+        if op.name in PICKS_OF_ROWS:
+            maker = known.maker_behind((op.graph, op.inputs[0]), CASTS)
+            return maker is not None and maker.name == name and "t" in op.extra.get("at", "t")
+        if op.name not in PASSING:
+            return False
+        key = (op.graph, op.inputs[0])
+    return False
 
 
 def _weighed(graph: Graph, ratio: Op) -> Op | None:
@@ -103,19 +145,23 @@ def _weighed(graph: Graph, ratio: Op) -> Op | None:
 
 
 def _finding(trace: Trace, known: Paths, difference: Op, ratio: Op, product: Op) -> Finding:
-    site = difference.site.user
+    site, divided = difference.site.user, difference is ratio
     text, edits = _turned(trace, difference)
+    chance = "probability" if divided else "log-probability"
     return Finding(
         message=f"the ratio {code(trace, ratio.site.user)} is upside down: it falls where the action gets likelier",
         cause=site,
-        cause_label="takes the new log-probability from the old one",
+        cause_label="divides the old probability by the new one"
+        if divided
+        else "takes the new log-probability from the old one",
         effect=product.site.user if product.site.user.location() != site.location() else None,
         effect_label="weighs numbers that are no part of the graph by it",
         seen=(
-            f"{code(trace, site, 'the difference')} is of numbers without a graph less a `log_prob` with one;"
-            f" {located(trace, product.site.user, 'the product')} weighs data by its exponential",
+            f"{code(trace, site, 'the ratio')} is of numbers without a graph {'by' if divided else 'less'} a {chance}"
+            f" with one; {located(trace, product.site.user, 'the product')} weighs data by"
+            f" {'it' if divided else 'its exponential'}",
         ),
-        fix=f"take the old one from the new one: {text}",
+        fix=f"{'divide the new one by the old one' if divided else 'take the old one from the new one'}: {text}",
         edits=edits,
         subjects=parameter_subjects(known.behind((ratio.graph, ratio.outputs[0])))
         | {("ratio", *ratio.site.user.location())},
@@ -126,7 +172,8 @@ def _turned(trace: Trace, difference: Op) -> tuple[str, Edits]:
     site = difference.site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
-        return f"`new - old` in {located(trace, site)}", ()
-    new = f"{here.file.operand(node.right)} - {here.file.operand(node.left)}"
+    sign = "/" if difference.name in QUOTIENTS else "-"
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub | ast.Div):
+        return f"`new {sign} old` in {located(trace, site)}", ()
+    new = f"{here.file.operand(node.right)} {sign} {here.file.operand(node.left)}"
     return f"`{new}` in place of {located(trace, site)}", here.replace(node, new)

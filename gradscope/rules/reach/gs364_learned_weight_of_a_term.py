@@ -6,7 +6,7 @@ term larger.
 
 Fix: a weight that is a plain number; or one that pays for being small, `torch.exp(-s) * term + s`.
 
-Measured: a loss function's result, which is never below 0, is multiplied with a trained parameter and added to what
+Measured: what loss functions gave, which is never below 0, is multiplied with a trained parameter and added to what
 is made smaller, and nothing else reads the parameter.
 Silent on: weights that go through a function first (an exponential, a softmax), weights that another term holds up,
 optimizers that make their loss larger.
@@ -16,7 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, LOSS_FUNCTIONS, MULTIPLICATIONS, PASSING, SCALES
+from gradscope.analysis.ops import (
+    CASTS,
+    JOINING,
+    LOSS_FUNCTIONS,
+    MULTIPLICATIONS,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    SCALES,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.schedules import goes_up
 from gradscope.analysis.senses import seen_from, signed
@@ -61,6 +69,9 @@ def good() -> None:
         opt.step()
 
 
+PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {"__matmul__", "dot", "inner", "vdot"}
+
+
 @rule("GS364", name="learned-weight-of-a-term", severity="warning")
 def learned_weight_of_a_term(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -77,7 +88,7 @@ def learned_weight_of_a_term(trace: Trace) -> Iterator[Finding]:
 
 
 def _is_product(op: Op) -> bool:
-    return op.name in MULTIPLICATIONS and len(op.inputs) == 2
+    return op.name in PRODUCTS and len(op.inputs) == 2
 
 
 def _weight(known: Paths, op: Op) -> Parameter | None:
@@ -118,8 +129,10 @@ def _only_weighs(known: Paths, weight: Parameter) -> bool:
 
 
 def _is_loss(known: Paths, key: Key) -> bool:
-    """Whether a loss function gave it, but for its scale."""
+    """Whether a loss function gave it, but for its scale, or several did."""
     maker = known.maker_behind(key, CASTS | SCALES)
+    if maker is not None and maker.name in JOINING:
+        return bool(maker.inputs) and all(_is_loss(known, (maker.graph, index)) for index in maker.inputs)
     return maker is not None and maker.name in LOSS_FUNCTIONS
 
 

@@ -23,6 +23,7 @@ from gradscope.events import NoiseWeighed
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -137,4 +138,11 @@ def _rooted(trace: Trace, event: NoiseWeighed, site: Site) -> tuple[str, Edits]:
 
 
 def _side(node: ast.AST | None, place: int) -> ast.expr | None:
+    """One side of a sum or product; of `torch.addcmul(sum, a, b)` the product has `a` and `b` for its own."""
+    if called_name(node).startswith("addcmul") and isinstance(node, ast.Call):
+        of = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        given = node.args if len(node.args) == 3 else [of, *node.args]
+        if len(given) != 3:
+            return None
+        return ast.BinOp(given[1], ast.Mult(), given[2]) if place else given[0]
     return (node.left, node.right)[place] if isinstance(node, ast.BinOp) else None

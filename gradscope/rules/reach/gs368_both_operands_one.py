@@ -6,8 +6,8 @@ of the one that was meant: nothing fails, and the numbers look as they should.
 
 Fix: give it the other one.
 
-Measured: the two inputs were the same tensor in every call of the line, which names the same thing twice. Of a mix,
-told from the program's text, of functions that ran: the weights add up to 1.
+Measured: the two inputs were the same tensor, or made of one by the same calls, in every call of the line, which names
+the same thing twice. Of a mix, told from the program's text, of functions that ran: the weights add up to 1.
 Silent on: lines that name two things, which may be the same in the first turn of a loop.
 """
 
@@ -20,7 +20,7 @@ from gradscope.analysis.ops import DRAWS
 from gradscope.analysis.text import nodes_that_ran, site_of, written_input
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.source import called_name, names_in
 from gradscope.store import Trace
@@ -60,6 +60,7 @@ def good() -> None:
         opt.step()
 
 
+MOST = 200  # calls that are compared
 # of these two inputs one is taken
 CHOICES = dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), (0, 1)) | {"where": (1, 2)}
 
@@ -74,7 +75,7 @@ def both_operands_one(trace: Trace) -> Iterator[Finding]:
                 continue
             place = op.site.user.path, op.site.user.line, op.site.user.column
             known, calls, same = found.get(place, (op, 0, 0))
-            alike = op.inputs[first] == op.inputs[second]
+            alike = _is_one(graph, op.inputs[first], op.inputs[second])
             found[place] = known, calls + graph.count, same + alike * graph.count
     for op, calls, same in found.values():
         if calls == same and (name := _named_twice(trace, op)):
@@ -83,6 +84,37 @@ def both_operands_one(trace: Trace) -> Iterator[Finding]:
         mixed = _mixed(node)
         if mixed is not None:
             yield _of_a_mix(trace, path, function, node, *mixed)
+
+
+def _is_one(graph: Graph, one: int, other: int) -> bool:
+    """Whether two values are one tensor, or made of one by the same calls, none of which draws: `q(x)` twice."""
+    todo, seen = [(one, other)], 0
+    while todo:
+        a, b = todo.pop()
+        if a == b:
+            continue
+        first, second = graph.maker(a), graph.maker(b)
+        seen += 1
+        if first is None or second is None or seen > MOST or not _are_alike(first, second):
+            return False
+        if first.outputs.index(a) != second.outputs.index(b):
+            return False
+        todo += zip(first.inputs, second.inputs, strict=True)
+    return True
+
+
+def _are_alike(first: Op, second: Op) -> bool:
+    """Whether two calls do the same, given the same: those of one line of the program's, or of a module's."""
+    return (
+        first.name == second.name
+        and first.name not in DRAWS
+        and f"{first.name}_" not in DRAWS
+        and not first.written
+        and not second.written
+        and first.extra == second.extra
+        and len(first.inputs) == len(second.inputs)
+        and bool(first.inputs)
+    )
 
 
 def _mixed(node: ast.BinOp) -> tuple[str, ast.expr] | None:
@@ -150,7 +182,11 @@ def _finding(trace: Trace, op: Op, name: str, calls: int) -> Finding:
         message=f"both inputs of {code(trace, place)} are `{name}`: it gives `{name}` back, whatever else was meant",
         cause=place,
         cause_label=f"is given `{name}` twice",
-        seen=(f"one and the same tensor in {plural(calls, 'call')} of {calls}",),
+        seen=(
+            f"one and the same tensor in {plural(calls, 'call')} of {calls}"
+            if len(set(op.inputs)) < len(op.inputs)
+            else f"made by the same operations of the same tensors in {plural(calls, 'call')} of {calls}",
+        ),
         fix=f"give {located(trace, place)} "
         + (f"`{other}`, which is made together with `{name}`," if other else "the other tensor")
         + f" in place of the second `{name}`",

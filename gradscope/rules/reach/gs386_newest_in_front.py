@@ -6,7 +6,8 @@ that carry the state on learn nothing.
 
 Fix: put the newest behind the others, `torch.cat([outputs, state], 1)`.
 
-Measured: a chain of `cat` calls of one line, each with the one before behind what is new; the last one was read by one
+Measured: a chain of `cat` calls of one line, each with the one before behind what is new, or one call that joins what
+all turns made, each of them made of the one that stands behind it; the last one was read by one
 operation alone, which took its last place.
 Silent on: values of which anything else is read as well, such as all places of a pass that goes backwards.
 """
@@ -19,12 +20,15 @@ from itertools import pairwise
 
 from gradscope.analysis.ops import JOINING
 from gradscope.analysis.reach import paths
+from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.source import FUNCTIONS, method_name, names_in
 from gradscope.store import Trace
 
+MOST = 100  # values between two turns
 ENOUGH = 2  # turns that put something in front
 
 
@@ -72,13 +76,14 @@ def newest_in_front(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for root in known.roots:
         graph = known.graph(root[0])
-        for chain in _chains(graph):
+        for chain in (*_chains(graph), *_lists(graph)):
             place = chain[0].site.user
             taken = _taken(trace, graph, chain[-1])
             if taken is not None and place.location() not in told:
                 told.add(place.location())
                 ids = sorted(known.reach([root]).parameters)
-                yield _finding(trace, graph, chain, taken, ids)
+                whole = _of_a_list if len(chain) == 1 else _finding
+                yield whole(trace, graph, chain, taken, ids)
 
 
 def _chains(graph: Graph) -> Iterator[list[Op]]:
@@ -102,11 +107,45 @@ def _chains(graph: Graph) -> Iterator[list[Op]]:
             yield chain
 
 
+def _lists(graph: Graph) -> Iterator[list[Op]]:
+    """The one call that joins what all turns of a loop made, the newest first: each is made by the same line of the
+    next one, and the last of none."""
+    for op in graph.called(JOINING):
+        makers = [graph.maker(index) for index in op.inputs]
+        first = makers[0] if makers else None
+        if len(makers) <= ENOUGH or len(op.outputs) != 1 or first is None:
+            continue
+        if any(one is None or one.site.id != first.site.id for one in makers):
+            continue
+        upstream = [_states(graph, index, first.site.id) for index in op.inputs]
+        if all(later == {index} for later, index in zip(upstream, (*op.inputs[1:], -1), strict=True)):
+            yield [op]
+
+
+def _states(graph: Graph, value: int, line: int) -> set[int]:
+    """The nearest values behind one that the same line made; -1 for where there are none."""
+    found: set[int] = set()
+    maker = graph.maker(value)
+    todo = list(maker.inputs) if maker is not None else []
+    for current in todo:  # grows while it is walked
+        op = graph.maker(current)
+        if op is not None and op.site.id == line:
+            found.add(current)
+        elif op is not None and len(todo) < MOST:
+            todo += [index for index in op.inputs if index not in todo]
+    return found or {-1}
+
+
+def _axis(joined: Op, rank: int) -> int:
+    """The axis that grows."""
+    return int(joined.extra.get("dims", [0])[0]) % rank if rank else 0
+
+
 def _taken(trace: Trace, graph: Graph, last: Op) -> Op | None:
     """The one call that reads the result, where it takes the last place along the axis that grows."""
     readers = graph.consumers.get(last.outputs[0], [])
     rank = len(graph.values[last.outputs[0]].shape)
-    axis = last.extra["dims"][0] % rank if rank else 0
+    axis = _axis(last, rank)
     if len(readers) != 1 or readers[0].name != "__getitem__":
         return None
     place = readers[0].site.user
@@ -121,7 +160,7 @@ def _taken(trace: Trace, graph: Graph, last: Op) -> Op | None:
 def _finding(trace: Trace, graph: Graph, chain: list[Op], taken: Op, ids: list[int]) -> Finding:
     place, turns = chain[0].site.user, len(chain)
     shape = graph.values[chain[-1].outputs[0]].shape
-    axis = chain[-1].extra["dims"][0] % len(shape)
+    axis = _axis(chain[-1], len(shape))
     return Finding(
         message=f"{code(trace, place)} puts the newest in front, and {code(trace, taken.site.user)} takes the last:"
         " what the first turn of the loop made",
@@ -138,6 +177,51 @@ def _finding(trace: Trace, graph: Graph, chain: list[Op], taken: Op, ids: list[i
         count=graph.count,
         subjects=parameter_subjects(ids),
     )
+
+
+def _of_a_list(trace: Trace, graph: Graph, joined: list[Op], taken: Op, ids: list[int]) -> Finding:
+    join = joined[0]
+    put, edits = _put(trace, join)
+    place, shape = put or join.site.user, graph.values[join.outputs[0]].shape
+    return Finding(
+        message=f"{code(trace, place)} puts the newest in front, and {code(trace, taken.site.user)} takes the last:"
+        " what the first turn of the loop made",
+        cause=place,
+        cause_label="the newest comes first",
+        effect=taken.site.user,
+        effect_label="takes the last place, that of the first turn",
+        related=((join.site.user, "joins them in this order"),)
+        if join.site.user.location() not in (place.location(), taken.site.user.location())
+        else (),
+        seen=(
+            f"each of the {len(join.inputs)} that are joined was made of the one behind it; of the"
+            f" {shape[_axis(join, len(shape))]} places nothing but the last is read",
+        ),
+        fix=f"put the newest behind the others in {located(trace, place)}" + (": `append`" if edits else ""),
+        edits=edits,
+        count=graph.count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _put(trace: Trace, join: Op) -> tuple[Site | None, Edits]:
+    """`states.insert(0, h)` of the list that is joined, and that as `states.append(h)`."""
+    site = join.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    scope = here.file.scope(site)
+    given = names_in(node) if node is not None else set()
+    for call in own_nodes(scope):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        front = method_name(call) == "appendleft" or (
+            method_name(call) == "insert" and len(call.args) == 2 and ast.unparse(call.args[0]) == "0"
+        )
+        if front and names_in(call.func.value) & given:
+            name = scope.name if isinstance(scope, FUNCTIONS) else site.function
+            new = f"{here.file.text(call.func.value)}.append({here.file.text(call.args[-1])})"
+            return site_of(site.path, name, call), here.replace(call, new)
+    return None, ()
 
 
 def _turned(trace: Trace, op: Op) -> Edits:

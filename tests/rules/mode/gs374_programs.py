@@ -126,3 +126,59 @@ def good_one_batch() -> None:
             loss.backward()
             opt.step()
         print(loss.item() / len(loader))
+
+
+def bad_added_behind_the_only_loop() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def validate() -> float:
+        total = 0.0
+        for a, b in loader:
+            miss = nn.functional.mse_loss(model(a), b)  # effect: GS374
+        total += miss.item() * len(a)  # cause: GS374
+        return total / len(loader.dataset)  # type: ignore[arg-type]
+
+    for _ in range(3):
+        for a, b in loader:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(a), b).backward()
+            opt.step()
+        print(validate())
+
+
+def good_added_in_the_only_loop() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def validate() -> float:
+        total, shown = 0.0, 0.0
+        for a, b in loader:
+            miss = nn.functional.mse_loss(model(a), b)
+            total += miss.item() * len(a)
+        shown += miss.item()
+        print("last", shown)
+        return total / len(loader.dataset)  # type: ignore[arg-type]
+
+    for _ in range(3):
+        for a, b in loader:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(a), b).backward()
+            opt.step()
+        print(validate())

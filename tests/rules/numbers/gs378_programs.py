@@ -63,3 +63,46 @@ def good_sum_of_other_ratios() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_share_of_each_class() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 3, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.1)
+    for _ in range(12):
+        scan = torch.randn(4, 1, 8, 8)
+        organ = (scan[:, 0] > -0.5).long() + (scan[:, 0] > 0.5).long()
+        p = net(scan).softmax(1).flatten(2)
+        y = nn.functional.one_hot(organ.flatten(1), 3).transpose(1, 2).to(p)
+        hit = torch.einsum("nck,nck->nc", p, y)
+        extra, lost = torch.einsum("nck,nck->nc", p, 1 - y), torch.einsum("nck,nck->nc", 1 - p, y)
+        index = (hit + 1e-5) / (hit + 0.3 * extra + 0.7 * lost + 1e-5)
+        loss = 1 - index.sum(dim=1).mean()  # cause: GS378
+        opt.zero_grad()
+        loss.backward()  # effect: GS378
+        opt.step()
+
+
+def good_share_of_each_class() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 3, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.1)
+    for _ in range(12):
+        scan = torch.randn(4, 1, 8, 8)
+        organ = (scan[:, 0] > -0.5).long() + (scan[:, 0] > 0.5).long()
+        p = net(scan).softmax(1).flatten(2)
+        y = nn.functional.one_hot(organ.flatten(1), 3).transpose(1, 2).to(p)
+        hit = torch.einsum("nck,nck->nc", p, y)
+        extra, lost = torch.einsum("nck,nck->nc", p, 1 - y), torch.einsum("nck,nck->nc", 1 - p, y)
+        index = (hit + 1e-5) / (hit + 0.3 * extra + 0.7 * lost + 1e-5)
+        shares = torch.stack([hit / (hit + extra), extra / (hit + extra)])
+        loss = (1 - index).sum(dim=1).mean() + (1 - index.mean()) + (1 - shares.sum(0)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

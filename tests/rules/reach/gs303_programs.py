@@ -357,3 +357,38 @@ def bad_features_by_a_library() -> None:  # fix: by hand
         loss = features(points).pow(2).sum()
         loss.backward()  # effect: GS303
         opt.step()
+
+
+def bad_where_between_ones_and_zeros() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.EmbeddingBag(20, 8), nn.Tanh(), nn.Linear(8, 3))
+    opt = torch.optim.AdamW(net.parameters(), lr=0.003)
+    words = torch.randint(0, 20, (32, 6))
+    tags = torch.stack([(words % 3 == k).sum(1) > 2 for k in range(3)], 1).float()
+    for _ in range(3):
+        chance = net(words).sigmoid()
+        chosen = torch.where(chance >= 0.5, torch.ones_like(chance), torch.zeros_like(chance))  # cause: GS303
+        hit = torch.einsum("nt,nt->t", chosen, tags)
+        loss = 1 - (2 * hit / (chosen.sum(0) + tags.sum(0) + 1e-6)).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def bad_where_between_two_values() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 4), torch.randn(8, 1)
+        p = net(x).sigmoid()
+        loss = (torch.where(p < 0.5, y + 1, 2 * y) - y).pow(2).mean()  # cause: GS303
+        opt.zero_grad()
+        loss.backward()  # effect: GS303
+        opt.step()

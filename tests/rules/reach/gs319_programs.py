@@ -43,3 +43,41 @@ def good_adversarial_input() -> None:
         opt.zero_grad()
         model((x + 0.1 * g.sign()).detach()).pow(2).mean().backward()
         opt.step()
+
+
+def bad_learned_rate_and_tables() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call
+
+    torch.manual_seed(0)
+    net, rate = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1)), nn.Parameter(torch.tensor(0.05))
+    outer = torch.optim.Adam([*net.parameters(), rate], lr=2e-3)
+    for _ in range(3):
+        x = torch.rand(20, 1) * 6 - 3
+        y = (x + torch.rand(1)).sin()
+        fast = dict(net.named_parameters())
+        for _ in range(2):
+            miss = nn.functional.mse_loss(functional_call(net, fast, (x[:10],)), y[:10])
+            slopes = torch.autograd.grad(miss, list(fast.values()))  # cause: GS319
+            fast = {key: value.sub(rate * g) for (key, value), g in zip(fast.items(), slopes, strict=True)}
+        outer.zero_grad()
+        nn.functional.mse_loss(functional_call(net, fast, (x[10:],)), y[10:]).backward()  # effect: GS319
+        outer.step()
+
+
+def good_learned_weight_of_a_penalty() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, width = nn.Linear(4, 1), nn.Parameter(torch.tensor(0.1))
+    opt = torch.optim.Adam([*net.parameters(), width], lr=2e-3)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randn(16, 1)
+        near = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(nn.functional.mse_loss(net(near), y), near)
+        moved = x + width * slope.sign()
+        opt.zero_grad()
+        (net(moved) - y).pow(2).mean().backward()
+        opt.step()

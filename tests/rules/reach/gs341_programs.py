@@ -223,3 +223,92 @@ def good_guided_and_scaled() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_channels_with_slopes_of_their_own() -> None:  # fix: by hand
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Snake(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, level: torch.Tensor, freq: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(level, freq)
+            return level + torch.sin(freq * level).square() / freq
+
+        @staticmethod
+        def backward(ctx: Any, up: torch.Tensor) -> Any:
+            level, freq = ctx.saved_tensors
+            return up * torch.sin(2 * freq * level), None  # cause: GS341
+
+    torch.manual_seed(0)
+    freq, body, head = torch.linspace(0.5, 2, 12), nn.Linear(6, 12), nn.Linear(12, 1)
+    opt = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.003)
+    for _ in range(12):
+        x = torch.randn(48, 6)
+        loss = (head(Snake.apply(body(x), freq)) - x[:, :1].sin()).pow(2).mean()  # effect: GS341
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_channels_with_slopes_of_their_own() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Snake(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, level: torch.Tensor, freq: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(level, freq)
+            return level + torch.sin(freq * level).square() / freq
+
+        @staticmethod
+        def backward(ctx: Any, up: torch.Tensor) -> Any:
+            level, freq = ctx.saved_tensors
+            return up * (1 + torch.sin(2 * freq * level)), None
+
+    class Standard(torch.autograd.Function):
+        """Each channel by the numbers of its batch: an element hangs on all of its column."""
+
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            width = x.std(0, unbiased=False) + 1e-3
+            made = (x - x.mean(0)) / width
+            ctx.save_for_backward(made, width)
+            return made
+
+        @staticmethod
+        def backward(ctx: Any, up: torch.Tensor) -> Any:
+            made, width = ctx.saved_tensors
+            return (up - up.mean(0) - made * (up * made).mean(0)) / width
+
+    class Shares(torch.autograd.Function):
+        """A softmax over the batch."""
+
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            made = x.softmax(0)
+            ctx.save_for_backward(made)
+            return made
+
+        @staticmethod
+        def backward(ctx: Any, up: torch.Tensor) -> Any:
+            (made,) = ctx.saved_tensors
+            return made * (up - (up * made).sum(0))
+
+    torch.manual_seed(0)
+    freq, body, head = torch.linspace(0.5, 2, 12), nn.Linear(6, 12), nn.Linear(12, 1)
+    opt = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=0.003)
+    for _ in range(24):
+        x = torch.randn(48, 6)
+        h = body(x)
+        hidden = (
+            Snake.apply(h, freq) + Standard.apply(h) + Standard.apply(2 + h * freq) + 10 * Shares.apply(h)
+        )
+        loss = (head(hidden) - x[:, :1].sin()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

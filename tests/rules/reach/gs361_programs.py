@@ -61,3 +61,50 @@ def good_entropy_alone_is_lowered() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_a_table_of_terms() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    mean, width, critic = nn.Linear(3, 1), nn.Parameter(torch.zeros(1)), nn.Linear(3, 1)
+    opt = torch.optim.Adam([*mean.parameters(), width, *critic.parameters()], lr=0.005)
+    for _ in range(4):
+        room = torch.randn(32, 3)
+        heating = Normal(mean(room), width.exp())
+        chosen, value = heating.sample(), critic(room)
+        reward = -(room[:, :1] - chosen).abs()
+        parts = {
+            "actor": -(heating.log_prob(chosen) * (reward - value).detach()).mean(),
+            "critic": nn.functional.mse_loss(value, reward),
+            "entropy": 0.02 * heating.entropy().sum(-1).mean(),  # cause: GS361
+        }
+        opt.zero_grad()
+        torch.stack(list(parts.values())).sum().backward()  # effect: GS361
+        opt.step()
+
+
+def good_a_table_of_terms() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    mean, width, critic = nn.Linear(3, 1), nn.Parameter(torch.zeros(1)), nn.Linear(3, 1)
+    opt = torch.optim.Adam([*mean.parameters(), width, *critic.parameters()], lr=0.005)
+    for _ in range(4):
+        room = torch.randn(32, 3)
+        heating = Normal(mean(room), width.exp())
+        chosen, value = heating.sample(), critic(room)
+        reward = -(room[:, :1] - chosen).abs()
+        gain = torch.stack([heating.entropy().mean() for _ in range(2)]).mean()
+        parts = {
+            "actor": -(heating.log_prob(chosen) * (reward - value).detach()).mean(),
+            "critic": nn.functional.mse_loss(value, reward),
+            "entropy": -0.02 * heating.entropy().sum(-1).mean(),
+        }
+        opt.zero_grad()
+        (torch.stack(list(parts.values())).sum() - 0.01 * gain).backward()
+        opt.step()

@@ -59,3 +59,44 @@ def good_weights_with_a_price() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_dot_of_weights_and_losses() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, kilos, ripe = nn.Linear(8, 12), nn.Linear(12, 1), nn.Linear(12, 4)
+    balance = nn.Parameter(torch.full((2,), 0.5))
+    opt = torch.optim.AdamW([*nn.ModuleList([trunk, kilos, ripe]).parameters(), balance], lr=0.005)
+    for _ in range(4):
+        x = torch.randn(32, 8)
+        h = trunk(x).relu()
+        first = nn.functional.huber_loss(kilos(h).squeeze(1), x[:, 0])
+        parts = torch.stack([first, nn.functional.cross_entropy(ripe(h), x[:, :4].argmax(1))])
+        loss = torch.dot(balance, parts)  # cause: GS364
+        opt.zero_grad()
+        loss.backward()  # effect: GS364
+        opt.step()
+
+
+def good_dot_of_weights_that_pay() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, kilos, ripe = nn.Linear(8, 12), nn.Linear(12, 1), nn.Linear(12, 4)
+    balance = nn.Parameter(torch.full((2,), 0.5))
+    opt = torch.optim.AdamW([*nn.ModuleList([trunk, kilos, ripe]).parameters(), balance], lr=0.005)
+    for turn in range(4):
+        x = torch.randn(32, 8)
+        h = trunk(x).relu()
+        first = nn.functional.huber_loss(kilos(h).squeeze(1), x[:, 0])
+        parts = torch.stack([first, nn.functional.cross_entropy(ripe(h), x[:, :4].argmax(1))])
+        if turn % 2:
+            loss = torch.dot(torch.exp(-balance), parts) + balance.sum()
+        else:
+            loss = balance.softmax(0) @ parts
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

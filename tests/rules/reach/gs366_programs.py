@@ -114,3 +114,41 @@ def good_augmentation_by_one_factor() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(model(loud), x).backward()
         opt.step()
+
+
+def bad_in_one_call() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    kept = torch.cumprod(1 - torch.linspace(1e-3, 0.2, 20), 0)
+    signal, spread = kept.sqrt(), 1 - kept
+    net = nn.Linear(4, 4)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(6):
+        x, when = torch.randn(16, 4), torch.randint(0, 20, (16,))
+        noise = torch.randn_like(x)
+        noised = torch.addcmul(signal[when, None] * x, spread[when, None], noise)  # cause: GS366
+        opt.zero_grad()
+        nn.functional.mse_loss(net(noised), noise).backward()
+        opt.step()
+
+
+def good_in_one_call() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    kept = torch.cumprod(1 - torch.linspace(1e-3, 0.2, 20), 0)
+    net = nn.Linear(4, 4)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(6):
+        x, when = torch.randn(16, 4), torch.randint(0, 20, (16,))
+        noise = torch.randn_like(x)
+        noised = torch.addcmul(kept[when, None].sqrt() * x, (1 - kept[when, None]).sqrt(), noise)
+        between = (kept[when, None] * x).addcmul(noise, 1 - kept[when, None])
+        opt.zero_grad()
+        (
+            nn.functional.mse_loss(net(noised), noise) + nn.functional.mse_loss(net(between), noise - x)
+        ).backward()
+        opt.step()

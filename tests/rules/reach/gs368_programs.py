@@ -103,3 +103,43 @@ def good_mixes_of_two() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_one_critic_asked_twice() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    parts = {
+        name: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)) for name in ("left", "right", "slow")
+    }
+    critics = nn.ModuleDict(parts)
+    opt = torch.optim.Adam([*critics["left"].parameters(), *critics["right"].parameters()], lr=0.01)
+
+    @torch.no_grad()
+    def target(reward: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+        return reward + 0.9 * torch.minimum(critics["slow"](after), critics["slow"](after))  # cause: GS368
+
+    for _ in range(5):
+        state = torch.randn(16, 4)
+        wanted = target(state[:, :1].tanh(), state + 0.1)
+        loss = sum(nn.functional.mse_loss(critics[name](state), wanted) for name in ("left", "right"))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_the_better_of_two_draws() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        x, y = torch.randn(16, 4), torch.randn(16, 1)
+        careful = torch.minimum(net(x), net(x))
+        start = torch.minimum(torch.rand(16, 1), torch.rand(16, 1))
+        opt.zero_grad()
+        (careful - y + 0.1 * start).pow(2).mean().backward()
+        opt.step()

@@ -67,3 +67,49 @@ def good_all_places_are_read() -> None:
         opt.zero_grad()
         (answer - x.sum((1, 2))[:, None]).pow(2).mean().backward()
         opt.step()
+
+
+def bad_list_from_the_front() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(1, 8), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(5):
+        coins, h = torch.randn(16, 5), torch.zeros(16, 8)
+        seen: list[torch.Tensor] = []
+        for coin in coins.unbind(1):
+            h = cell(coin[:, None], h)
+            seen.insert(0, h)  # cause: GS386
+        last = torch.stack(seen, 1)[:, -1]  # effect: GS386
+        opt.zero_grad()
+        (head(last) - coins.sum(1, keepdim=True)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_lists_from_the_front() -> None:
+    """From the end to the beginning; and one with the newest in front, of which the first is taken."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, back, head = nn.GRUCell(1, 8), nn.GRUCell(1, 8), nn.Linear(16, 1)
+    opt = torch.optim.Adam([*cell.parameters(), *back.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(5):
+        coins, h, g = torch.randn(16, 5), torch.zeros(16, 8), torch.zeros(16, 8)
+        ahead: list[torch.Tensor] = []
+        behind: list[torch.Tensor] = []
+        newest: list[torch.Tensor] = []
+        for coin in coins.unbind(1):
+            h = cell(coin[:, None], h)
+            ahead.append(h)
+            newest.insert(0, h)
+        for coin in coins.flip(1).unbind(1):
+            g = back(coin[:, None], g)
+            behind.insert(0, g)
+        both = torch.cat([torch.stack(ahead, 1)[:, -1], torch.stack(behind, 1)[:, 0]], 1)
+        first = torch.stack(newest)[0].mean()
+        opt.zero_grad()
+        (head(both) + 0 * first - coins.sum(1, keepdim=True)).pow(2).mean().backward()
+        opt.step()

@@ -98,8 +98,8 @@ def _finding(
     ask = isinstance(loop, ast.While)
     over = " ".join(file.text(loop.test if isinstance(loop, ast.While) else loop.iter).split())
     return Finding(
-        message=f"the loop {'while' if ask else 'over'} `{over}` is left in its first turn: `{word}` stands in its body, and nothing is asked"
-        " before it",
+        message=f"the loop {'while' if ask else 'over'} `{over}` is left in its first turn: `{word}` stands in its"
+        " body, and nothing is asked before it",
         cause=site,
         cause_label="leaves the loop",
         effect=step,

@@ -21,7 +21,8 @@ class Thaw:
     """A call that was to switch on again what a line had switched off, and that changed nothing."""
 
     off: Site  # the line that sets `requires_grad`
-    guard: ast.If  # around it, asks whether it is on
+    guard: ast.If  # around it, or before it with `continue`, asks whether it is on
+    setting: ast.stmt  # the line's statement
     frozen_by: Site  # the call that came first
     call: ast.Call  # the one that changed nothing
     leaves: set[int]  # that are frozen to the end
@@ -139,7 +140,7 @@ def _thaw(trace: Trace, site: Site, leaves: set[int]) -> Thaw | None:
         if _same(first, call, flag, position) and _says_on(function, call, flag, position):
             after = _behind(outside, call)
             if any(ran_in(trace, by.path, one.lineno, one.end_lineno) for one in after):
-                return Thaw(line, guard, by, call, leaves)
+                return Thaw(line, guard, statement, by, call, leaves)
     return None
 
 
@@ -163,10 +164,8 @@ def _owner(node: ast.expr) -> str:
 
 
 def _guard(file: SourceFile, statement: ast.stmt) -> ast.If | None:
-    """The `if p.requires_grad:` that holds this statement alone, which sets that of the same `p`."""
-    above = file.parent.get(id(statement))
-    if not isinstance(above, ast.If) or above.body != [statement] or above.orelse:
-        return None
+    """The `if p.requires_grad:` that holds this statement alone, which sets that of the same `p`, or the
+    `if not p.requires_grad: continue` before it."""
     if isinstance(statement, ast.Assign):
         target = _owner(statement.targets[0])
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -174,7 +173,23 @@ def _guard(file: SourceFile, statement: ast.stmt) -> ast.If | None:
         target = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
     else:
         target = ""
-    return above if target and _owner(above.test) == target else None
+    if not target:
+        return None
+    above = file.parent.get(id(statement))
+    if isinstance(above, ast.If) and above.body == [statement] and not above.orelse:
+        return above if _owner(above.test) == target else None
+    for before in file.siblings(statement):
+        if before is statement:
+            break
+        if isinstance(before, ast.If) and isinstance(before.body[0], ast.Continue) and not before.orelse:
+            test = before.test
+            if (
+                isinstance(test, ast.UnaryOp)
+                and isinstance(test.op, ast.Not)
+                and _owner(test.operand) == target
+            ):
+                return before
+    return None
 
 
 def _position(function: Function, flag: str) -> int | None:

@@ -16,7 +16,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.text import site_of
 from gradscope.analysis.thaws import Thaw, without_effect
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, quoted
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -98,7 +98,7 @@ def thaw_asks_first(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, thaw: Thaw) -> Finding:
     ids = sorted(thaw.leaves)
     here = Source(trace, thaw.off.path)
-    setting = thaw.guard.body[0]
+    setting, around = thaw.setting, thaw.guard.body[0] is thaw.setting
     test = quoted(here.file.text(thaw.guard.test))
     call = site_of(thaw.frozen_by.path, thaw.frozen_by.function, thaw.call)
     asked = site_of(thaw.off.path, thaw.off.function, thaw.guard.test)
@@ -117,6 +117,12 @@ def _finding(trace: Trace, thaw: Thaw) -> Finding:
             f" none of them was switched on at {place(call)}, nor anywhere else",
         ),
         fix=f"set it without asking: take the condition {test} ({place(asked)}) away, and keep {setting_text}",
-        edits=here.replace(thaw.guard, here.file.text(setting)) if here.text_of(setting) else (),
+        edits=_without_asking(here, thaw, around),
         subjects=parameter_subjects(ids),
     )
+
+
+def _without_asking(here: Source, thaw: Thaw, around: bool) -> Edits:
+    if not around:
+        return here.remove(thaw.guard)
+    return here.replace(thaw.guard, here.file.text(thaw.setting)) if here.text_of(thaw.setting) else ()

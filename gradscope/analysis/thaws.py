@@ -36,6 +36,7 @@ class Late:
     leaves: tuple[int, ...]
     on: Site
     off: RequiresGrad
+    off_at: Site
     step: Step  # of an optimizer that holds them, between the two
     backward: Site
     forward: Site | None  # the call that came before that pass
@@ -52,7 +53,7 @@ class _Turns:
     backward: Site | None = None  # of these lines, since it is off
     on: RequiresGrad | None = None
     step: Step | None = None
-    late: list[tuple[Site, RequiresGrad, Step, Site, Site | None]] = field(default_factory=list)
+    late: list[tuple[RequiresGrad, RequiresGrad, Step, Site, Site | None]] = field(default_factory=list)
 
 
 @once
@@ -83,9 +84,10 @@ def too_late(trace: Trace) -> list[Late]:
     found: dict[tuple[Site, Site], tuple[Late, list[int]]] = {}
     for leaf, turns in leaves.items():
         if turns.used == 1 and len(turns.late) > 1:
-            on, off, step, backward, called = turns.late[0]
-            late = Late((), on, off, step, backward, called)
-            found.setdefault((on, off.site.user), (late, []))[1].append(leaf)
+            thawed, off, step, backward, called = turns.late[0]
+            on, at = _apart(thawed.site, off.site)
+            late = Late((), on, off, at, step, backward, called)
+            found.setdefault((on, at), (late, []))[1].append(leaf)
     return [replace(late, leaves=tuple(sorted(some))) for late, some in found.values()]
 
 
@@ -94,8 +96,15 @@ def _switch(turns: _Turns, event: RequiresGrad) -> None:
         turns.on, turns.step = (event, None) if turns.backward is not None else (None, None)
         return
     if turns.on is not None and turns.step is not None and turns.backward is not None:
-        turns.late.append((turns.on.site.user, event, turns.step, turns.backward, turns.called))
+        turns.late.append((turns.on, event, turns.step, turns.backward, turns.called))
     turns.off, turns.called, turns.backward, turns.on, turns.step = event, None, None, None, None
+
+
+def _apart(one: Site, other: Site) -> tuple[Site, Site]:
+    """The lines of the program's that make two calls; where one function makes both, those that call it."""
+    stacks = ([frame for frame in site.stack[::-1] if frame.kind == "user"] for site in (one, other))
+    pairs = zip(*stacks, strict=False)
+    return next((pair for pair in pairs if pair[0].span() != pair[1].span()), (one.user, other.user))
 
 
 @once

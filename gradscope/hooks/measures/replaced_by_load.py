@@ -133,7 +133,7 @@ class ReplacedByLoad(Hook):
         if q is p or self._stepped(q):
             return False
         alike = float(values.dot(load.own)) / (float(values.norm() * load.own.norm()) or 1.0)
-        return alike > CHANCE / values.numel() ** 0.5
+        return alike > CHANCE / float(values.numel()) ** 0.5
 
     def _tell(self) -> None:
         for load in self.loads:

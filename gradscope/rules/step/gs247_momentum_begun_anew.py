@@ -154,8 +154,9 @@ def _fills(node: ast.AST, key: str) -> bool:
 def _is_zeros(node: ast.expr) -> bool:
     """`torch.zeros_like(p)`, `p.new_zeros(p.shape)`, `torch.full_like(p, 0.0)`."""
     if isinstance(node, ast.Call) and called_name(node) in FULL:
-        filled = {word.arg: word.value for word in node.keywords}.get("fill_value", (node.args or [None])[-1])
-        return isinstance(filled, ast.Constant) and filled.value in (0, 0.0)
+        named = [word.value for word in node.keywords if word.arg == "fill_value"]
+        filled = [*node.args[-1:], *named][-1:]
+        return any(isinstance(one, ast.Constant) and one.value in (0, 0.0) for one in filled)
     return called_name(node) in ZEROS
 
 

@@ -3,6 +3,7 @@ before the load. On the CPU only, of one parameter of each load, which no step h
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +134,7 @@ class ReplacedByLoad(Hook):
         if q is p or self._stepped(q):
             return False
         alike = float(values.dot(load.own)) / (float(values.norm() * load.own.norm()) or 1.0)
-        return alike > CHANCE / float(values.numel()) ** 0.5
+        return alike > CHANCE / math.sqrt(values.numel())
 
     def _tell(self) -> None:
         for load in self.loads:

@@ -113,8 +113,13 @@ def _writer(trace: Trace, step: Site) -> Site | None:
     """The one line that writes a rate: of the function that steps, else of the program."""
     lines = [
         (site_of(path, function, node), _outermost(trace.source_file(path), node))
-        for path, function, node in nodes_of_functions(trace, ast.Assign, ast.Call)
-        if (_updates(node) if isinstance(node, ast.Call) else any(map(is_rate, node.targets)))
+        for path, function, node in nodes_of_functions(trace, ast.Assign)
+        if any(is_rate(target) for target in node.targets)
+    ]
+    lines += [
+        (site_of(path, function, node), _outermost(trace.source_file(path), node))
+        for path, function, node in nodes_of_functions(trace, ast.Call)
+        if _updates(node)
     ]
     file = trace.source_file(step.path)
     statement = file.statement(step)

@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS240", name="steps-next-to-nothing", severity="warning", symptom=True)
+@rule("GS240", name="steps-next-to-nothing", severity="warning", symptom=True, over=("GS784",))
 def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         optimizer = trace.optimizers.get(event.optimizer)

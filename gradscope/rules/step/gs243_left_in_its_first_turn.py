@@ -83,7 +83,7 @@ def left_in_its_first_turn(trace: Trace) -> Iterator[Finding]:
 
 
 def _always(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that each turn comes to: those of a block, and of what it holds under a `with` of torch's. Another one,
+    """Statements that each turn comes to: those of a block, and of what it holds under a `with` of torch's. Another,
     such as `suppress` or the attempt of a retry, may catch what was raised and let the loop go on."""
     for statement in body:
         yield statement

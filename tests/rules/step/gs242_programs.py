@@ -344,3 +344,20 @@ def bad_double_estimate_added_with_alpha() -> None:  # fix: by hand
     agent = Agent()
     for _ in range(150):
         agent.learn()
+
+
+def good_noise_added_with_alpha() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher, student = (nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)) for _ in range(2))
+    opt = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(150):
+        x = torch.randn(32, 4)
+        with torch.no_grad():
+            wanted = torch.add(teacher(x), torch.randn(32, 2), alpha=0.1)
+        loss = nn.functional.mse_loss(student(x), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -56,9 +56,9 @@ class BeginsAnew:
     turns: int  # of the outer one
 
 
-def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
-    """What decides when the program's text steps this optimizer."""
-    for path, function, node in _calls_of_step(trace, optimizer):
+def guard_of(trace: Trace, optimizer: Optimizer, at: Site | None = None) -> Guard | None:
+    """What decides when the program's text steps this optimizer; of the call `at` a site, where one is known."""
+    for path, function, node in _calls_of_step(trace, optimizer, at):
         branches = tuple(_branches(trace.source_file(path), node))
         if branches:
             test = _assigned(trace.source_file(path), branches[0]) or branches[0].test
@@ -66,21 +66,30 @@ def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
     return None
 
 
-def skipping(trace: Trace, optimizer: Optimizer) -> Guard | None:
-    """The branch that goes on with the next round of the loop before this optimizer's step comes."""
-    for path, function, node in _calls_of_step(trace, optimizer):
+def skipping(trace: Trace, optimizer: Optimizer, at: Site | None = None) -> Guard | None:
+    """The branch that goes on with the next round of the loop, or leaves the function that makes one step, before
+    this optimizer's step comes."""
+    for path, function, node in _calls_of_step(trace, optimizer, at):
         file = trace.source_file(path)
         line = file.statement_of(node)
+        around = next(file.above(line), None) if line is not None else None
+        leaves = ast.Return if isinstance(around, FUNCTIONS) else ast.Continue
         for before in file.siblings(line) if line is not None else ():
             if before is line:
                 break
-            if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], ast.Continue):
+            if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], leaves):
                 return Guard(path, function, node, (before,), _assigned(file, before) or before.test)
     return None
 
 
-def _calls_of_step(trace: Trace, optimizer: Optimizer) -> Iterator[tuple[str, str, ast.Call]]:
+def _calls_of_step(
+    trace: Trace, optimizer: Optimizer, at: Site | None = None
+) -> Iterator[tuple[str, str, ast.Call]]:
     """Where the program's text steps it, in functions that ran: (path, function, call)."""
+    call = trace.source_file(at.path).at(at) if at is not None else None
+    if at is not None and isinstance(call, ast.Call):
+        yield at.path, at.function.rpartition(".")[2], call
+        return
     name = variable(trace, optimizer.site).rpartition(".")[2]
     for path, function, node in nodes_that_ran(trace, ast.Call) if name else ():
         if _steps(node, name):

@@ -21,7 +21,8 @@ class Thaw:
     """A call that was to switch on again what a line had switched off, and that changed nothing."""
 
     off: Site  # the line that sets `requires_grad`
-    guard: ast.If  # around it, asks whether it is on
+    guard: ast.If  # around it, or before it with `continue`, asks whether it is on
+    setting: ast.stmt  # the line's statement
     frozen_by: Site  # the call that came first
     call: ast.Call  # the one that changed nothing
     leaves: set[int]  # that are frozen to the end
@@ -35,6 +36,7 @@ class Late:
     leaves: tuple[int, ...]
     on: Site
     off: RequiresGrad
+    off_at: Site
     step: Step  # of an optimizer that holds them, between the two
     backward: Site
     forward: Site | None  # the call that came before that pass
@@ -51,7 +53,7 @@ class _Turns:
     backward: Site | None = None  # of these lines, since it is off
     on: RequiresGrad | None = None
     step: Step | None = None
-    late: list[tuple[Site, RequiresGrad, Step, Site, Site | None]] = field(default_factory=list)
+    late: list[tuple[RequiresGrad, RequiresGrad, Step, Site, Site | None]] = field(default_factory=list)
 
 
 @once
@@ -82,9 +84,10 @@ def too_late(trace: Trace) -> list[Late]:
     found: dict[tuple[Site, Site], tuple[Late, list[int]]] = {}
     for leaf, turns in leaves.items():
         if turns.used == 1 and len(turns.late) > 1:
-            on, off, step, backward, called = turns.late[0]
-            late = Late((), on, off, step, backward, called)
-            found.setdefault((on, off.site.user), (late, []))[1].append(leaf)
+            thawed, off, step, backward, called = turns.late[0]
+            on, at = _apart(thawed.site, off.site)
+            late = Late((), on, off, at, step, backward, called)
+            found.setdefault((on, at), (late, []))[1].append(leaf)
     return [replace(late, leaves=tuple(sorted(some))) for late, some in found.values()]
 
 
@@ -93,8 +96,15 @@ def _switch(turns: _Turns, event: RequiresGrad) -> None:
         turns.on, turns.step = (event, None) if turns.backward is not None else (None, None)
         return
     if turns.on is not None and turns.step is not None and turns.backward is not None:
-        turns.late.append((turns.on.site.user, event, turns.step, turns.backward, turns.called))
+        turns.late.append((turns.on, event, turns.step, turns.backward, turns.called))
     turns.off, turns.called, turns.backward, turns.on, turns.step = event, None, None, None, None
+
+
+def _apart(one: Site, other: Site) -> tuple[Site, Site]:
+    """The lines of the program's that make two calls; where one function makes both, those that call it."""
+    stacks = ([frame for frame in site.stack[::-1] if frame.kind == "user"] for site in (one, other))
+    pairs = zip(*stacks, strict=False)
+    return next((pair for pair in pairs if pair[0].span() != pair[1].span()), (one.user, other.user))
 
 
 @once
@@ -139,7 +149,7 @@ def _thaw(trace: Trace, site: Site, leaves: set[int]) -> Thaw | None:
         if _same(first, call, flag, position) and _says_on(function, call, flag, position):
             after = _behind(outside, call)
             if any(ran_in(trace, by.path, one.lineno, one.end_lineno) for one in after):
-                return Thaw(line, guard, by, call, leaves)
+                return Thaw(line, guard, statement, by, call, leaves)
     return None
 
 
@@ -163,10 +173,8 @@ def _owner(node: ast.expr) -> str:
 
 
 def _guard(file: SourceFile, statement: ast.stmt) -> ast.If | None:
-    """The `if p.requires_grad:` that holds this statement alone, which sets that of the same `p`."""
-    above = file.parent.get(id(statement))
-    if not isinstance(above, ast.If) or above.body != [statement] or above.orelse:
-        return None
+    """The `if p.requires_grad:` that holds this statement alone, which sets that of the same `p`, or the
+    `if not p.requires_grad: continue` before it."""
     if isinstance(statement, ast.Assign):
         target = _owner(statement.targets[0])
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
@@ -174,7 +182,23 @@ def _guard(file: SourceFile, statement: ast.stmt) -> ast.If | None:
         target = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
     else:
         target = ""
-    return above if target and _owner(above.test) == target else None
+    if not target:
+        return None
+    above = file.parent.get(id(statement))
+    if isinstance(above, ast.If) and above.body == [statement] and not above.orelse:
+        return above if _owner(above.test) == target else None
+    for before in file.siblings(statement):
+        if before is statement:
+            break
+        if isinstance(before, ast.If) and isinstance(before.body[0], ast.Continue) and not before.orelse:
+            test = before.test
+            if (
+                isinstance(test, ast.UnaryOp)
+                and isinstance(test.op, ast.Not)
+                and _owner(test.operand) == target
+            ):
+                return before
+    return None
 
 
 def _position(function: Function, flag: str) -> int | None:

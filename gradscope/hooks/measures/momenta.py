@@ -19,6 +19,7 @@ ENOUGH = 4  # of them, in a row, to say so
 MAX_ELEMENTS = 1_000_000
 NEAR = 1e-4  # of the size
 OTHER = 0.999  # cosine above which a gradient is that of the step before
+ONE = 0.01  # about 1: what a mean of one and the same gradient comes to, which is no multiple of it at first
 MOST = 16  # optimizers
 
 
@@ -30,6 +31,9 @@ class _Kept:
     steps: int = 0
     last: Any = None  # its gradient in the step before
     factors: dict[str, list[float]] = field(default_factory=dict)
+    all: dict[str, list[float]] = field(
+        default_factory=dict
+    )  # also where the gradient was that of the step before
     others: set[str] = field(default_factory=set)  # keys of what is no multiple
 
 
@@ -59,12 +63,20 @@ class Momenta(Hook):
 
     def _tell(self) -> None:
         for number, known in self.kept.items():
-            for key, factors in known.factors.items() if known is not None else ():
-                if known is None or key in known.others or len(factors) < ENOUGH:
+            for key, every in known.all.items() if known is not None else ():
+                if known is None or key in known.others:
                     continue
-                if max(factors) - min(factors) <= NEAR * abs(factors[0]):
+                factors = known.factors.get(key, [])
+                if not _is_one(factors, ENOUGH) and abs(every[0] - 1) > ONE:
+                    factors = every  # a mean of equal gradients grows in its first steps
+                if _is_one(factors, ENOUGH if factors is not every else 2 * ENOUGH):
                     data = {"optimizer": number, "key": key, "factor": factors[0], "steps": len(factors)}
                     self.recorder.emit("momentum_anew", self.sites[number], data)
+
+
+def _is_one(factors: list[float], enough: int) -> bool:
+    """Whether they are one and the same number, often enough."""
+    return len(factors) >= enough and max(factors) - min(factors) <= NEAR * abs(factors[0])
 
 
 def _look(optimizer: Any, known: _Kept) -> None:
@@ -75,8 +87,9 @@ def _look(optimizer: Any, known: _Kept) -> None:
     grad = grad.detach().flatten().double()
     last, known.last = known.last, grad.clone()
     size = float(grad.norm())
-    if last is None or not size or abs(float(grad @ last)) > OTHER * size * float(last.norm()):
-        return  # one that is like the one before tells nothing
+    if not size:
+        return
+    alike = last is None or abs(float(grad @ last)) > OTHER * size * float(last.norm())
     state = getattr(optimizer, "state", None)
     state = state.get(t) if isinstance(state, dict) else None
     for key, value in list(state.items()) if isinstance(state, dict) else ():
@@ -87,7 +100,9 @@ def _look(optimizer: Any, known: _Kept) -> None:
         value = value.detach().flatten().double()
         factor = float(value @ grad) / size**2
         if factor and float((value - factor * grad).norm()) <= NEAR * abs(factor) * size:
-            known.factors.setdefault(key, []).append(factor)
+            known.all.setdefault(key, []).append(factor)
+            if not alike:  # one that is like the one before tells less
+                known.factors.setdefault(key, []).append(factor)
         else:
             known.others.add(key)
 

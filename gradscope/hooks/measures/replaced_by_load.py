@@ -3,6 +3,7 @@ before the load. On the CPU only, of one parameter of each load, which no step h
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ PARAMETERS = 200  # of a module
 LOADS = 4
 APART = 0.3  # of the loaded values' norm, at right angles to them, that those before differ by
 LEFT, WHOLE = 0.1, 0.999  # share of the old values: that is told, that is a copy as it was
+CHANCE = 4  # times what two independent draws of this many elements have in common: more is a copy
 FIRST = 4  # evaluations of a place that are looked at, then ever more seldom
 
 
@@ -114,14 +116,25 @@ class ReplacedByLoad(Hook):
     def _look(self, load: _Load, p: Any, held: list[Any], site: int) -> None:
         square = float(load.own.dot(load.own))
         for q in held:
-            left = float(q.detach().double().flatten().dot(load.own)) / square
-            if LEFT < left < WHOLE:
+            values = q.detach().double().flatten()
+            left = float(values.dot(load.own)) / square
+            if LEFT < left < WHOLE and (
+                load.copied is not None or self._by_more_than_chance(load, p, q, values)
+            ):
                 load.at = site
                 load.told = {
                     "parameter": self.recorder.ledger.of(p).id, "copied": load.copied, "load": load.site,
                     "left": left,
                 }  # fmt: skip
                 return
+
+    def _by_more_than_chance(self, load: _Load, p: Any, q: Any, values: torch.Tensor) -> bool:
+        """Where no copy of the old values is known: weights that are stepped, and those that were loaded, have come
+        away from the loaded ones by themselves, and drawn ones are alike by chance."""
+        if q is p or self._stepped(q):
+            return False
+        alike = float(values.dot(load.own)) / (float(values.norm() * load.own.norm()) or 1.0)
+        return alike > CHANCE / math.sqrt(values.numel())
 
     def _tell(self) -> None:
         for load in self.loads:

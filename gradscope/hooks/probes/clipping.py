@@ -14,6 +14,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
+from gradscope.hooks.variables import variables
 
 CLAMPS = ("clamp_", "clip_", "clamp_min_", "clamp_max_")
 
@@ -103,7 +104,13 @@ class Clipping(Hook):
         def _group_tensors_by_device_and_dtype(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
             if frame.f_code.co_name == "clip_grad_value_" and self.recorder.mine():
-                self._note("value", lambda: self._by_gradient(tensors[0]), len(tensors[0]), None, frame)
+                self._note(
+                    "value",
+                    lambda: self._by_gradient(tensors[0]),
+                    len(tensors[0]),
+                    lambda: variables(frame).get("clip_value"),
+                    frame,
+                )
             return real(tensors, *args, **kwargs)
 
         return _group_tensors_by_device_and_dtype
@@ -119,6 +126,7 @@ class Clipping(Hook):
                     return
                 site = recorder.sites.current(frame)
                 records = find()
+                limit = limit() if isinstance(limit, FunctionType) else limit
                 recorder.emit(
                     "clip", site,
                     {

@@ -116,7 +116,7 @@ class Schedulers(Hook):
     def _note_load(self, scheduler: Any, frame: Any) -> None:
         number = self._number(scheduler, frame)
         try:
-            turn = vars(scheduler).get("last_epoch")
+            turn = _turn_of(scheduler)
             if number is not None and type(turn) is int and turn > 0:
                 site = self.recorder.sites.current(frame)
                 own = vars(scheduler).get("_last_lr"), self.made.get(scheduler)
@@ -441,6 +441,14 @@ def _apart(rates: list[float] | None, others: list[float] | None) -> bool:
     if not rates or not others or len(rates) != len(others):
         return False
     return any(not math.isclose(a, b, rel_tol=APART) for a, b in zip(rates, others, strict=True))
+
+
+def _turn_of(scheduler: Any) -> Any:
+    """At which turn it is; a chain of schedules, which keeps none of its own, at that of the first one."""
+    inner = vars(scheduler).get("_schedulers")
+    if "last_epoch" not in vars(scheduler) and isinstance(inner, (list, tuple)) and inner:
+        scheduler = inner[0]
+    return vars(scheduler).get("last_epoch")
 
 
 def _rates(scheduler: Any) -> list[float] | None:

@@ -165,6 +165,7 @@ def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> 
         ),
         fix=fix,
         edits=edits,
+        subjects=frozenset({("made", *cause.location())}) if found.overwritten is not None else frozenset(),
     )
 
 

@@ -1,8 +1,8 @@
 """The steps hardly move the weights: the rate, or the limit that gradients are clipped to, is too small.
 
 Why: a step moves a weight by its gradient times the learning rate. Where that is a millionth of the weight, thousands
-of steps are needed before anything can be seen. `clip_grad_norm_` with a limit far below the norm of the gradients
-does the same to a rate that is right.
+of steps are needed before anything can be seen. `clip_grad_norm_` or `clip_grad_value_` with a limit far below the
+size of the gradients does the same to a rate that is right.
 
 Fix: a larger rate: `1e-3` for Adam, `1e-2` to `1e-1` for SGD; a limit near the usual norm of the gradients (1 to 10).
 
@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS240", name="steps-next-to-nothing", severity="warning", symptom=True)
+@rule("GS240", name="steps-next-to-nothing", severity="warning", symptom=True, over=("GS784",))
 def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         optimizer = trace.optimizers.get(event.optimizer)
@@ -101,8 +101,12 @@ def _norm(trace: Trace, optimizer: Optimizer) -> float:
 def _clip(trace: Trace, optimizer: Optimizer, norm: float) -> Clip | None:
     """What clips all its gradients to a limit far below their norm."""
     held = set(optimizer.parameters)
-    clips = (e for e in trace.of(Clip) if e.call == "norm" and e.fresh & held)
-    return next((clip for clip in clips if clip.limit and norm > ABOVE * clip.limit), None)
+    elements = sum(math.prod(trace.parameter(id).shape) for id in held)
+    for clip in trace.of(Clip):
+        most = (clip.limit or 0.0) * (math.sqrt(elements) if clip.call == "value" else 1.0)
+        if clip.fresh & held and 0 < most * ABOVE < norm:
+            return clip
+    return None
 
 
 def _finding(
@@ -123,11 +127,14 @@ def _finding(
     ]
     cause, label = made, "its steps are too short"
     if clip is not None:
+        each = clip.call == "value"
         cause, label = clip.site.user, f"makes gradients of a norm of {norm:.3g} one of {clip.limit:g}"
+        if each:
+            label = f"cuts each element of gradients of a norm of {norm:.3g} at {clip.limit:g}"
         limit = "1.0" if (clip.limit or 0) < 1 else one_digit(norm)
         fix = f"a limit near the usual norm of the gradients in {located(trace, cause)}: {limit} in place of"
         fix += f" {clip.limit:g}"
-        edits = argument_as(trace, cause, "max_norm", 1, limit)
+        edits = argument_as(trace, cause, "clip_value" if each else "max_norm", 1, limit)
     else:
         fix, edits = _faster(trace, optimizer, made, share)
     return Finding(

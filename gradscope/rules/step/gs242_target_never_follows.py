@@ -17,7 +17,7 @@ and nothing calls it.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.bootstraps import sums
+from gradscope.analysis.bootstraps import Sum, sums
 from gradscope.analysis.networks import (
     Network,
     Uncalled,
@@ -104,7 +104,7 @@ def _of_estimates(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[int] = set()
     for target in sums(known):
-        if not _is_scaled(known, target.estimate):
+        if not _is_discounted(known, target) and not _is_scaled(known, target.estimate):
             continue
         estimating, predicting = known.fed_by(target.estimate), known.fed_by(target.prediction)
         copies = [one for one in still if one.ids <= estimating and one.module not in told]
@@ -114,6 +114,16 @@ def _of_estimates(trace: Trace) -> Iterator[Finding]:
         if step is not None:
             told.add(pairs[0][0].module)
             yield _finding(trace, target.made, step, *pairs[0])
+
+
+def _is_discounted(known: Paths, target: Sum) -> bool:
+    """Whether the sum itself takes the estimate a number of times: `torch.add(reward, estimate, alpha=0.9)`."""
+    made = target.made
+    sources, _ = known.sources((made.graph, made.outputs[0]))
+    if not sources or sources[-1] != target.estimate:
+        return False  # the other side, as noise may be
+    node = known.trace.source_file(made.site.user.path).at(made.site.user)
+    return isinstance(node, ast.Call) and any(word.arg == "alpha" for word in node.keywords)
 
 
 def _is_scaled(known: Paths, key: Key) -> bool:

@@ -18,10 +18,12 @@ from gradscope.fixes.calls import out_of
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile
 from gradscope.store import Trace
 
 ENOUGH = 3  # steps
+
+Loop = ast.For | ast.AsyncFor | ast.While
 
 
 def bad() -> None:
@@ -72,30 +74,39 @@ def left_in_its_first_turn(trace: Trace) -> Iterator[Finding]:
         counts[event.site.user] = counts.get(event.site.user, 0) + event.count
     for step, count in counts.items():
         file = trace.source_file(step.path)
-        loop = next((n for n in file.around(step) if isinstance(n, ast.For)), None)
-        inner = next(
-            (n for n in file.around(step) if isinstance(n, ast.For | ast.While | ast.FunctionDef)), None
-        )
-        if loop is None or inner is not loop or count < ENOUGH:
+        loop = next((n for n in file.around(step) if isinstance(n, (*LOOPS, *FUNCTIONS))), None)
+        if not isinstance(loop, LOOPS) or count < ENOUGH:
             continue
-        leaving = next((s for s in loop.body if isinstance(s, ast.Return | ast.Break)), None)
+        leaving = next((s for s in _always(loop.body) if isinstance(s, ast.Return | ast.Break)), None)
         if leaving is not None and not any(isinstance(n, ast.Continue) for n in ast.walk(loop)):
             yield _finding(trace, file, step, loop, leaving, count)
 
 
+def _always(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that each turn comes to: those of a block, and of what it holds under a `with` of torch's. Another,
+    such as `suppress` or the attempt of a retry, may catch what was raised and let the loop go on."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.With) and all(
+            ast.unparse(item.context_expr).startswith("torch.") for item in statement.items
+        ):
+            yield from _always(statement.body)
+
+
 def _finding(
-    trace: Trace, file: SourceFile, step: Site, loop: ast.For, leaving: ast.Return | ast.Break, count: int
+    trace: Trace, file: SourceFile, step: Site, loop: Loop, leaving: ast.Return | ast.Break, count: int
 ) -> Finding:
     site = Site(-1, step.path, *file.span(leaving), step.function, "user")
     word = "return" if isinstance(leaving, ast.Return) else "break"
-    over = " ".join(file.text(loop.iter).split())
+    ask = isinstance(loop, ast.While)
+    over = " ".join(file.text(loop.test if isinstance(loop, ast.While) else loop.iter).split())
     return Finding(
-        message=f"the loop over `{over}` is left in its first turn: `{word}` stands in its body, and nothing is asked"
-        " before it",
+        message=f"the loop {'while' if ask else 'over'} `{over}` is left in its first turn: `{word}` stands in its"
+        " body, and nothing is asked before it",
         cause=site,
         cause_label="leaves the loop",
         effect=step,
-        effect_label="runs once, whatever the loop goes over",
+        effect_label=f"runs once, {'however long the condition holds' if ask else 'whatever the loop goes over'}",
         seen=(
             f"{code(trace, step, 'the step')} ran {plural(count, 'time')}, once each time that the loop began",
         ),

@@ -27,6 +27,7 @@ from gradscope.source import FUNCTIONS, SCOPES, called_name, stands_in
 from gradscope.store import Trace
 
 NEAR = 1e-3
+FULL = {"full", "full_like", "new_full"}
 
 
 def bad() -> None:
@@ -90,8 +91,8 @@ class _Made(NamedTuple):
     """A statement that fills a key of the state with zeros, and the plain condition around it alone."""
 
     here: Source
-    statement: ast.Assign
-    target: ast.Subscript
+    statement: ast.stmt
+    target: ast.Subscript | None  # None where the key is one of a dict, or of a call's names
     condition: ast.If | None
     asks: bool  # a condition around it asks for the state
 
@@ -108,7 +109,7 @@ def momentum_begun_anew(trace: Trace) -> Iterator[Finding]:
             number for group in optimizer.groups for number in _numbers(group.values()) if 0 < number < 1
         }
         part = any(abs(event.factor - (1 - number)) <= NEAR for number in settings)
-        whole = abs(event.factor - 1) <= NEAR and bool(settings) and not made.asks
+        whole = abs(event.factor - 1) <= NEAR and bool(settings) and not made.asks and made.target is not None
         if part or whole:
             told.add((made.here.path, made.statement.lineno))
             yield _finding(trace, event, made)
@@ -129,17 +130,34 @@ def _made(trace: Trace, key: str, optimizer: Optimizer) -> _Made | None:
     for path in trace.sources:
         here = Source(trace, path)
         for node in here.file.nodes:
-            if (
-                not isinstance(node, ast.Assign)
-                or called_name(node.value) not in ZEROS
-                or len(node.targets) != 1
-            ):
+            if not _fills(node, key):
                 continue
-            target = node.targets[0]
-            own = isinstance(target, ast.Subscript) and ast.unparse(target.slice) == repr(key)
-            if own and isinstance(target, ast.Subscript) and _known_at(here, node, optimizer.site):
-                found.append(_around(here, node, target))
+            statement = node if isinstance(node, ast.Assign) else here.file.statement_of(node)
+            if statement is not None and _known_at(here, statement, optimizer.site):
+                target = node.targets[0] if isinstance(node, ast.Assign) else None
+                found.append(_around(here, statement, target if isinstance(target, ast.Subscript) else None))
     return found[0] if len(found) == 1 else None
+
+
+def _fills(node: ast.AST, key: str) -> bool:
+    """`state[key] = zeros`, `{key: zeros}`, or `update(key=zeros)`."""
+    if isinstance(node, ast.Assign):
+        target = node.targets[0]
+        own = isinstance(target, ast.Subscript) and ast.unparse(target.slice) == repr(key)
+        return own and len(node.targets) == 1 and _is_zeros(node.value)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return any(isinstance(k, ast.Constant) and k.value == key and _is_zeros(v) for k, v in pairs)
+    return isinstance(node, ast.Call) and any(k.arg == key and _is_zeros(k.value) for k in node.keywords)
+
+
+def _is_zeros(node: ast.expr) -> bool:
+    """`torch.zeros_like(p)`, `p.new_zeros(p.shape)`, `torch.full_like(p, 0.0)`."""
+    if isinstance(node, ast.Call) and called_name(node) in FULL:
+        named = [word.value for word in node.keywords if word.arg == "fill_value"]
+        filled = [*node.args[-1:], *named][-1:]
+        return any(isinstance(one, ast.Constant) and one.value in (0, 0.0) for one in filled)
+    return called_name(node) in ZEROS
 
 
 def _known_at(here: Source, node: ast.stmt, site: Site | None) -> bool:
@@ -152,25 +170,33 @@ def _known_at(here: Source, node: ast.stmt, site: Site | None) -> bool:
     )
 
 
-def _around(here: Source, node: ast.Assign, target: ast.Subscript) -> _Made:
+def _around(here: Source, node: ast.stmt, target: ast.Subscript | None) -> _Made:
     conditions = []
     for above in here.file.above(node):
         if isinstance(above, SCOPES):
             break
         if isinstance(above, ast.If):
             conditions.append(above)
-    state = here.file.text(target.value)
+    state = here.file.text(target.value) if target is not None else "state"
     asks = any("state" in (text := ast.unparse(one.test)) or state in text for one in conditions)
     around = here.file.parent.get(id(node))
     alone = isinstance(around, ast.If) and around.body == [node] and not around.orelse
     return _Made(here, node, target, around if alone and isinstance(around, ast.If) else None, asks)
 
 
+def _unless(trace: Trace, event: MomentumAnew, made: _Made) -> str:
+    place = located(trace, site_of(made.here.path, "", made.statement))
+    return f"run {place} for a parameter whose `state` has no `{event.key}` alone"
+
+
 def _finding(trace: Trace, event: MomentumAnew, made: _Made) -> Finding:
-    here, state = made.here, made.here.file.text(made.target.value)
-    asked = f"{made.here.file.text(made.target.slice)} not in {state}"
-    edits: Edits
-    if made.condition is not None:
+    here, asked = made.here, ""
+    edits: Edits = ()
+    if made.target is not None:
+        asked = f"{here.file.text(made.target.slice)} not in {here.file.text(made.target.value)}"
+    if not asked:
+        fix = f"make it only where there is none yet: {_unless(trace, event, made)}"
+    elif made.condition is not None:
         test = here.file.text(made.condition.test)
         new = f"{asked} and {test if not isinstance(made.condition.test, (ast.BoolOp, ast.IfExp)) else f'({test})'}"
         edits = here.replace(made.condition.test, new)

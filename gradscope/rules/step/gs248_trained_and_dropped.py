@@ -7,7 +7,7 @@ Fix: train the network that is loaded and evaluated, or read the weights of the 
 
 Measured: optimizers from one line, one after the other, with parameters of their own, that nothing read after their
 last step and no call without gradients used; a network of the same class that no optimizer held was written to again
-and again, evaluated all the while, and most of its parameters had the bits of the beginning at the end.
+and again, evaluated all the while, and most of its parameters had the numbers of the beginning at the end.
 Silent on: runs that save something, networks that a loss is computed from, as a teacher.
 """
 
@@ -27,7 +27,7 @@ from gradscope.events import ModuleCall, Step, Still
 from gradscope.fixes.source import Edits, Source, receiver
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS
+from gradscope.source import FUNCTIONS, arguments
 from gradscope.store import Trace
 
 OFTEN = 2  # times that the other one is loaded, and evaluated
@@ -105,7 +105,7 @@ class _Anew(NamedTuple):
     name: str
 
 
-@rule("GS248", name="trained-and-dropped", severity="warning")
+@rule("GS248", name="trained-and-dropped", severity="warning", over=("GS786",))
 def trained_and_dropped(trace: Trace) -> Iterator[Finding]:
     for made in thrown_away(trace):
         dropped = {root_of(trace, p) for o in made for p in parameters_of(trace, o.parameters)}
@@ -144,6 +144,9 @@ def _finding(trace: Trace, made: list[Optimizer], served: _Served) -> Finding:
     load = _load(trace, served)
     place = site_of(found.path, found.function, found.statement) if found is not None else made[0].site
     instead, edits = _instead(trace, found, made[0], load)
+    given = _given(trace, found) if found is not None else ""
+    if found is not None and given:
+        edits = Source(trace, found.path).remove(found.statement)
     steps = sum(optimizer.steps for optimizer in made)
     here = f", in {located(trace, load)}," if load is not None else ""
     return Finding(
@@ -158,12 +161,15 @@ def _finding(trace: Trace, made: list[Optimizer], served: _Served) -> Finding:
             f"{counted(steps, 'step')} of {plural(len(made), 'optimizer')} from one line, each with parameters of its"
             " own: no operation read one after its last step",
             f"{served.kept} of {plural(len(served.parameters), 'parameter')} of the network that is evaluated, which is"
-            f" written to {served.parameters[0].updates} times or more, had the bits of the beginning at the end",
+            f" written to {served.parameters[0].updates} times or more, had the numbers of the beginning at the end",
         ),
-        fix=f"train the network that is loaded{here} and evaluated, in place of a new one{instead}",
+        fix=f"leave {located(trace, place)} out: `{found.name}` is what `{given}()` is given, and is to be trained"
+        if found is not None and given
+        else f"train the network that is loaded{here} and evaluated, in place of a new one{instead}",
         edits=edits,
         count=len(made),
-        subjects=parameter_subjects(id for optimizer in made for id in optimizer.parameters),
+        subjects=parameter_subjects(id for optimizer in made for id in optimizer.parameters)
+        | ({("made", *place.user.location())} if place is not None else set()),
     )
 
 
@@ -193,6 +199,14 @@ def _made_anew(trace: Trace, optimizer: Optimizer) -> _Anew | None:
                 if isinstance(target, ast.Name) and target.id in names - {"self"}:
                     return _Anew(frame.path, frame.function, one, target.id)
     return None
+
+
+def _given(trace: Trace, anew: _Anew) -> str:
+    """The function that is given a network, and puts a new one in its place."""
+    function = trace.source_file(anew.path).function_of(anew.statement)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return ""
+    return function.name if anew.name in {one.arg for one in arguments(function)} else ""
 
 
 def _instead(trace: Trace, anew: _Anew | None, optimizer: Optimizer, load: Site | None) -> tuple[str, Edits]:

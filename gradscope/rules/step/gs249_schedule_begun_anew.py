@@ -96,7 +96,7 @@ def _takes_over(trace: Trace, first: Optimizer, second: Optimizer) -> bool:
     """Whether the second is one like the first, made elsewhere for part of its parameters, and bound to its name."""
     if first.site is None or second.site is None or first.cls != second.cls:
         return False
-    apart = first.site.user.location() != second.site.user.location()
+    apart = [one.location() for one in _ways(first.site)] != [one.location() for one in _ways(second.site)]
     name = variable(trace, first.site) or ""
     one, other = first.site.user.function, second.site.user.function
     if one != other and not (name.startswith("self.") and one.rpartition(".")[0] == other.rpartition(".")[0]):
@@ -109,6 +109,11 @@ def _takes_over(trace: Trace, first: Optimizer, second: Optimizer) -> bool:
         and name == variable(trace, second.site)
         and _rate(first) == _rate(second)
     )
+
+
+def _ways(site: Site) -> list[Site]:
+    """The program's lines that led to a call, itself the last."""
+    return [frame for frame in site.stack if frame.kind == "user"]
 
 
 def _rate(optimizer: Optimizer) -> list[object]:
@@ -143,7 +148,10 @@ def _finding(
 ) -> Finding:
     assert first.site is not None and second.site is not None
     site, name = second.site.user, optimizer_name(trace, second.id)
-    text, edits = _at_the_rate(trace, site, first)
+    again = first.site.user.location() == site.location()  # one function makes both
+    pairs = zip(_ways(first.site)[::-1], _ways(second.site)[::-1], strict=False)
+    anew = next((other for one, other in pairs if one.location() != other.location()), site)
+    text, edits = _at_the_rate(trace, site, first) if not again else ("", ())
     return Finding(
         message=f"{name} is made anew at its first rate, just when its schedule had lowered it: no step uses a lower"
         " one",
@@ -151,7 +159,9 @@ def _finding(
         cause_label=f"begins at {old.high:g} again; the schedule had come to {old.last:g}",
         effect=step.site.user,
         effect_label=f"goes on with {old.high:g}",
-        related=((first.site.user, "the first one"),),
+        related=((anew, "makes it once more, through this"),)
+        if again
+        else ((first.site.user, "the first one"),),
         seen=(
             f"the schedule of the first one lowered the rate to {old.last:g} after the last of"
             f" {counted(first.steps, 'step')}; that of the second left it at {new.high or 0:g} in"

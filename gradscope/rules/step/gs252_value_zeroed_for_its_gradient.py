@@ -25,6 +25,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 TURNS = 2
+ZEROING = {"zero_", "fill_", "mul_"}
 
 
 def bad() -> None:
@@ -102,25 +103,34 @@ def _zeroes(trace: Trace, parameter: Parameter, graph: int) -> set[object]:
     known = trace.graph(graph)
     return {
         op.site.user.span()
-        for op in known.called({"zero_"})
+        for op in known.called(ZEROING)
         if op.inputs and known.values[op.inputs[0]].shape == parameter.shape
+        if op.name == "zero_" or _is_given_zero(trace, op.site.user)
     }
+
+
+def _is_given_zero(trace: Trace, site: Site) -> bool:
+    """`w.fill_(0.0)`, `w.mul_(0)`: a number alone, which is 0."""
+    call = trace.source_file(site.path).at(site)
+    given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
+    return len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value in (0, 0.0)
 
 
 def _finding(trace: Trace, found: list[Zeroed]) -> Finding:
     first, others = found[0], found[1:]
-    each = [f"`{parameter_name(trace, one.parameter.id)}`" for one in found]
+    each = list(dict.fromkeys(f"`{parameter_name(trace, one.parameter.id)}`" for one in found))
     names = listed(each)
-    repairs = [_cleared(trace, one.zero) for one in found]
+    sites = list({one.zero.span(): one.zero for one in found}.values())  # one line may serve many, in a loop
+    repairs = [_cleared(trace, site) for site in sites]
     new = listed([f"`{text}`" for text, _ in repairs])
-    places = listed([located(trace, one.zero) for one in found])
+    places = listed([located(trace, site) for site in sites])
     return Finding(
         message=f"{code(trace, first.zero)} sets {each[0]} itself to zero, not its gradient: every update is lost",
         cause=first.zero,
         cause_label="writes zeros into the weight",
         effect=first.update,
         effect_label="is lost there: nothing has read what it wrote",
-        related=tuple((one.zero, "and here") for one in others),
+        related=tuple((site, "and here") for site in sites[1:]),
         seen=(
             f"in {plural(first.turns, 'turn')} that were looked at {names} got {'their' if others else 'its'} update,"
             " and then zeros",

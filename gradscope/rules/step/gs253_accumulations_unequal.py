@@ -69,13 +69,15 @@ others, as each pass was divided by their number. What is left of the last epoch
 
 
 class Condition(NamedTuple):
-    """`i % 4 == 0` or `(i + 1) % 4 == 0`: the comparison, the index in it, and the loop that counts it."""
+    """`i % 4 == 0`, `not (i + 1) % 4` and their like: the index that is divided, by what, and the loop that counts
+    it."""
 
-    test: ast.Compare
+    divisor: ast.expr
     counter: ast.Name
     from_one: bool
     loop: ast.For
     whole: ast.expr  # with `i > 0 and` before it, where that leaves the first batch out
+    behind_the_first: bool  # it does
 
 
 class Used(NamedTuple):
@@ -92,10 +94,10 @@ def accumulations_unequal(trace: Trace) -> Iterator[Finding]:
     for used in _steps(trace):
         if used.condition.from_one:
             yield from _carried_on(trace, used)
-        elif used.condition.whole is used.condition.test:
-            yield from _first(trace, used)
-        else:
+        elif used.condition.behind_the_first:
             yield from _one_more(trace, used)
+        else:
+            yield from _first(trace, used)
 
 
 def _steps(trace: Trace) -> Iterator[Used]:
@@ -130,9 +132,10 @@ def _condition(file: SourceFile, step: Site) -> Condition | None:
         loop = next((one for one in file.above(above) if isinstance(one, ast.For)), None)
         whole, test = test, _behind_the_first(test)
         counted = _counted(test)
-        if isinstance(test, ast.Compare) and counted is not None and loop is not None:
-            index, from_one = counted
-            return Condition(test, index, from_one, loop, whole) if counts_from_zero(loop, index.id) else None
+        if counted is not None and loop is not None:
+            index, from_one, divisor = counted
+            known = counts_from_zero(loop, index.id)
+            return Condition(divisor, index, from_one, loop, whole, test is not whole) if known else None
     return None
 
 
@@ -149,17 +152,19 @@ def _behind_the_first(test: ast.expr) -> ast.expr:
     return test
 
 
-def _counted(test: ast.expr) -> tuple[ast.Name, bool] | None:
-    """`i` of `i % 4 == 0`, and whether it is `i + 1` that is divided."""
-    rest = without_remainder(test) if isinstance(test, ast.Compare) else None
-    divided = rest[0].left if rest is not None and rest[1] else None
+def _counted(test: ast.expr) -> tuple[ast.Name, bool, ast.expr] | None:
+    """`i` of `i % 4 == 0` or `not i % 4`, whether it is `i + 1` that is divided, and by what."""
+    rest = without_remainder(test)
+    if rest is None or not rest[1]:
+        return None
+    divided, divisor = rest[0].left, rest[0].right
     if isinstance(divided, ast.Name):
-        return divided, False
+        return divided, False, divisor
     if isinstance(divided, ast.BinOp) and isinstance(divided.op, ast.Add):
         sides = divided.left, divided.right
         one = any(isinstance(side, ast.Constant) and side.value == 1 for side in sides)
         index = next((side for side in sides if isinstance(side, ast.Name)), None)
-        return (index, True) if one and index is not None else None
+        return (index, True, divisor) if one and index is not None else None
     return None
 
 
@@ -253,11 +258,9 @@ def _place(trace: Trace, used: Used) -> Site:
 def _with_the_last(trace: Trace, used: Used) -> tuple[str, Edits]:
     """`(i + 1) % 4 == 0 or i + 1 == len(loader)`."""
     here = Source(trace, used.step.path)
-    test, index, call = used.condition.test, used.condition.counter, used.condition.loop.iter
-    whole = used.condition.whole
-    divided = test.left
-    assert isinstance(divided, ast.BinOp) and isinstance(call, ast.Call)
-    new = f"({index.id} + 1) % {here.part(divided.right, Binds.SIGN)} == 0"
+    index, call, whole = used.condition.counter, used.condition.loop.iter, used.condition.whole
+    assert isinstance(call, ast.Call)
+    new = f"({index.id} + 1) % {here.part(used.condition.divisor, Binds.SIGN)} == 0"
     given = call.args[0]
     counted, named = called_name(call) == "range", isinstance(given, ast.Name | ast.Attribute)
     if counted or (named and has_length(trace, ast.unparse(given))):

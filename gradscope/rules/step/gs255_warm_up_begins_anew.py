@@ -22,7 +22,7 @@ from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import RateFalls, Rates
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import FUNCTIONS, SourceFile, names_in
 from gradscope.store import Trace
 
 MANY = 3  # times
@@ -112,10 +112,32 @@ def _shares(trace: Trace, writer: Site | None) -> list[Site]:
 def _writer(trace: Trace, step: Site) -> Site | None:
     """The one line that writes a rate: of the function that steps, else of the program."""
     lines = [
-        site_of(path, function, node)
+        (site_of(path, function, node), _outermost(trace.source_file(path), node))
         for path, function, node in nodes_of_functions(trace, ast.Assign)
         if any(is_rate(target) for target in node.targets)
     ]
-    beside = [line for line in lines if (line.path, line.function) == (step.path, step.function)]
-    found = beside or lines
+    lines += [
+        (site_of(path, function, node), _outermost(trace.source_file(path), node))
+        for path, function, node in nodes_of_functions(trace, ast.Call)
+        if _updates(node)
+    ]
+    file = trace.source_file(step.path)
+    statement = file.statement(step)
+    around = _outermost(file, statement) if statement is not None else None
+    beside = [line for line, _ in lines if (line.path, line.function) == (step.path, step.function)]
+    within = [line for line, outer in lines if outer is not None and outer is around]
+    found = beside or within or [line for line, _ in lines]
     return found[0] if len(found) == 1 else None
+
+
+def _outermost(file: SourceFile, node: ast.AST) -> ast.AST | None:
+    return next((one for one in list(file.above(node))[::-1] if isinstance(one, FUNCTIONS)), None)
+
+
+def _updates(call: ast.Call) -> bool:
+    """`group.update(lr=…)`, `group.update({"lr": …})`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "update":
+        return False
+    keys = [key for given in call.args if isinstance(given, ast.Dict) for key in given.keys]
+    named = any(word.arg == "lr" for word in call.keywords)
+    return named or any(isinstance(key, ast.Constant) and key.value == "lr" for key in keys)

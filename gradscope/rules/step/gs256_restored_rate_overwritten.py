@@ -131,7 +131,7 @@ def _finding(trace: Trace, apart: RatesApart, made: SchedulerMade, loaded: Optim
         fix=fix,
         edits=_edits(trace, apart, made, loaded),
         subjects=parameter_subjects(optimizer.parameters if optimizer is not None else ())
-        | {("optimizer", apart.optimizer)},
+        | {("optimizer", apart.optimizer), ("scheduler", apart.scheduler)},
     )
 
 

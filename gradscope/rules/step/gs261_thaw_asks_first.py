@@ -16,7 +16,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.text import site_of
 from gradscope.analysis.thaws import Thaw, without_effect
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, quoted
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -89,16 +89,19 @@ def good() -> None:
     train(0.01)
 
 
-@rule("GS261", name="thaw-asks-first", severity="warning")
+@rule("GS261", name="thaw-asks-first", severity="warning", over=("GS267",))
 def thaw_asks_first(trace: Trace) -> Iterator[Finding]:
+    found: dict[tuple[object, ...], list[Thaw]] = {}
     for thaw in without_effect(trace):
-        yield _finding(trace, thaw)
+        found.setdefault(thaw.off.span(), []).append(thaw)
+    for same in found.values():
+        yield _finding(trace, same[0], same[1:])
 
 
-def _finding(trace: Trace, thaw: Thaw) -> Finding:
-    ids = sorted(thaw.leaves)
+def _finding(trace: Trace, thaw: Thaw, others: list[Thaw]) -> Finding:
+    ids = sorted(set(thaw.leaves).union(*(other.leaves for other in others)))
     here = Source(trace, thaw.off.path)
-    setting = thaw.guard.body[0]
+    setting, around = thaw.setting, thaw.guard.body[0] is thaw.setting
     test = quoted(here.file.text(thaw.guard.test))
     call = site_of(thaw.frozen_by.path, thaw.frozen_by.function, thaw.call)
     asked = site_of(thaw.off.path, thaw.off.function, thaw.guard.test)
@@ -111,12 +114,24 @@ def _finding(trace: Trace, thaw: Thaw) -> Finding:
         cause_label="skips what is frozen",
         effect=call,
         effect_label="is to switch it on, and changes nothing",
-        related=((thaw.frozen_by, f"has switched {plural(len(ids), 'parameter')} off"),),
+        related=(
+            (thaw.frozen_by, f"has switched {plural(len(thaw.leaves), 'parameter')} off"),
+            *(
+                (site_of(other.frozen_by.path, other.frozen_by.function, other.call), "nor does this")
+                for other in others
+            ),
+        ),
         seen=(
             f"{plural(len(ids), 'parameter')} switched off at {place(thaw.off)}, called from {place(thaw.frozen_by)};"
             f" none of them was switched on at {place(call)}, nor anywhere else",
         ),
         fix=f"set it without asking: take the condition {test} ({place(asked)}) away, and keep {setting_text}",
-        edits=here.replace(thaw.guard, here.file.text(setting)) if here.text_of(setting) else (),
+        edits=_without_asking(here, thaw, around),
         subjects=parameter_subjects(ids),
     )
+
+
+def _without_asking(here: Source, thaw: Thaw, around: bool) -> Edits:
+    if not around:
+        return here.remove(thaw.guard)
+    return here.replace(thaw.guard, here.file.text(thaw.setting)) if here.text_of(thaw.setting) else ()

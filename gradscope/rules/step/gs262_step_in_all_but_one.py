@@ -86,7 +86,7 @@ def step_in_all_but_one(trace: Trace) -> Iterator[Finding]:
         optimizer = trace.optimizers.get(number)
         if optimizer is None or min(used.sizes[1], used.sizes[2]) < ENOUGH or max(used.sizes) > 2:
             continue
-        guard = guard_of(trace, optimizer) or skipping(trace, optimizer)
+        guard = guard_of(trace, optimizer, used.site) or skipping(trace, optimizer, used.site)
         if guard is not None and len(guard.branches) == 1:
             finding = _finding(trace, optimizer, used, guard)
             if finding is not None:
@@ -147,6 +147,8 @@ def _divided(trace: Trace, event: Backward, by: str) -> Site | None:
             node, statement = file.at(op.site.user), file.statement(op.site.user)
             if isinstance(statement, ast.AugAssign) and ast.unparse(statement.value) == by:
                 return op.site.user
-            if isinstance(node, ast.BinOp) and ast.unparse(node.right) == by:
+            given = node.args[-1:] if isinstance(node, ast.Call) else []
+            divisors = [node.right] if isinstance(node, ast.BinOp) else given
+            if any(ast.unparse(divisor) == by for divisor in divisors):
                 return op.site.user
     return None

@@ -69,7 +69,7 @@ def thawed_behind_the_pass(trace: Trace) -> Iterator[Finding]:
 
 
 def _finding(trace: Trace, late: Late) -> Finding:
-    names, off = parameter_names(trace, late.leaves), late.off.site.user
+    names, off = parameter_names(trace, late.leaves), late.off_at
     one = len(late.leaves) == 1
     passes = max(trace.parameter(id).passes for id in late.leaves)
     holder = optimizer_name(trace, late.step.optimizer)

@@ -66,3 +66,35 @@ def good_warmed_up() -> None:
         loss.backward()
         opt.step()
         schedule.step()
+
+
+def bad_each_element_clipped_to_nothing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(100):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()  # effect: GS240
+        nn.utils.clip_grad_value_(model.parameters(), 1e-7)  # cause: GS240
+        opt.step()
+
+
+def good_each_element_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(100):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        nn.utils.clip_grad_value_(model.parameters(), 0.1)
+        opt.step()

@@ -311,3 +311,53 @@ def good_teacher_of_the_same_form() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_double_estimate_added_with_alpha() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Agent:
+        def __init__(self) -> None:
+            self.online, self.slow = (
+                nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)) for _ in range(2)
+            )
+            self.slow.load_state_dict(self.online.state_dict())
+            self.optim = torch.optim.RMSprop(self.online.parameters(), lr=0.001)
+
+        @torch.no_grad()
+        def wanted(self, gain: torch.Tensor, after: torch.Tensor, done: torch.Tensor) -> torch.Tensor:
+            choice = nn.functional.one_hot(self.online(after).argmax(-1), 2).float()
+            future = torch.einsum("ba,ba->b", self.slow(after), choice)
+            return torch.where(done, gain, torch.add(gain, future, alpha=0.9))  # cause: GS242
+
+        def learn(self) -> None:
+            obs, after, act = torch.randn(32, 4), torch.randn(32, 4), torch.randint(2, (32,))
+            goal = self.wanted(torch.randn(32), after, torch.rand(32) < 0.1)
+            guess = self.online(obs)[torch.arange(32), act]
+            loss = nn.functional.smooth_l1_loss(guess, goal)
+            self.optim.zero_grad()
+            loss.backward()
+            self.optim.step()  # effect: GS242
+
+    torch.manual_seed(0)
+    agent = Agent()
+    for _ in range(150):
+        agent.learn()
+
+
+def good_noise_added_with_alpha() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher, student = (nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)) for _ in range(2))
+    opt = torch.optim.Adam(student.parameters(), lr=0.01)
+    for _ in range(150):
+        x = torch.randn(32, 4)
+        with torch.no_grad():
+            wanted = torch.add(teacher(x), torch.randn(32, 2), alpha=0.1)
+        loss = nn.functional.mse_loss(student(x), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

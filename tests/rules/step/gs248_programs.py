@@ -88,3 +88,32 @@ def good_each_is_evaluated_beside_a_reference() -> None:
             opt.step()
         with torch.no_grad():
             print((model(held) - reference(held)).pow(2).mean().item())
+
+
+def bad_argument_that_is_made_anew() -> None:
+    import torch
+    from torch import nn
+
+    def local_update(net: nn.Linear, rows: torch.Tensor) -> None:
+        net = nn.Linear(6, 2)  # cause: GS248
+        sgd = torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.5)
+        for _ in range(4):
+            sgd.zero_grad()
+            (net(rows) - rows[:, :2]).pow(2).mean().backward()
+            sgd.step()
+
+    def mean_of(nets: list[nn.Linear]) -> dict[str, torch.Tensor]:
+        states = [net.state_dict() for net in nets]
+        return {key: torch.stack([state[key] for state in states]).mean(0) for key in states[0]}
+
+    torch.manual_seed(0)
+    parts, held = torch.randn(3, 20, 6), torch.randn(50, 6)
+    server = nn.Linear(6, 2)
+    for _ in range(6):
+        nets = [nn.Linear(6, 2) for _ in parts]
+        for net, rows in zip(nets, parts, strict=True):
+            net.load_state_dict(server.state_dict())
+            local_update(net, rows)
+        server.load_state_dict(mean_of(nets))
+        with torch.no_grad():
+            print((server(held) - held[:, :2]).pow(2).mean().item())  # effect: GS248

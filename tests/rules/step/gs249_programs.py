@@ -87,3 +87,65 @@ def good_smaller_rate_for_the_rest() -> None:
             (head(body(x).tanh()) - x[:, :1]).pow(2).mean().backward()
             opt.step()
         schedule.step()
+
+
+def bad_one_function_makes_both() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Tuner:
+        def __init__(self) -> None:
+            self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+            self.setup()
+
+        def setup(self) -> None:
+            free = [w for w in [*self.body.parameters(), *self.head.parameters()] if w.requires_grad]
+            self.optim = torch.optim.Adam(free, lr=0.01)  # cause: GS249
+            self.decay = torch.optim.lr_scheduler.StepLR(self.optim, 6, 0.1)
+
+        def freeze(self) -> None:
+            self.body.requires_grad_(False)
+            self.setup()
+
+        def epoch(self) -> None:
+            for _ in range(4):
+                x = torch.randn(16, 4)
+                self.optim.zero_grad()
+                (self.head(self.body(x).tanh()) - x[:, :1]).pow(2).mean().backward()
+                self.optim.step()  # effect: GS249
+            self.decay.step()
+
+    torch.manual_seed(0)
+    tuner = Tuner()
+    for epoch in range(9):
+        if epoch == 6:
+            tuner.freeze()
+        tuner.epoch()
+
+
+def good_one_function_makes_one_for_each_task() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    heads = [nn.Linear(4, 1) for _ in range(2)]
+
+    class Tuner:
+        def setup(self, head: nn.Linear) -> None:
+            self.head = head
+            self.optim = torch.optim.Adam(head.parameters(), lr=0.01)
+            self.decay = torch.optim.lr_scheduler.StepLR(self.optim, 3, 0.1)
+
+        def epoch(self) -> None:
+            for _ in range(4):
+                x = torch.randn(16, 4)
+                self.optim.zero_grad()
+                (self.head(x) - x[:, :1]).pow(2).mean().backward()
+                self.optim.step()
+            self.decay.step()
+
+    tuner = Tuner()
+    for head in heads:
+        tuner.setup(head)
+        for _ in range(5):
+            tuner.epoch()

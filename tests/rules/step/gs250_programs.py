@@ -88,3 +88,54 @@ def good_data_kept_by_an_object() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(model(task.x), task.y).backward()
         opt.step()
+
+
+def bad_drawn_in_place() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Linear(3, 8)
+            self.place = torch.empty(1, 4, 8).normal_(std=0.5)  # cause: GS250
+            self.out = nn.Linear(8, 4)
+
+        def forward(self, patches: torch.Tensor) -> torch.Tensor:
+            tokens = torch.add(self.embed(patches), self.place)  # effect: GS250
+            return self.out(tokens.tanh().mean(1))
+
+    torch.manual_seed(0)
+    encoder = Encoder()
+    optim = torch.optim.AdamW(encoder.parameters(), lr=0.004)
+    for _ in range(4):
+        patches = torch.randn(16, 4, 3)
+        optim.zero_grad()
+        nn.functional.cross_entropy(encoder(patches), patches.mean(2).argmax(1)).backward()
+        optim.step()
+
+
+def good_drawn_in_place_and_registered() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        place: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Linear(3, 8)
+            self.register_buffer("place", torch.empty(1, 4, 8).normal_(std=0.5))
+            self.out = nn.Linear(8, 4)
+
+        def forward(self, patches: torch.Tensor) -> torch.Tensor:
+            return self.out((self.embed(patches) + self.place).tanh().mean(1))
+
+    torch.manual_seed(0)
+    encoder = Encoder()
+    optim = torch.optim.AdamW(encoder.parameters(), lr=0.004)
+    for _ in range(4):
+        patches = torch.randn(16, 4, 3)
+        optim.zero_grad()
+        nn.functional.cross_entropy(encoder(patches), patches.mean(2).argmax(1)).backward()
+        optim.step()

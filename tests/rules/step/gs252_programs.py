@@ -69,3 +69,44 @@ def good_average_written_with_gradients_on() -> None:
         opt.step()
         for one, other in zip(mean, held, strict=True):
             one.detach().mul_(0.99).add_(other, alpha=0.01)
+
+
+def bad_filled_in_a_loop() -> None:
+    import torch
+
+    class Curve:
+        def __init__(self, degree: int) -> None:
+            self.factors = [torch.randn(1).requires_grad_() for _ in range(degree + 1)]
+
+        def at(self, t: torch.Tensor) -> torch.Tensor:
+            return torch.stack([f * t.pow(n) for n, f in enumerate(self.factors)]).sum(0)
+
+        def update(self, rate: float) -> None:
+            with torch.no_grad():
+                for f in self.factors:
+                    assert f.grad is not None
+                    f.sub_(rate * f.grad)  # effect: GS252
+                    f.fill_(0.0)  # cause: GS252
+
+    torch.manual_seed(0)
+    t = torch.linspace(-1, 1, 20)
+    curve = Curve(2)
+    for _ in range(6):
+        (curve.at(t) - t.exp()).abs().mean().backward()
+        curve.update(0.05)
+
+
+def good_gradients_filled_in_a_loop() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    t = torch.linspace(-1, 1, 20)
+    factors = [torch.randn(1).requires_grad_() for _ in range(3)]
+    for _ in range(6):
+        guess = torch.stack([f * t.pow(n) for n, f in enumerate(factors)]).sum(0)
+        (guess - t.exp()).abs().mean().backward()
+        with torch.no_grad():
+            for f in factors:
+                assert f.grad is not None
+                f.sub_(0.05 * f.grad)
+                f.grad.fill_(0.0)

@@ -139,3 +139,44 @@ def bad_all_but_the_first() -> None:
             if i > 0 and i % 5 == 0:  # cause: GS253
                 opt.step()  # effect: GS253
                 opt.zero_grad()
+
+
+def bad_not_the_remainder() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Runner:
+        def __init__(self, net: nn.Module, every: int) -> None:
+            self.net, self.every = net, every
+            self.optim = torch.optim.AdamW(net.parameters(), lr=0.005)
+
+        def epoch(self, loader: DataLoader) -> None:  # type: ignore[type-arg]
+            self.optim.zero_grad(set_to_none=True)
+            for number, (pixels, labels) in enumerate(loader):
+                loss = nn.functional.cross_entropy(self.net(pixels), labels)
+                loss.div(self.every).backward()
+                if not number % self.every:  # cause: GS253
+                    self.optim.step()  # effect: GS253
+                    self.optim.zero_grad(set_to_none=True)
+
+    torch.manual_seed(0)
+    pixels = torch.randn(128, 6)
+    loader = DataLoader(TensorDataset(pixels, pixels[:, :3].argmax(1)), batch_size=8, shuffle=True)
+    runner = Runner(nn.Linear(6, 3), 4)
+    for _ in range(3):
+        runner.epoch(loader)
+
+
+def good_not_the_remainder_from_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(16):
+        (model(torch.randn(8, 4)).pow(2).mean() / 4).backward()
+        if not (i + 1) % 4:
+            opt.step()
+            opt.zero_grad()

@@ -14,3 +14,32 @@ def good_restarts_after_a_warm_up_that_was_done() -> None:
             sgd.zero_grad()
             (net(torch.randn(8, 3)) - 1).pow(2).mean().backward()
             sgd.step()
+
+
+def bad_counted_anew_for_a_class() -> None:
+    import torch
+    from torch import nn
+
+    class WarmUp:
+        def __init__(self, optim: torch.optim.Optimizer, peak: float, steps: int) -> None:
+            self.optim, self.peak, self.steps = optim, peak, steps
+
+        def set(self, count: int) -> None:
+            share = min(count / self.steps, 1.0)
+            for group in self.optim.param_groups:
+                group.update(lr=self.peak * share)  # cause: GS255
+
+    def fit(net: nn.Module, notes: torch.Tensor, epochs: int) -> None:
+        optim = torch.optim.Adam(net.parameters(), lr=0.01)
+        warm = WarmUp(optim, 0.01, 50)
+        for _ in range(epochs):
+            done = 0
+            for part in notes[torch.randperm(len(notes))].split(10):
+                done += 1
+                warm.set(done)
+                optim.zero_grad()
+                (net(part) - part.roll(1, 1)).pow(2).mean().backward()
+                optim.step()  # effect: GS255
+
+    torch.manual_seed(0)
+    fit(nn.Linear(5, 5), torch.randn(150, 5), 6)

@@ -197,3 +197,39 @@ def good_rate_of_its_own() -> None:
                 opt.step()
             schedule.step()
         kept = {"opt": copy.deepcopy(opt.state_dict()), "schedule": schedule.state_dict()}
+
+
+def bad_of_a_chain() -> None:
+    import copy
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.optim.lr_scheduler import ChainedScheduler, ConstantLR, LambdaLR
+
+    class Session:
+        def __init__(self, stored: dict[str, Any] | None) -> None:
+            self.net = nn.Linear(3, 1)
+            self.optim = torch.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.9)
+            if stored is not None:
+                self.net.load_state_dict(stored["net"])
+                self.optim.load_state_dict(stored["optim"])
+            parts = [LambdaLR(self.optim, lambda n: 1 / (1 + n)), ConstantLR(self.optim, 1.0)]
+            self.plan = ChainedScheduler(parts)  # cause: GS256
+            if stored is not None:
+                self.plan.load_state_dict(stored["plan"])
+
+        def run(self, turns: int) -> dict[str, Any]:
+            for _ in range(turns):
+                for _ in range(4):
+                    x = torch.randn(16, 3)
+                    self.optim.zero_grad()
+                    nn.functional.mse_loss(self.net(x), x.sum(1, keepdim=True)).backward()
+                    self.optim.step()  # effect: GS256
+                self.plan.step()
+            parts = {"net": self.net, "optim": self.optim, "plan": self.plan}
+            return copy.deepcopy({name: part.state_dict() for name, part in parts.items()})
+
+    torch.manual_seed(0)
+    stored = Session(None).run(4)
+    Session(stored).run(3)

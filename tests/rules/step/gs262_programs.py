@@ -111,3 +111,49 @@ def good_goes_on_in_all_but_each_third_round() -> None:
             continue
         opt.step()
         opt.zero_grad()
+
+
+def bad_function_that_is_left() -> None:
+    import torch
+    from torch import nn
+
+    class Accumulator:
+        def __init__(self, optim: torch.optim.Optimizer, size: int) -> None:
+            self.optim, self.size, self.count = optim, size, 0
+
+        def backward(self, loss: torch.Tensor) -> None:
+            torch.div(loss, self.size).backward()  # type: ignore[no-untyped-call]
+            self.count += 1
+            if self.count % self.size == 0:  # cause: GS262
+                return
+            self.optim.step()  # effect: GS262
+            self.optim.zero_grad()
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    steps = Accumulator(torch.optim.Adam(model.parameters(), lr=0.002), 5)
+    for _ in range(30):
+        steps.backward(nn.functional.mse_loss(model(torch.randn(8, 4)), torch.ones(8, 1)))
+
+
+def good_function_that_is_left_in_all_but_one() -> None:
+    import torch
+    from torch import nn
+
+    class Accumulator:
+        def __init__(self, optim: torch.optim.Optimizer, size: int) -> None:
+            self.optim, self.size, self.count = optim, size, 0
+
+        def backward(self, loss: torch.Tensor) -> None:
+            torch.div(loss, self.size).backward()  # type: ignore[no-untyped-call]
+            self.count += 1
+            if self.count % self.size != 0:
+                return
+            self.optim.step()
+            self.optim.zero_grad()
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    steps = Accumulator(torch.optim.Adam(model.parameters(), lr=0.002), 5)
+    for _ in range(30):
+        steps.backward(nn.functional.mse_loss(model(torch.randn(8, 4)), torch.ones(8, 1)))

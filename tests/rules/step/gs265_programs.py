@@ -66,3 +66,37 @@ def good_judge_takes_its_turn() -> None:
         made = maker(torch.randn(8, 3)).detach()
         (judge(made) - judge(torch.randn(8, 3))).pow(2).mean().backward()
         opt_judge.step()
+
+
+def bad_by_a_function_for_both() -> None:
+    from collections.abc import Iterable
+
+    import torch
+    from torch import nn
+
+    def gate(weights: Iterable[nn.Parameter], on: bool) -> None:
+        for w in weights:
+            w.requires_grad_(on)
+
+    class Pair:
+        def __init__(self) -> None:
+            self.maker, self.judge = nn.Linear(4, 2), nn.Linear(2, 1)
+            self.make_step = torch.optim.Adam(self.maker.parameters(), lr=0.001)
+            self.judge_step = torch.optim.Adam(self.judge.parameters(), lr=0.001)
+
+        def train(self, real: torch.Tensor) -> None:
+            self.make_step.zero_grad()
+            self.judge_step.zero_grad()
+            fake = self.maker(torch.randn(len(real), 4))
+            loss = (fake.mean(0) - real.mean(0)).pow(2).sum()
+            loss = loss + nn.functional.softplus(-self.judge(fake)).mean()
+            (loss + nn.functional.softplus(self.judge(real)).mean()).backward()
+            gate(self.judge.parameters(), True)  # cause: GS265
+            self.judge_step.step()
+            gate(self.judge.parameters(), False)  # effect: GS265
+            self.make_step.step()
+
+    torch.manual_seed(0)
+    pair = Pair()
+    for _ in range(6):
+        pair.train(torch.randn(16, 2))

@@ -132,3 +132,26 @@ def good_back_from_the_best() -> None:
             p.data = own
         if epoch == 1:
             best = copy.deepcopy(model.state_dict())
+
+
+def good_target_network_that_began_by_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    online, slow = (nn.Sequential(nn.Linear(3, 24), nn.ReLU(), nn.Linear(24, 4)) for _ in range(2))
+    slow.load_state_dict(online.state_dict())
+    opt = torch.optim.RMSprop(online.parameters(), lr=0.003)
+    for _ in range(160):
+        state, after = torch.randn(16, 3), torch.randn(16, 3)
+        action, reward = torch.randint(4, (16,)), -state.abs().sum(1)
+        with torch.no_grad():
+            best = online(after).argmax(1)
+            wanted = reward + 0.95 * slow(after)[torch.arange(16), best]
+        loss = nn.functional.smooth_l1_loss(online(state)[torch.arange(16), action], wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(slow.parameters(), online.parameters(), strict=True):
+                old.lerp_(new, 0.01)

@@ -435,7 +435,7 @@ def bad_asked_alone_before() -> None:
         validate()
 
 
-def bad_written_by_hand_with_where() -> None:
+def bad_written_by_hand_with_where() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -466,7 +466,7 @@ def bad_written_by_hand_with_where() -> None:
             print((net(x) - x.mean((1, 2))).square().mean())  # effect: GS404
 
 
-def bad_written_by_hand_with_an_index() -> None:
+def bad_written_by_hand_with_an_index() -> None:  # fix: by hand
     import torch
     from torch import nn
 

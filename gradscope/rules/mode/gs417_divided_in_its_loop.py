@@ -127,15 +127,15 @@ def _finding(trace: Trace, one: Sum, divided: ast.stmt) -> Finding:
     goes = ast.unparse(one.loop.iter)
     if divided is one.add and isinstance(divided, ast.Assign) and isinstance(divided.value, ast.BinOp):
         here, divisor = Source(trace, one.path), ast.unparse(divided.value.right)
-        term = here.file.text(one.term)
+        share = f"{_factor(one.term, here.file.text(one.term))} / {divisor}"
         return Finding(
             message=f"`{one.name}` is divided by the number of rounds in each of them: what was added before is"
             " divided again",
             cause=site,
             cause_label=f"adds a batch, and divides all so far by `{divisor}`",
             seen=(f"the line stands in the loop over `{goes}` (line {one.loop.lineno}), which ran",),
-            fix=f"divide what is added alone: `{one.name} += {term} / {divisor}` in place of {located(trace, site)}",
-            edits=here.replace(divided.value, f"{one.name} + {_factor(one.term, term)} / {divisor}"),
+            fix=f"divide what is added alone: `{one.name} += {share}` in place of {located(trace, site)}",
+            edits=here.replace(divided.value, f"{one.name} + {share}"),
             subjects=frozenset({("mean", *site.location())}),
         )
     return Finding(

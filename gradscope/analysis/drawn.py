@@ -22,7 +22,11 @@ TO_A_MASK = CASTS | ADDITIONS | SUBTRACTIONS | CUTTING | {
     "logical_not", "__invert__", "expand", "expand_as", "view", "reshape", "unsqueeze", "bernoulli",
 }  # fmt: skip
 DRAWN_AS_A_MASK = {"bernoulli", "bernoulli_"}
-CHANCES = {"softmax", "log_softmax", "softmax_"}  # what makes nothing of the most negative number, as of a zero
+CHANCES = {
+    "softmax",
+    "log_softmax",
+    "softmax_",
+}  # what makes nothing of the most negative number, as of a zero
 DEEP = 24
 
 
@@ -38,8 +42,8 @@ def drops(graph: Graph, draw: Op) -> bool:
             if other is not None:
                 maker = graph.maker(other)
                 before = maker is not None and _by_a_number(maker)
-                results = (*op.outputs, *op.written)
-                after = any(_by_a_number(reader) for one in results for reader in graph.consumers.get(one, ()))
+                made = (*op.outputs, *op.written)
+                after = any(_by_a_number(reader) for one in made for reader in graph.consumers.get(one, ()))
                 if scaled or before or after:
                     return True
             elif op.name in TO_A_MASK or (cut and _by_a_number(op)):

@@ -191,7 +191,7 @@ def _is_zero(value: ast.expr) -> bool:
 
 
 def _is_empty(value: ast.expr) -> bool:
-    """`list()`, and a tensor or array without any row: `torch.zeros(0, 3)`, `torch.empty((0, 3))`, `torch.tensor([])`."""
+    """`list()`, and a tensor or array without any row: `torch.zeros(0, 3)`, `torch.tensor([])`."""
     name = called_name(value)
     if not isinstance(value, ast.Call) or not value.args:
         return name == "list"
@@ -219,7 +219,9 @@ def is_length(file: SourceFile, divisor: ast.expr | None, loop: ast.stmt) -> boo
     divisor = given[0] if len(given) == 1 else divisor
     if not isinstance(loop, ast.For) or not isinstance(divisor, ast.Call) or len(divisor.args) != 1:
         return False
-    through = [node for node in ast.walk(loop.iter) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))]
+    through = [
+        node for node in ast.walk(loop.iter) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    ]
     tables = {ast.unparse(node.value) for node in through if isinstance(node, ast.Subscript)}
     counted = ast.unparse(divisor.args[0]).removesuffix(".dataset")
     return called_name(divisor) == "len" and counted in {ast.unparse(node) for node in through} - tables

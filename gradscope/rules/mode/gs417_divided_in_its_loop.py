@@ -85,23 +85,29 @@ def _at_once(trace: Trace) -> Iterator[Finding]:
         if not ran_in(trace, path, loop.lineno, loop.end_lineno):
             continue
         for statement in loop.body:
-            value = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-            if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
                 continue
-            name, left = ast.unparse(statement.targets[0]), value.left
-            if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Add):
+            value, name = statement.value, ast.unparse(statement.targets[0])
+            term = _added_first(value, name)
+            if term is None or not isinstance(value, ast.BinOp) or not is_length(file, value.right, loop):
                 continue
-            sides = [ast.unparse(left.left), ast.unparse(left.right)]
-            if name not in sides or not is_length(file, value.right, loop):
-                continue
-            term = (left.right, left.left)[sides.index(name)]
             one = Sum(path, function, name, loop, statement, term, False, file)
             if not one.begins(loop):
                 yield _finding(trace, one, statement)
 
 
+def _added_first(value: ast.expr, name: str) -> ast.expr | None:
+    """`x` of `(mean + x) / n`."""
+    left = value.left if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) else None
+    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Add):
+        return None
+    sides = [ast.unparse(left.left), ast.unparse(left.right)]
+    return (left.right, left.left)[sides.index(name)] if name in sides else None
+
+
 def _divides(statement: ast.stmt, one: Sum) -> bool:
-    """`total /= len(loader)`, `total = total / len(loader)`, `total.div_(len(loader))`, by the length of what the loop goes through."""
+    """`total /= len(loader)`, `total = total / len(loader)`, `total.div_(len(loader))`, by the length of what the
+    loop goes through."""
     target: ast.expr
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
         target, divisor = statement.target, statement.value

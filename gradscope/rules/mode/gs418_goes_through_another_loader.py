@@ -23,7 +23,7 @@ from gradscope.events import Loader, LoaderLeft
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in, stands_in, own_name
+from gradscope.source import FUNCTIONS, names_in, own_name, stands_in
 from gradscope.store import Trace
 
 
@@ -115,8 +115,8 @@ def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
 
 def _of_its_samples(trace: Trace) -> Iterator[tuple[str, Site, Site, Site]]:
     """Where a loop without gradients goes through the training's loader in a function that asks for the samples of
-    another one, `held.dataset`, which the program does not read anywhere else: what that is called, where it is asked for,
-    the loop, and that of the training."""
+    another one, `held.dataset`, which the program does not read anywhere else: what that is called, where it is asked
+    for, the loop, and that of the training."""
     passes = [(e, loop) for e in trace.of(Loader) if (loop := user(trace.site(e.loop))) is not None]
     for event, loop in passes:
         training = next((o for e, o in passes if e.grad and e.site.user == event.site.user), None)
@@ -127,7 +127,9 @@ def _of_its_samples(trace: Trace) -> Iterator[tuple[str, Site, Site, Site]]:
             if not isinstance(node, ast.Attribute) or node.attr != "dataset":
                 continue
             held = node.value
-            if isinstance(held, (ast.Name, ast.Attribute)) and _is_read_for_samples_alone(trace, own_name(held)):
+            if isinstance(held, (ast.Name, ast.Attribute)) and _is_read_for_samples_alone(
+                trace, own_name(held)
+            ):
                 yield ast.unparse(held), site_of(loop.path, loop.function, node), loop, training
 
 

@@ -77,6 +77,7 @@ def good() -> None:
         right = model(x).argmax(1) == labels
         print(right[train_mask].float().mean(), right[test_mask].float().mean())
 
+
 Mask = tuple[Key, bool]
 
 

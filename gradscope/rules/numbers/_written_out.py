@@ -10,7 +10,18 @@ from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
 
 # What a divisor or a largest score goes through before it is used: the same numbers.
-SAME = {"unsqueeze", "view", "reshape", "expand", "expand_as", "detach", "clone", "clamp", "clamp_min", "squeeze"}
+SAME = {
+    "unsqueeze",
+    "view",
+    "reshape",
+    "expand",
+    "expand_as",
+    "detach",
+    "clone",
+    "clamp",
+    "clamp_min",
+    "squeeze",
+}
 EXPONENTIALS = {"exp", "exp_"}
 INDEXING = {"gather", "__getitem__", "take_along_dim"}
 LARGEST = {"max", "amax", "values"}
@@ -33,14 +44,24 @@ def softmax_written_out(known: Paths, op: Op) -> WrittenOut | None:
     """The softmax that ends in this call: `e / e.sum(…)` with `e` an exponential, `exp(z - logsumexp(z))`."""
     if op.name in QUOTIENTS and len(op.inputs) == 2:
         top, bottom = _maker(known, op, 0), _divisor(known, op)
-        if top is None or top.name not in EXPONENTIALS or bottom is None or bottom.name != "sum" or not top.inputs:
+        if (
+            top is None
+            or top.name not in EXPONENTIALS
+            or bottom is None
+            or bottom.name != "sum"
+            or not top.inputs
+        ):
             return None
         same = known.made((bottom.graph, bottom.inputs[0])) == known.made((op.graph, op.inputs[0]))
         return WrittenOut(op, bottom, _scores(known, (top.graph, top.inputs[0]))) if same else None
     if op.name in EXPONENTIALS and op.inputs:
         less = known.maker((op.graph, op.inputs[0]))
         along = log_softmax_written_out(known, less) if less is not None else None
-        return WrittenOut(op, along, _scores(known, (along.graph, along.inputs[0]))) if along is not None else None
+        return (
+            WrittenOut(op, along, _scores(known, (along.graph, along.inputs[0])))
+            if along is not None
+            else None
+        )
     return None
 
 
@@ -95,7 +116,9 @@ def axis_of(known: Paths, along: Op) -> int | None:
 def _readers(known: Paths, op: Op) -> Iterator[Op]:
     """What reads its result on the way to a loss, in whatever form of the same numbers."""
     for output in op.outputs[:1]:
-        through = known.onward((op.graph, output), lambda _, reader: reader is not None and reader.name in SAME, 8)
+        through = known.onward(
+            (op.graph, output), lambda _, reader: reader is not None and reader.name in SAME, 8
+        )
         yield from (reader for _, _, reader in through if reader is not None)
 
 

@@ -116,7 +116,9 @@ def _ends_in_nll(known: Paths, op: Op) -> bool:
 
 def _of_a_distribution(op: Op) -> bool:
     """Whether it is what `Categorical(logits=…)` does with its scores."""
-    return op.name == "logsumexp" and op.site.kind == "torch" and f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
+    if op.name != "logsumexp" or op.site.kind != "torch":
+        return False
+    return f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
 
 
 def _exponential(known: Paths, op: Op) -> bool:

@@ -83,7 +83,6 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
                 yield _finding(trace, known, op, event, zero, along and not single)
                 break
 
-
     yield from _written_out(trace, known)
 
 
@@ -95,12 +94,18 @@ def _written_out(trace: Trace, known: Paths) -> Iterator[Finding]:
     for _, op in known.used_calls({"exp", "exp_", *QUOTIENTS}):
         own = softmax_written_out(known, op) if op.nodes and op.site.user.location() not in told else None
         axis = axis_of(known, own.along) if own is not None else None
-        if own is None or axis is None or known.value((own.along.graph, own.along.inputs[0])).shape[axis] != 1:
+        if (
+            own is None
+            or axis is None
+            or known.value((own.along.graph, own.along.inputs[0])).shape[axis] != 1
+        ):
             continue
         event = loss_event(known, op)
         zero = (
             _lost(trace, known, event, op, True)
-            if event is not None and own.scores[0] == op.graph and _is_one_output(known.graph(op.graph), own.scores[1])
+            if event is not None
+            and own.scores[0] == op.graph
+            and _is_one_output(known.graph(op.graph), own.scores[1])
             else []
         )
         if event is not None and zero:

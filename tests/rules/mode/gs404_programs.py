@@ -444,7 +444,8 @@ def bad_written_by_hand_with_where() -> None:  # fix: by hand
     class Weighed(nn.Module):
         def __init__(self, rate: float = 0.2) -> None:
             super().__init__()
-            self.ask, self.told, self.last, self.rate = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1), rate
+            self.ask, self.told, self.last = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+            self.rate = rate
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             w = torch.einsum("bid,bjd->bij", self.ask(x), self.told(x)).softmax(-1)

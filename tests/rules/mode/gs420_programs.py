@@ -154,7 +154,7 @@ def bad_list_that_is_extended() -> None:
             opt.step()
         with torch.no_grad():
             for a, b in batches[4:]:
-                misses = list()  # cause: GS420
+                misses = []  # cause: GS420
                 misses.extend((net(a) - b).abs().flatten().tolist())
         print(sum(misses) / len(misses))  # effect: GS420
 

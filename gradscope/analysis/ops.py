@@ -83,6 +83,7 @@ TO_DEVICE = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new
 SLICES = {"__getitem__", "select", "narrow"}
 DIAGONALS = {"diag", "diagonal"}
 PARTS = {"__getitem__", "select", "split", "chunk", "unbind", "narrow", "index_select"}
+PICKING = {"__getitem__", "gather", "take_along_dim"}  # of each row the place that an index says
 JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
 PASSING = CASTS | JOINING | {
     "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose",

@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, QUOTIENTS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, PICKING, QUOTIENTS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
 
 # What a divisor or a largest score goes through before it is used: the same numbers.
 SAME = {
-    "unsqueeze",
-    "view",
-    "reshape",
-    "expand",
-    "expand_as",
-    "detach",
-    "clone",
-    "clamp",
-    "clamp_min",
-    "squeeze",
-}
+    "unsqueeze", "view", "reshape", "expand", "expand_as", "detach", "clone", "clamp", "clamp_min", "squeeze",
+}  # fmt: skip
 EXPONENTIALS = {"exp", "exp_"}
-INDEXING = {"gather", "__getitem__", "take_along_dim"}
 LARGEST = {"max", "amax", "values"}
 
 
@@ -96,12 +86,12 @@ def _picks(known: Paths, op: Op, scores: Key) -> bool:
         if product is None or product.name not in MULTIPLICATIONS:
             return False
         return any(known.made((product.graph, value)) == scores for value in product.inputs)
-    return op.name in INDEXING and known.made((op.graph, op.inputs[0])) == scores
+    return op.name in PICKING and known.made((op.graph, op.inputs[0])) == scores
 
 
 def is_picked_from(known: Paths, op: Op) -> bool:
     """Whether one place of each row of a result is taken on the way to a loss: `logp.gather(1, y)`, `logp[rows, y]`."""
-    return any(reader.name in INDEXING and len(reader.inputs) > 1 for reader in _readers(known, op))
+    return any(reader.name in PICKING and len(reader.inputs) > 1 for reader in _readers(known, op))
 
 
 def axis_of(known: Paths, along: Op) -> int | None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import PASSING, SCALES, WRITES_OF_PARTS
+from gradscope.analysis.ops import PASSING, PICKING, SCALES, WRITES_OF_PARTS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.analysis.writes import before_writes, memory_root
@@ -31,7 +31,6 @@ from gradscope.store import Trace
 
 LOSSES = {"cross_entropy", "nll_loss", "nll_loss_nd", "binary_cross_entropy_with_logits", "multi_margin_loss"}
 LOGARITHMS = {"log_softmax"}
-PICKING = {"__getitem__", "gather", "take_along_dim"}
 DEEP = 8
 
 

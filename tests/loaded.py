@@ -10,11 +10,16 @@ import importlib
 import pkgutil
 
 # What only some need: other libraries stand behind them.
-_LEFT = ("gradscope.tui", "gradscope.trainers", "gradscope.notebook", "gradscope.pytest_plugin", "gradscope.__main__")
+_LEFT = (
+    "gradscope.tui",
+    "gradscope.trainers",
+    "gradscope.notebook",
+    "gradscope.pytest_plugin",
+    "gradscope.__main__",
+)
 
 
 def load() -> None:
-    import torch._dynamo  # as the first optimizer does, which takes a second
 
     import gradscope
 

@@ -20,6 +20,9 @@ _MEANS = ("mean", "average", "fmean")
 _SAME_NUMBER = ("float", "sum", "item", "cpu", "double", "detach")
 _SHOWN_BY = ("enumerate", "iter", "tqdm", "track")
 _ZEROS = {("zeros", "()"), ("zeros", "1"), ("tensor", "0"), ("tensor", "0.0"), ("tensor", "[0.0]")}
+_QUOTIENTS = ("div", "true_divide", "divide")
+_JOINED = ("cat", "concat", "concatenate", "hstack", "vstack")
+_MADE_EMPTY = ("zeros", "empty", "tensor", "Tensor", "FloatTensor", "array")
 _EMPTIED = ("clear", "reset", "zero_", "fill_")
 
 
@@ -125,6 +128,11 @@ def quotients(name: str, within: ast.AST) -> Iterator[Quotient]:
             yield Quotient(node, node.right)
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and is_it(node.target, name):
             yield Quotient(node, node.value)
+        elif isinstance(node, ast.Call) and called_name(node) in _QUOTIENTS:
+            of_it = isinstance(node.func, ast.Attribute) and is_it(node.func.value, name)
+            given = [node.func, *node.args] if of_it else node.args
+            if len(given) == 2 and (of_it or is_it(given[0], name)):
+                yield Quotient(node, given[1])
 
 
 def is_it(node: ast.AST, name: str) -> bool:
@@ -171,7 +179,7 @@ def first_value(statement: ast.stmt, name: str) -> str:
                 value = value.elts[names.index(name)]
     plain = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
     empty = isinstance(value, ast.List) and not value.elts
-    return ast.unparse(value) if plain or empty or _is_zero(value) else ""
+    return ast.unparse(value) if plain or empty or _is_zero(value) or _is_empty(value) else ""
 
 
 def _is_zero(value: ast.expr) -> bool:
@@ -180,6 +188,17 @@ def _is_zero(value: ast.expr) -> bool:
         return False
     given = ast.unparse(value.args[0])
     return (called_name(value), given) in _ZEROS
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """`list()`, and a tensor or array without any row: `torch.zeros(0, 3)`, `torch.tensor([])`."""
+    name = called_name(value)
+    if not isinstance(value, ast.Call) or not value.args:
+        return name == "list"
+    first = value.args[0]
+    if isinstance(first, (ast.Tuple, ast.List)) and first.elts:
+        first = first.elts[0]
+    return name in _MADE_EMPTY and ast.unparse(first) in ("0", "[]") and not _is_zero(value)
 
 
 def _entry(statement: ast.Assign, name: str) -> ast.expr | None:
@@ -196,17 +215,21 @@ def _entry(statement: ast.Assign, name: str) -> ast.expr | None:
 def is_length(file: SourceFile, divisor: ast.expr | None, loop: ast.stmt) -> bool:
     """Whether it is `len(…)` of what a loop goes through, or of its data, or a name for that."""
     given = file.assigned.get(divisor.id, []) if isinstance(divisor, ast.Name) else []
+    given = [node for node in given if file.scope_of(node) is file.scope_of(loop)] or given
     divisor = given[0] if len(given) == 1 else divisor
     if not isinstance(loop, ast.For) or not isinstance(divisor, ast.Call) or len(divisor.args) != 1:
         return False
-    through = [node for node in ast.walk(loop.iter) if isinstance(node, (ast.Name, ast.Attribute))]
+    through = [
+        node for node in ast.walk(loop.iter) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    ]
+    tables = {ast.unparse(node.value) for node in through if isinstance(node, ast.Subscript)}
     counted = ast.unparse(divisor.args[0]).removesuffix(".dataset")
-    return called_name(divisor) == "len" and counted in map(ast.unparse, through)
+    return called_name(divisor) == "len" and counted in {ast.unparse(node) for node in through} - tables
 
 
 def added_by(statement: ast.stmt) -> tuple[str, ast.expr, bool] | None:
-    """(name, what is added, whether it is a list) of `total += x`, `total[i] += x`, `total = total + x` and
-    `total.append(x)`."""
+    """(name, what is added, whether it is a list) of `total += x`, `total[i] += x`, `total = total + x`,
+    `total.append(x)`, `total.extend(x)` and `total = torch.cat([total, x])`."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
         name = _name(statement.target)
         return (name, statement.value, isinstance(statement.value, ast.List)) if name else None
@@ -215,13 +238,24 @@ def added_by(statement: ast.stmt) -> tuple[str, ast.expr, bool] | None:
         if name and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
             sides = [ast.unparse(value.left), ast.unparse(value.right)]
             if name in sides:
-                return name, (value.right, value.left)[sides.index(name)], False
-    if isinstance(statement, ast.Expr) and method_name(statement.value) == "append":
+                return name, (value.right, value.left)[sides.index(name)], isinstance(value.right, ast.List)
+        joined = _joined(value)
+        if name and joined and ast.unparse(joined[0]) == name:
+            return name, joined[1], True
+    if isinstance(statement, ast.Expr) and method_name(statement.value) in ("append", "extend"):
         call = statement.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
             name = _name(call.func.value)
             return (name, call.args[0], True) if name else None
     return None
+
+
+def _joined(value: ast.expr) -> list[ast.expr]:
+    """The two that `torch.cat([rows, new])` joins."""
+    if called_name(value) not in _JOINED or not isinstance(value, ast.Call) or not value.args:
+        return []
+    given = value.args[0]
+    return given.elts if isinstance(given, (ast.List, ast.Tuple)) and len(given.elts) == 2 else []
 
 
 def _is_hundred(node: ast.expr) -> bool:

@@ -32,6 +32,7 @@ def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
     modes: list[Mode] = []
     trained: set[int] = set()  # layers that a training forward had in training mode
     asked: set[int] = set()  # of `modes`, those after which the model was evaluated
+    meant: set[int] = set()  # of `candidates`, those since whose `eval()` nothing was evaluated
     told: dict[tuple[tuple[str, int], int], TrainedInEval] = {}
     for event in known.trace.of(ModuleCall, Mode, Backward, ZeroGrad, Step):
         if isinstance(event, Mode):
@@ -40,6 +41,8 @@ def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
             call = by_event.get(id(event))
             if call is not None and (_in_eval(known, call) or _left(known, call, trained, modes, asked)):
                 candidates.append(call)
+                mode = _switched(known, modes, call)
+                meant |= {id(call)} if mode is not None and id(mode) not in asked else set()
             if call is not None and call.trains:
                 trained.update(event.train_layers)
             elif not event.grad:
@@ -48,7 +51,7 @@ def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
             for number in event.parameters:
                 pending.pop(number, None)
         elif isinstance(event, Backward):
-            candidates = _after(known, candidates, event, pending)
+            candidates = _after(known, candidates, meant, event, pending)
         elif isinstance(event, Step):
             for number in event.fresh:
                 call = pending.pop(number, None)
@@ -60,14 +63,20 @@ def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
     yield from told.values()
 
 
-def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[int, Call]) -> list[Call]:
+def _after(
+    known: Calls, candidates: list[Call], meant: set[int], event: Backward, pending: dict[int, Call]
+) -> list[Call]:
     """The calls that still wait for their backward after this pass, which of a GAN may be the other
-    network's; those that it gave gradients are noted in `pending`."""
+    network's; those that it gave gradients are noted in `pending`. Where no evaluation came between, and only a part is
+    trained while the rest stands still, evaluation mode is meant: the rest is to give what it gives when it is used."""
     accumulated = set(event.filled)
     waiting = []
     for call in candidates:
-        mine = accumulated.intersection(p.id for p in _parameters(known, call))
-        pending.update(dict.fromkeys(mine, call))
+        own = _parameters(known, call)
+        mine = accumulated.intersection(p.id for p in own)
+        still = any(p.id not in mine and (p.passes or not p.requires_grad) for p in own)
+        if id(call) not in meant or not still:
+            pending.update(dict.fromkeys(mine, call))
         if not mine:
             waiting.append(call)
     if event.call != "backward" or event.inputs or not accumulated:

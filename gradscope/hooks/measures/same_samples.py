@@ -27,6 +27,7 @@ class _Trained:
     loop: int
     content: str
     rows: frozenset[bytes] = frozenset()
+    passes: bool = False  # a backward pass was made between its batches
 
 
 @dataclass
@@ -38,6 +39,7 @@ class _Evaluated:
     like: _Trained | None
     found: set[bytes] = field(default_factory=set)
     batches: int = 0
+    passes: bool = False  # the same: it is trained on as well
 
 
 class SameSamples(Hook):
@@ -48,33 +50,45 @@ class SameSamples(Hook):
         self.trained: dict[int, _Trained] = {}  # by number
         self.evaluated: dict[int, _Evaluated] = {}
         self.followed: WeakKeyDictionary[Any, _Trained | _Evaluated] = WeakKeyDictionary()  # by iterator
+        self.known: WeakKeyDictionary[Any, _Trained | _Evaluated] = WeakKeyDictionary()
         self.recorder.signals.loader_iterated.connect(self._iterated)
+        self.latest: _Trained | _Evaluated | None = None  # what the last batch came from
         self.recorder.signals.batch_given.connect(self._given)
+        self.recorder.signals.after_pass.connect(self._passed)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _passed(self, site: int, failed: BaseException | None) -> None:
+        if self.latest is not None and failed is None:
+            self.latest.passes = True
 
     def _iterated(self, iterator: Any, made: int, loop: int) -> None:
         dataset = vars(iterator).get("_dataset")
         number = self.datasets.number(dataset) if type(dataset) is not Subset else None
         if number is None:
             return
-        if torch.is_grad_enabled():
-            if number not in self.trained:
-                with private.aside():
-                    self.trained[number] = _Trained(made, loop, print_of_dataset(dataset))
-                self.followed[iterator] = self.trained[number]
-            return
-        if number in self.trained or not self.trained:
-            return
-        known = self.evaluated.get(number)
-        if known is None:
-            with private.aside():
-                content = print_of_dataset(dataset)
-            like = next((t for t in self.trained.values() if content and t.content == content), None)
-            known = self.evaluated[number] = _Evaluated(made, loop, like)
-        if known.like is not None and known.like.rows - known.found:
+        known = self.trained.get(number) or self.evaluated.get(number)
+        if known is None and (self.trained or torch.is_grad_enabled()):
+            known = self._begin(number, dataset, made, loop)
+            if isinstance(known, _Trained):
+                self.followed[iterator] = known
+        if known is not None:
+            self.known[iterator] = known
+        if isinstance(known, _Evaluated) and known.like is not None and known.like.rows - known.found:
             self.followed[iterator] = known
 
+    def _begin(self, number: int, dataset: Any, made: int, loop: int) -> _Trained | _Evaluated:
+        """With gradients it may be evaluated all the same, as where both phases are turns of one loop."""
+        with private.aside():
+            content = print_of_dataset(dataset)
+        like = next((t for t in self.trained.values() if content and t.content == content), None)
+        if torch.is_grad_enabled() and (like is None or not like.passes):
+            self.trained[number] = trained = _Trained(made, loop, content)
+            return trained
+        self.evaluated[number] = evaluated = _Evaluated(made, loop, like)
+        return evaluated
+
     def _given(self, iterator: Any, batch: Any) -> None:
+        self.latest = self.known.get(iterator)
         followed = self.followed.get(iterator) if self.followed else None
         if followed is None:
             return
@@ -89,8 +103,9 @@ class SameSamples(Hook):
                     del self.followed[iterator]
 
     def _tell(self) -> None:
-        seen = list(self.evaluated.values())
-        if any(one.like is None for one in seen):
+        seen = [one for one in self.evaluated.values() if not one.passes]
+        asked = any(not one.passes for one in self.trained.values())
+        if asked or any(one.like is None for one in seen):
             return  # something else is evaluated, too: this is the training's own score
         for one in seen:
             if one.like is not None and len(one.like.rows) > 1 and one.found == one.like.rows:

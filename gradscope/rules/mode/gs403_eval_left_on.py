@@ -8,7 +8,8 @@ Fix: call `model.train()` at the start of every training epoch.
 
 Silent on: frozen layers that are put into eval mode on purpose; single layers in eval mode
 while the model is in training mode, unless they trained before and an evaluation came between;
-gradients that no step of the model uses.
+gradients that no step of the model uses; a part that is trained while the rest of the model stands still, where nothing
+was evaluated since `eval()`.
 """
 
 from collections.abc import Iterator

@@ -75,9 +75,7 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
         own = [p for p in trace.parameters if p.module == event.module]
         trained = {p.id for p in own if p.passes or p.steps}
         gone = frozen_for_good(trace, event.site.user.location()) if trained else set()
-        if not trained <= gone or any(
-            (p.requires_grad and p.id not in gone) or p.id in written | copies | awaited for p in own
-        ):
+        if not trained <= gone or any(p.id in written | copies | awaited for p in own):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
             groups.setdefault((event.site.user.location(), event.called), []).append(event)
@@ -154,7 +152,7 @@ def _asked_for(trace: Trace, known: Calls, event: Drift) -> Site | None:
 
 def _alike(trace: Trace, events: list[Drift]) -> Iterator[int]:
     """The other frozen layers that were called in training mode, of which none has ever trained."""
-    trained = {p.module for p in trace.parameters if p.passes or p.steps or p.requires_grad}
+    trained = {p.module for p in trace.parameters if p.passes or p.steps}
     return (id for event in events for id in event.alike if id not in trained)
 
 
@@ -245,7 +243,7 @@ def _frozen_part(trace: Trace, known: Calls, event: Drift) -> Module:
     while module.parent is not None:
         above = trace.modules[module.parent]
         members = known.members(above.id)
-        if any(p.requires_grad and p.id not in gone for p in trace.parameters if p.module in members):
+        if any((p.passes or p.steps) and p.id not in gone for p in trace.parameters if p.module in members):
             break
         module = above
     return module

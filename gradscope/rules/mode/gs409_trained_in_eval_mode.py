@@ -75,12 +75,18 @@ def _trained(known: Calls, part: int) -> list[Parameter]:
     with_part = [e for e in training if members & {*e.eval_layers, *e.train_layers}]
     if not with_part or any(members & set(e.train_layers) or not e.training for e in with_part):
         return []
-    resting = {layer for e in with_part for layer in e.eval_layers}
+    resting = {layer for e in with_part for layer in e.eval_layers} - _with_matrices(known)
     return [
         p
         for p in known.trace.parameters
         if p.module in members and p.module not in resting and p.steps and p.optimizers and p.changed
     ]
+
+
+def _with_matrices(known: Calls) -> set[int]:
+    """The modules that are more than a normalisation: recurrent layers and attention have a mode, too, for their own
+    dropout."""
+    return {p.module for p in known.trace.parameters if p.module is not None and len(p.shape) > 1}
 
 
 def _finding(trace: Trace, mode: Mode, trained: list[Parameter]) -> Finding:

@@ -6,8 +6,8 @@ number of batches, a perplexity below 1.
 
 Fix: divide after the loop.
 
-Told from the program's text, of loops that ran: the sum and the division stand in one block, and the divisor is the
-length of what the loop goes through. Silent on: running means, sums that begin anew in the loop.
+Told from the program's text, of loops that ran: the sum and the division stand in one block, or in one statement, and
+the divisor is the length of what the loop goes through. Silent on: running means, sums that begin anew in the loop.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.figures import Sum, is_length, sums
-from gradscope.analysis.text import site_of
+from gradscope.analysis.text import nodes_that_ran, ran_in, site_of
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Source
 from gradscope.model import Finding
 from gradscope.rules import rule
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 
@@ -74,10 +75,39 @@ def divided_in_its_loop(trace: Trace) -> Iterator[Finding]:
             divided = next((statement for statement in later if _divides(statement, one)), None)
             if divided is not None:
                 yield _finding(trace, one, divided)
+    yield from _at_once(trace)
+
+
+def _at_once(trace: Trace) -> Iterator[Finding]:
+    """`mean = (mean + x) / len(loader)`: both in one statement."""
+    for path, function, loop in nodes_that_ran(trace, ast.For):
+        file = trace.source_file(path)
+        if not ran_in(trace, path, loop.lineno, loop.end_lineno):
+            continue
+        for statement in loop.body:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+                continue
+            value, name = statement.value, ast.unparse(statement.targets[0])
+            term = _added_first(value, name)
+            if term is None or not isinstance(value, ast.BinOp) or not is_length(file, value.right, loop):
+                continue
+            one = Sum(path, function, name, loop, statement, term, False, file)
+            if not one.begins(loop):
+                yield _finding(trace, one, statement)
+
+
+def _added_first(value: ast.expr, name: str) -> ast.expr | None:
+    """`x` of `(mean + x) / n`."""
+    left = value.left if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) else None
+    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Add):
+        return None
+    sides = [ast.unparse(left.left), ast.unparse(left.right)]
+    return (left.right, left.left)[sides.index(name)] if name in sides else None
 
 
 def _divides(statement: ast.stmt, one: Sum) -> bool:
-    """`total /= len(loader)`, `total = total / len(loader)`, by the length of what the loop goes through."""
+    """`total /= len(loader)`, `total = total / len(loader)`, `total.div_(len(loader))`, by the length of what the
+    loop goes through."""
     target: ast.expr
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
         target, divisor = statement.target, statement.value
@@ -88,6 +118,11 @@ def _divides(statement: ast.stmt, one: Sum) -> bool:
         and ast.unparse(statement.value.left) == ast.unparse(statement.targets[0])
     ):
         target, divisor = statement.targets[0], statement.value.right
+    elif isinstance(statement, ast.Expr) and method_name(statement.value) == "div_":
+        call = statement.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+            return False
+        target, divisor = call.func.value, call.args[0]
     else:
         return False
     return ast.unparse(target) == one.name and is_length(one.file, divisor, one.loop)
@@ -96,6 +131,19 @@ def _divides(statement: ast.stmt, one: Sum) -> bool:
 def _finding(trace: Trace, one: Sum, divided: ast.stmt) -> Finding:
     site = site_of(one.path, one.function, divided)
     goes = ast.unparse(one.loop.iter)
+    if divided is one.add and isinstance(divided, ast.Assign) and isinstance(divided.value, ast.BinOp):
+        here, divisor = Source(trace, one.path), ast.unparse(divided.value.right)
+        share = f"{_factor(one.term, here.file.text(one.term))} / {divisor}"
+        return Finding(
+            message=f"`{one.name}` is divided by the number of rounds in each of them: what was added before is"
+            " divided again",
+            cause=site,
+            cause_label=f"adds a batch, and divides all so far by `{divisor}`",
+            seen=(f"the line stands in the loop over `{goes}` (line {one.loop.lineno}), which ran",),
+            fix=f"divide what is added alone: `{one.name} += {share}` in place of {located(trace, site)}",
+            edits=here.replace(divided.value, f"{one.name} + {share}"),
+            subjects=frozenset({("mean", *site.location())}),
+        )
     return Finding(
         message=f"`{one.name}` is divided by the number of rounds in each of them: what was added before is divided"
         " again",
@@ -108,3 +156,7 @@ def _finding(trace: Trace, one: Sum, divided: ast.stmt) -> Finding:
         edits=Source(trace, one.path).move(divided, one.loop, after=True),
         subjects=frozenset({("mean", *site.location())}),
     )
+
+
+def _factor(node: ast.expr, text: str) -> str:
+    return f"({text})" if isinstance(node, (ast.BinOp, ast.IfExp, ast.BoolOp, ast.Compare)) else text

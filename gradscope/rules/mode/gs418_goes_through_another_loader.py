@@ -7,6 +7,7 @@ Fix: go through the loader whose batches are counted.
 
 Told of a loader that nobody went through in the whole run, though its length was asked for in the function that goes
 through the training's, or the block which does so without gradients asks for it by its name (`if held is not None:`).
+Or that function asks for its samples alone (`len(held.dataset)`), and so does the whole program.
 Or its function does not mention it again, of the other loaders made there only the training's is gone through, and one
 loop of that function does so without gradients.
 """
@@ -22,7 +23,7 @@ from gradscope.events import Loader, LoaderLeft
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in, stands_in
+from gradscope.source import FUNCTIONS, names_in, own_name, stands_in
 from gradscope.store import Trace
 
 
@@ -105,6 +106,43 @@ def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
         if (found := _unmentioned(trace, made)) is not None and found[0].location() not in told:
             told.add(found[0].location())
             yield _finding(trace, made, trace.source_file(made.path).variable(made) or "", None, *found)
+    lefts = trace.of(LoaderLeft)
+    for name, asked, loop, training in _of_its_samples(trace) if len(lefts) == 1 else ():
+        if loop.location() not in told:
+            told.add(loop.location())
+            yield _finding(trace, lefts[0].site.user, name, asked, loop, training)
+
+
+def _of_its_samples(trace: Trace) -> Iterator[tuple[str, Site, Site, Site]]:
+    """Where a loop without gradients goes through the training's loader in a function that asks for the samples of
+    another one, `held.dataset`, which the program does not read anywhere else: what that is called, where it is asked
+    for, the loop, and that of the training."""
+    passes = [(e, loop) for e in trace.of(Loader) if (loop := user(trace.site(e.loop))) is not None]
+    for event, loop in passes:
+        training = next((o for e, o in passes if e.grad and e.site.user == event.site.user), None)
+        if event.grad or training is None:
+            continue
+        file = trace.source_file(loop.path)
+        for node in ast.walk(file.scope(loop)):
+            if not isinstance(node, ast.Attribute) or node.attr != "dataset":
+                continue
+            held = node.value
+            if isinstance(held, (ast.Name, ast.Attribute)) and _is_read_for_samples_alone(
+                trace, own_name(held)
+            ):
+                yield ast.unparse(held), site_of(loop.path, loop.function, node), loop, training
+
+
+def _is_read_for_samples_alone(trace: Trace, name: str) -> bool:
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for node in file.nodes:
+            if isinstance(node, (ast.Name, ast.Attribute)) and own_name(node) == name:
+                above = file.parent.get(id(node))
+                samples = isinstance(above, ast.Attribute) and above.attr == "dataset"
+                if isinstance(node.ctx, ast.Load) and not samples:
+                    return False
+    return True
 
 
 def _about(trace: Trace, made: Site, loops: dict[Site, list[Site]]) -> Iterator[tuple[Site, Site, Site]]:

@@ -7,7 +7,8 @@ others than those that the loss was taken of.
 
 Fix: leave the dropout behind the last layer out, or put it before that layer.
 
-Measured: the loss took the result of a dropout that was active, with nothing between.
+Measured: the loss took the result of a dropout that was active, with nothing between; or a difference that is squared,
+or a log-softmax, did.
 Silent on: embeddings whose distances are compared; targets that went through dropout.
 """
 
@@ -15,7 +16,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import LOSSES, PASSING
+from gradscope.analysis.ops import LOSSES, MULTIPLICATIONS, PASSING, POWERS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, parameter_subjects, plural
@@ -68,15 +69,32 @@ def dropout_on_the_scores(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, loss in known.used_calls(LOSSES):
-        given = (loss.graph, loss.inputs[0]) if loss.inputs else None
-        drop = known.maker_behind(given, PASSING) if given is not None else None
+    for key, loss, given in _compared(known):
+        drop = known.maker_behind(given, PASSING)
         event = known.loss_of(key)
-        if given is None or drop is None or event is None or drop.site.user.location() in told:
+        if drop is None or event is None or drop.site.user.location() in told:
             continue
         if drop.name in DROPOUTS and drop.nodes and drop.inputs != drop.outputs:
             told.add(drop.site.user.location())
             yield _finding(trace, known, given, drop, loss, event)
+
+
+def _compared(known: Paths) -> Iterator[tuple[Key, Op, Key]]:
+    """What losses compare with their targets, each with the call that does: of a difference that is squared, or made
+    absolute, the side with a graph, where the other one has none; scores whose logarithm of a softmax is taken."""
+    for key, loss in known.used_calls(LOSSES | {"log_softmax"} | SUBTRACTIONS):
+        values = known.graph(loss.graph).values
+        if loss.name not in SUBTRACTIONS:
+            yield from [(key, loss, (loss.graph, loss.inputs[0]))] if loss.inputs else []
+        elif len(loss.inputs) == 2 and any(map(_squares, known.readers(key))):
+            tracked = [index for index in loss.inputs if values[index].requires_grad]
+            yield from [(key, loss, (loss.graph, tracked[0]))] if len(tracked) == 1 else []
+
+
+def _squares(op: Op | None) -> bool:
+    if op is None:
+        return False
+    return op.name in POWERS | {"abs"} or (op.name in MULTIPLICATIONS and len(set(op.inputs)) == 1)
 
 
 def _finding(trace: Trace, known: Paths, given: Key, drop: Op, loss: Op, event: Backward) -> Finding:

@@ -105,7 +105,7 @@ def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
         seen=(
             f"two datasets of one class with the same content; all {plural(event.rows, 'sample')} looked for of the"
             " training's first batch were found in the evaluation, bit for bit",
-            "nothing else was gone through without gradients in the whole run",
+            "nothing else was evaluated in the whole run",
         ),
         fix=f"give the evaluation a dataset of samples that are held out, in place of {located(trace, site)}",
         subjects=frozenset({("loader", *made.location())}),

@@ -15,18 +15,22 @@ anew each time.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.ops import COMPARISONS, DRAWS, LOSSES
+from gradscope.analysis.bootstraps import squared
+from gradscope.analysis.ops import COMPARISONS, DRAWS, LOSSES, PARTS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+NEGATIONS = {"__invert__", "logical_not", "bitwise_not"}
+FORMS = 8  # that a comparison may go through before it is one number
 FEW = 16  # rows of which nobody keeps a part for a test
 
 
@@ -74,6 +78,9 @@ def good() -> None:
         print(right[train_mask].float().mean(), right[test_mask].float().mean())
 
 
+Mask = tuple[Key, bool]
+
+
 @dataclass(frozen=True)
 class _Part:
     """What takes some of the rows to compare them."""
@@ -89,40 +96,78 @@ def trained_on_what_is_tested(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for event in {event.graph: event for event in reversed(known.backwards)}.values():
-        for op in known.graph(event.graph).called(LOSSES):
+        for op, given, target in _comparisons(known.graph(event.graph)):
             place = op.site.user.location()
-            if len(op.inputs) < 2 or place in told:
+            if place in told or not _goes_on_as_a_whole(known, op):
                 continue
-            labels = known.memory_made((event.graph, op.inputs[1]))
-            rows = _rows(known, op, labels)
+            labels = known.memory_made((event.graph, target))
+            rows = _rows(known, (op.graph, given), (op.graph, target), labels)
             parts = _parts(known, labels, rows) if rows > FEW and labels[0] != event.graph else {}
             if len(parts) > 1 and sum(part.rows for part in parts.values()) <= rows:
                 told.add(place)
                 yield _finding(trace, known, event, op, rows, parts)
 
 
-def _rows(known: Paths, op: Op, labels: Key) -> int:
-    """How many rows a loss compares, where those are all of the labels that were there; else 0."""
-    given, target = (known.value((op.graph, index)).shape for index in op.inputs[:2])
-    whole = bool(given) and bool(target) and given[0] == target[0] and known.value(labels).shape == target
-    return target[0] if whole else 0
+def _comparisons(graph: Graph) -> Iterator[tuple[Op, int, int]]:
+    """The calls that compare predictions with labels, and both: losses, differences that are squared, and those that
+    take the place of the label in each row (`logp.gather(1, y)`, `logp[rows, y]`)."""
+    for op in graph.called(LOSSES | SUBTRACTIONS | {"gather", "__getitem__"}):
+        if len(op.inputs) < 2 or not op.outputs:
+            continue
+        if op.name in LOSSES:
+            yield op, op.inputs[0], op.inputs[1]
+        elif op.name in SUBTRACTIONS:
+            if op.nodes and len(op.inputs) == 2 and squared(graph, op):
+                yield op, op.inputs[0], op.inputs[1]
+                yield op, op.inputs[1], op.inputs[0]
+        elif op.nodes and (op.name == "gather" or len(op.inputs) > 2):
+            yield op, op.inputs[0], op.inputs[-1]
 
 
-def _parts(known: Paths, labels: Key, rows: int) -> dict[Key, _Part]:
+def _goes_on_as_a_whole(known: Paths, op: Op) -> bool:
+    """Whether what a comparison gives becomes one number with nothing between that may take some of its rows."""
+    key = op.graph, op.outputs[0]
+    for _ in range(FORMS):
+        if not known.value(key).shape:
+            return True
+        readers = known.readers(key)
+        reader = readers[0] if len(readers) == 1 else None
+        if reader is None or reader.name in PARTS or len(set(reader.inputs)) != 1 or not reader.outputs:
+            return False
+        key = reader.graph, reader.outputs[0]
+    return False
+
+
+def _rows(known: Paths, prediction: Key, compared: Key, labels: Key) -> int:
+    """How many rows are compared, where those are all of the labels that were there; else 0."""
+    given, target, all_of_them = (known.value(key).shape for key in (prediction, compared, labels))
+    whole = bool(given) and bool(target) and given[0] == target[0] == (all_of_them or (0,))[0]
+    return target[0] if whole and math.prod(target) == math.prod(all_of_them) else 0
+
+
+def _parts(known: Paths, labels: Key, rows: int) -> dict[Mask, _Part]:
     """The masks by which these labels, or what was compared with them, are taken without a gradient."""
-    found: dict[Key, _Part] = {}
+    found: dict[Mask, _Part] = {}
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.called(["__getitem__"]):
             if op.extra.get("at") != "t" or len(op.inputs) != 2 or op.nodes:
                 continue
-            mask = known.made((number, op.inputs[1]))
+            mask = _mask(known, (number, op.inputs[1]))
             taken = known.value((number, op.outputs[0])).shape if op.outputs else ()
-            if mask[0] == number or not taken or not 0 < taken[0] < rows or mask in found:
+            if mask[0][0] == number or not taken or not 0 < taken[0] < rows or mask in found:
                 continue
             if labels in _compared(known, (number, op.inputs[0])):
                 found[mask] = _Part(op, taken[0])
     return found
+
+
+def _mask(known: Paths, key: Key) -> Mask:
+    """What was made elsewhere, and whether it is turned round here: of `labels[~train_mask]`."""
+    maker = known.maker(key)
+    if maker is not None and maker.graph == key[0] and maker.name in NEGATIONS and maker.inputs:
+        return known.made((maker.graph, maker.inputs[0])), True
+    return known.made(key), False
 
 
 def _compared(known: Paths, key: Key) -> list[Key]:
@@ -138,13 +183,14 @@ def _drawn(known: Paths, mask: Key) -> bool:
 
 
 def _finding(
-    trace: Trace, known: Paths, event: Backward, op: Op, rows: int, parts: dict[Key, _Part]
+    trace: Trace, known: Paths, event: Backward, op: Op, rows: int, parts: dict[Mask, _Part]
 ) -> Finding:
     ordered = sorted(parts.values(), key=lambda part: part.rows)
     loss, tested = op.site.user, ordered[0].op.site.user
     sizes = " and ".join(f"{part.rows:,}" for part in ordered)
     names = _names(trace, loss, ordered)
-    text, edits = _of_the_training(trace, loss, [name for name in names if "train" in name.lower()])
+    training = [name for name in names if "train" in name.lower()] if op.name in LOSSES else []
+    text, edits = _of_the_training(trace, loss, training)
     return Finding(
         message=f"the loss is taken over all {rows:,} rows, and parts of them are tested apart: what is tested was"
         " trained on",
@@ -157,10 +203,13 @@ def _finding(
             + (f" ({', '.join(f'`{name}`' for name in names)})" if names else ""),
         ),
         fix=f"give the loss the rows of the training alone: {text or '`loss(out[train_mask], labels[train_mask])`'}"
-        f" in place of {located(trace, loss)}",
+        f" in place of {located(trace, loss)}"
+        if op.name in LOSSES
+        else "take the rows of the training alone on both sides, `out[train_mask]` and `labels[train_mask]`, for"
+        f" {located(trace, loss)}",
         edits=edits,
         count=known.alike(event),
-        severity="" if all(_drawn(known, mask) for mask in parts) else "note",
+        severity="" if all(_drawn(known, mask) for mask, _ in parts) else "note",
         subjects=frozenset({("loss", *loss.location())}),
     )
 

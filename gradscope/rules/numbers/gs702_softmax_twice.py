@@ -36,6 +36,7 @@ from gradscope.rules.numbers._losses import (
     unused,
     weights_of_labels,
 )
+from gradscope.rules.numbers._written_out import is_cross_entropy, is_picked_from, softmax_written_out
 from gradscope.store import Trace
 
 APPLIES = {
@@ -91,12 +92,13 @@ def softmax_twice(trace: Trace) -> Iterator[Finding]:
 def _gather(
     known: Paths, key: Key, op: Op, groups: dict[tuple[tuple[str, int], str], list[tuple[Key, Op, Op]]]
 ) -> None:
-    if op.name == "log_softmax" and not _ends_in_nll(known, op):
+    if op.name == "log_softmax" and not (_ends_in_nll(known, op) or is_picked_from(known, op)):
         return
-    if op.name == "logsumexp" and not _of_a_distribution(op):
+    if op.name == "logsumexp" and not (_of_a_distribution(op) or is_cross_entropy(known, op)):
         return
     for maker in _makers(known, key):
-        if maker.name in PROBABILITIES or _exponential(known, maker):
+        by_name = maker.name in PROBABILITIES or _exponential(known, maker)
+        if by_name or softmax_written_out(known, maker) is not None:
             groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
 
 
@@ -114,7 +116,9 @@ def _ends_in_nll(known: Paths, op: Op) -> bool:
 
 def _of_a_distribution(op: Op) -> bool:
     """Whether it is what `Categorical(logits=…)` does with its scores."""
-    return op.site.kind == "torch" and f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
+    if op.name != "logsumexp" or op.site.kind != "torch":
+        return False
+    return f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
 
 
 def _exponential(known: Paths, op: Op) -> bool:
@@ -129,7 +133,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     applied, cause = APPLIES[op.name], maker.site.user
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
     mixed = all(maker is not made for _, made in makers(known, key))
+    own = softmax_written_out(known, maker)
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
+    through = own.words if own is not None else through
     needed = (
         op.name == f"{_WITHOUT}_with_logits"
         and maker.name in PROBABILITIES
@@ -139,13 +145,15 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     edits: Edits = ()
     if needed:
         edits = _plain(trace, op)
-    elif op.name == "logsumexp":
+    elif _of_a_distribution(op):
         edits = _as_probabilities(trace, op)
     elif maker.name == through and not mixed:
         edits = taken_out(trace, cause, op.site.user)
     layer = layer_site(trace, maker)
     given = code(trace, cause, f"the {maker.name}")
     taken = f"`{through}` out of {located(trace, cause, given)}"
+    if own is not None:
+        taken = f"softmax ({located(trace, cause, given)}) out"
     if layer is not None:
         taken = f"layer {located(trace, layer)} out"
     return Finding(
@@ -167,7 +175,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
 
 
 def _called(op: Op) -> str:
-    return "Categorical(logits=…)" if op.name == "logsumexp" else op.name
+    return "Categorical(logits=…)" if _of_a_distribution(op) else op.name
 
 
 def _as_probabilities(trace: Trace, op: Op) -> Edits:
@@ -208,7 +216,7 @@ def _plain(trace: Trace, op: Op) -> Edits:
 
 
 def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:
-    if op.name == "logsumexp":
+    if _of_a_distribution(op):
         there = located(trace, op.site.user, "the distribution")
         return f"give them as what they are, `probs=` in place of `logits=` in {there}"
     if mixed:

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import SLICES
+from gradscope.analysis.ops import QUOTIENTS, SLICES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.trails import trail
-from gradscope.analysis.words import located, parameter_names, parameter_subjects, where
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
 from gradscope.events import Rooted
 from gradscope.fixes.calls import along as along_axis
 from gradscope.fixes.calls import beside
@@ -28,6 +28,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
+from gradscope.rules.numbers._written_out import WrittenOut, axis_of, softmax_written_out
 from gradscope.store import Trace
 
 SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
@@ -82,6 +83,56 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
                 yield _finding(trace, known, op, event, zero, along and not single)
                 break
 
+    yield from _written_out(trace, known)
+
+
+def _written_out(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Softmaxes of the program's own over the one output of a layer."""
+    told: set[tuple[str, int]] = set()
+    if trace.op_names.isdisjoint(("exp", "exp_")):
+        return
+    for _, op in known.used_calls({"exp", "exp_", *QUOTIENTS}):
+        own = softmax_written_out(known, op) if op.nodes and op.site.user.location() not in told else None
+        axis = axis_of(known, own.along) if own is not None else None
+        if (
+            own is None
+            or axis is None
+            or known.value((own.along.graph, own.along.inputs[0])).shape[axis] != 1
+        ):
+            continue
+        event = loss_event(known, op)
+        zero = (
+            _lost(trace, known, event, op, True)
+            if event is not None
+            and own.scores[0] == op.graph
+            and _is_one_output(known.graph(op.graph), own.scores[1])
+            else []
+        )
+        if event is not None and zero:
+            told.add(op.site.user.location())
+            yield _finding_of_own(trace, known, own, event, zero)
+
+
+def _finding_of_own(trace: Trace, known: Paths, own: WrittenOut, event: Rooted, zero: list[int]) -> Finding:
+    names, place = parameter_names(trace, zero), own.made.site.user
+    shape = known.value((own.along.graph, own.along.inputs[0])).shape
+    measured = at_least(trace, len(trace.numbers("grad_norm", zero[0])), "backward pass")
+    text = code(trace, place, f"`{own.made.name}`")
+    return Finding(
+        message=f"{text} is a softmax over a single class: it gives 1 whatever goes in, the gradient is zero",
+        cause=place,
+        cause_label=f"`{own.words}`: it goes over an axis of one place",
+        effect=event.site.user,
+        effect_label=f"{names} get a gradient of exactly zero",
+        related=((own.along.site.user, f"goes over one of {shape}"),)
+        if own.along.site.user.location() != place.location()
+        else (),
+        seen=(f"the gradient of {names} was exactly 0 in {measured}",),
+        fix=f"take a sigmoid in place of {located(trace, place)}, for a single output; or give it one output per class",
+        count=event.count,
+        subjects=parameter_subjects(zero),
+    )
+
 
 def _over_one(known: Paths, op: Op) -> bool:
     """Whether the call may be a softmax over one class, by its input's shape and the axis that it was given."""
@@ -112,7 +163,11 @@ def _lost(trace: Trace, known: Paths, event: Rooted, op: Op, of_one: bool) -> li
 
 def _one_output(graph: Graph, op: Op) -> bool:
     """Whether a layer with a single output, and nothing that changes sizes, made what goes in."""
-    value = graph.values[op.inputs[0]]
+    return _is_one_output(graph, op.inputs[0])
+
+
+def _is_one_output(graph: Graph, index: int) -> bool:
+    value = graph.values[index]
     for _ in range(6):
         maker = graph.ops[value.op] if value.op is not None else None
         if maker is None or len(maker.inputs) < (2 if maker.name in LAYERS else 1):

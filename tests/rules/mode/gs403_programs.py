@@ -411,3 +411,54 @@ def bad_back_within_the_next_fit() -> None:  # fix: by hand
     learner.fit()
     learner.predict(torch.randn(4, 8))
     learner.fit()
+
+
+def good_a_part_is_tuned_in_evaluation_mode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.4), nn.Linear(16, 3))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, y = torch.randn(32, 4), torch.randint(3, (32,))
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x[:24]), y[:24]).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            print((model(x[24:]).argmax(1) == y[24:]).float().mean())
+    model.train()
+
+    model.requires_grad_(False)
+    model[3].bias.requires_grad_(True)
+    model.eval()
+    tune = torch.optim.SGD([model[3].bias], lr=0.05)
+    for _ in range(4):
+        tune.zero_grad()
+        nn.functional.cross_entropy(model(x[:24]), y[:24]).backward()
+        tune.step()
+
+
+def bad_head_alone_trained_after_an_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.4), nn.Linear(16, 3))
+    model[0].requires_grad_(False)
+    opt = torch.optim.Adam(model[3].parameters(), lr=0.01)
+    x, y = torch.randn(32, 4), torch.randint(3, (32,))
+
+    def accuracy() -> float:
+        model.eval()  # cause: GS403
+        with torch.no_grad():
+            return (model(x[24:]).argmax(1) == y[24:]).float().mean().item()
+
+    for _ in range(4):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x[:24]), y[:24])  # effect: GS403
+        loss.backward()
+        opt.step()
+        print(accuracy())

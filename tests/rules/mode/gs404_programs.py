@@ -433,3 +433,98 @@ def bad_asked_alone_before() -> None:
         validate()
     for _ in range(3):
         validate()
+
+
+def bad_written_by_hand_with_where() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Weighed(nn.Module):
+        def __init__(self, rate: float = 0.2) -> None:
+            super().__init__()
+            self.ask, self.told, self.last = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+            self.rate = rate
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            w = torch.einsum("bid,bjd->bij", self.ask(x), self.told(x)).softmax(-1)
+            kept = torch.rand_like(w) > self.rate  # cause: GS404
+            w = torch.where(kept, w / (1 - self.rate), torch.zeros_like(w))
+            out: torch.Tensor = self.last(torch.einsum("bij,bjd->bid", w, x).mean(1))
+            return out[:, 0]
+
+    net = Weighed()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        net.train()
+        x = torch.randn(16, 5, 4)
+        opt.zero_grad()
+        (net(x) - x.mean((1, 2))).square().mean().backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            print((net(x) - x.mean((1, 2))).square().mean())  # effect: GS404
+
+
+def bad_written_by_hand_with_an_index() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x)).clone()
+            gone = torch.rand(h.shape) < 0.3  # cause: GS404
+            h[gone] = 0
+            out: torch.Tensor = self.last(h / 0.7)
+            return out
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        net.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            (net(x).argmax(1) == (x[:, 0] > 0)).sum().item()  # effect: GS404
+
+
+def good_scores_that_chance_leaves_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Neighbours(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask, self.told, self.last = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores = self.ask(x) @ self.told(x).transpose(1, 2) / 2
+            some = torch.rand_like(scores) < 0.4
+            scores = scores.masked_fill(some, -1e9)
+            shown = torch.where(torch.rand_like(x) > 0.3, x, torch.zeros_like(x))
+            out: torch.Tensor = self.last(scores.softmax(-1) @ shown)
+            return out
+
+    net = Neighbours()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        net.train()
+        x = torch.randn(16, 5, 4)
+        opt.zero_grad()
+        (net(x) - x).square().mean().backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            print((net(x) - x).square().mean())

@@ -305,3 +305,43 @@ def bad_teacher_evaluated_before() -> None:
             nn.functional.cross_entropy(student(x), soft).backward()
             opt.step()
     print(right)
+
+
+def bad_loaded_from_an_earlier_training() -> None:
+    import torch
+    from torch import nn
+
+    class Segmenter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+            self.decoder = nn.Linear(8, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.decoder(self.encoder(x))
+            return out
+
+    torch.manual_seed(0)
+    early = Segmenter()
+    opt = torch.optim.SGD(early.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (early(x) - x).pow(2).mean().backward()
+        opt.step()
+    state = {name: value.clone() for name, value in early.encoder.state_dict().items()}
+
+    model = Segmenter()
+    model.encoder.load_state_dict(state)
+    for weight in model.encoder.parameters():
+        weight.requires_grad = False
+    opt = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4) + 1
+        opt.zero_grad()
+        (model(x) - x).abs().mean().backward()  # cause: GS405
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            model(x)

@@ -154,3 +154,83 @@ def good_error_of_the_training_beside_another_evaluation() -> None:
                 print(nn.functional.mse_loss(model(x), y).item())
             for x, y in held:
                 print(nn.functional.mse_loss(model(x), y).item())
+
+
+def bad_loaders_of_a_record() -> None:
+    from typing import NamedTuple
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Data(NamedTuple):
+        learn: DataLoader
+        exam: DataLoader
+
+    class Experiment:
+        def __init__(self, data: Data) -> None:
+            self.data, self.net = data, nn.Linear(4, 3)
+            self.opt = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+        def learn(self) -> None:
+            for x, y in self.data.learn:
+                self.opt.zero_grad()
+                nn.functional.cross_entropy(self.net(x), y).backward()
+                self.opt.step()
+
+        @torch.no_grad()
+        def score(self) -> float:
+            right = torch.zeros(())
+            for x, y in self.data.learn:  # cause: GS418
+                right += (self.net(x).argmax(1) == y).sum()
+            return right.item() / len(self.data.exam.dataset)  # effect: GS418
+
+    torch.manual_seed(0)
+    x = torch.randn(48, 4)
+    y = x[:, :3].argmax(1)
+    run = Experiment(
+        Data(
+            DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8),
+            DataLoader(TensorDataset(x[32:], y[32:]), batch_size=8),
+        )
+    )
+    for _ in range(2):
+        run.learn()
+        print(run.score())
+
+
+def good_score_of_the_training_beside_another_loader() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Experiment:
+        def __init__(self, learn: DataLoader, check: DataLoader) -> None:
+            self.learn, self.check, self.net = learn, check, nn.Linear(4, 3)
+            self.opt = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+        def fit(self) -> None:
+            for x, y in self.learn:
+                self.opt.zero_grad()
+                nn.functional.cross_entropy(self.net(x), y).backward()
+                self.opt.step()
+
+        @torch.no_grad()
+        def score(self, batches: DataLoader) -> float:
+            right = torch.zeros(())
+            for x, y in batches:
+                right += (self.net(x).argmax(1) == y).sum()
+            print("of", len(self.check.dataset))
+            return right.item() / len(batches.dataset)
+
+    torch.manual_seed(0)
+    x = torch.randn(48, 4)
+    y = x[:, :3].argmax(1)
+    run = Experiment(
+        DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8),
+        DataLoader(TensorDataset(x[32:], y[32:]), batch_size=8),
+    )
+    late = False
+    for _ in range(2):
+        run.fit()
+        print(run.score(run.check if late else run.learn))

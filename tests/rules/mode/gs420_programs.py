@@ -111,3 +111,70 @@ def good_sums_of_a_window() -> None:
         running += loss.item()
         if i % 4 == 3:
             print(running / 4)
+
+
+def bad_rows_that_are_joined() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    batches = list(zip(x.split(8), x.sum(1, keepdim=True).split(8), strict=True))
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def evaluate() -> float:
+        with torch.no_grad():
+            for a, b in batches[4:]:
+                misses = torch.zeros(0, 1)  # cause: GS420
+                misses = torch.cat([misses, net(a) - b])
+        return misses.square().mean().item()  # effect: GS420
+
+    for _ in range(3):
+        for a, b in batches[:4]:
+            opt.zero_grad()
+            nn.functional.mse_loss(net(a), b).backward()
+            opt.step()
+        print(evaluate())
+
+
+def bad_list_that_is_extended() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    batches = list(zip(x.split(8), x.sum(1, keepdim=True).split(8), strict=True))
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        for a, b in batches[:4]:
+            opt.zero_grad()
+            nn.functional.mse_loss(net(a), b).backward()
+            opt.step()
+        with torch.no_grad():
+            for a, b in batches[4:]:
+                misses = []  # cause: GS420
+                misses.extend((net(a) - b).abs().flatten().tolist())
+        print(sum(misses) / len(misses))  # effect: GS420
+
+
+def good_parts_of_a_batch_that_are_joined() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    batches = list(zip(x.split(8), x.sum(1, keepdim=True).split(8), strict=True))
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        misses = torch.zeros(0, 1)
+        for a, b in batches:
+            parts = []
+            parts.extend([net(a[:4]) - b[:4], net(a[4:]) - b[4:]])
+            opt.zero_grad()
+            torch.cat(parts).square().mean().backward()
+            opt.step()
+            misses = torch.cat([misses, *(part.detach() for part in parts)])
+        print(misses.square().mean().sqrt().item())

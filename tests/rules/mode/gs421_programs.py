@@ -180,3 +180,52 @@ def bad_count_in_a_table() -> None:
                 meter["loss"] += nn.functional.mse_loss(model(x), x[:, :1]).item() * len(x)
                 meter["n"] += len(x)
         print(meter["loss"] / meter["n"])  # effect: GS421
+
+
+def bad_divided_by_a_function() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 4)
+    y = (x.sum(1) > 0).long()
+    net = nn.Linear(4, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    hits, best = torch.tensor(0), 0.0  # cause: GS421
+    epoch = 0
+    while epoch < 3:
+        seen = 0
+        for rows in torch.randperm(60).split(20):
+            scores = net(x[rows])
+            opt.zero_grad()
+            nn.functional.cross_entropy(scores, y[rows]).backward()
+            opt.step()
+            hits = hits + (scores.argmax(1) == y[rows]).sum()
+            seen = seen + rows.numel()
+        best = max(best, torch.div(hits, seen).item())  # effect: GS421
+        epoch += 1
+    print(best)
+
+
+def good_divided_by_a_function() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 4)
+    y = (x.sum(1) > 0).long()
+    net = nn.Linear(4, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    steps, since = 0, torch.zeros(())
+    for _ in range(3):
+        hits, seen = torch.tensor(0), 0
+        for rows in torch.randperm(60).split(20):
+            scores = net(x[rows])
+            loss = nn.functional.cross_entropy(scores, y[rows])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            hits = hits + (scores.argmax(1) == y[rows]).sum()
+            seen = seen + rows.numel()
+            since, steps = since + loss.detach(), steps + 1
+        print(torch.div(hits, seen).item(), since.div(steps).item())

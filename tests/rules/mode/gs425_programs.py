@@ -53,3 +53,85 @@ def good_both_scores() -> None:
 
     torch.manual_seed(0)
     train_and_evaluate(rows(0), [rows(0), rows(1)])
+
+
+def bad_phases_of_one_loop() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Turbines(Dataset):
+        def __init__(self, table: torch.Tensor) -> None:
+            self.table = table
+
+        def __len__(self) -> int:
+            return len(self.table)
+
+        def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+            return self.table[i], self.table[i].abs().max()
+
+    torch.manual_seed(0)
+    tables = {"fit": torch.randn(48, 6), "dev": torch.randn(24, 6)}
+    batches = {
+        name: DataLoader(Turbines(tables["fit"]), batch_size=12, shuffle=name == "fit")  # cause: GS425
+        for name in tables
+    }
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1), nn.Flatten(0))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(2):
+        for phase in tables:
+            total = 0.0
+            for row, peak in batches[phase]:  # effect: GS425
+                with torch.set_grad_enabled(phase == "fit"):
+                    loss = nn.functional.mse_loss(net(row), peak)
+                if phase == "fit":
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                total += loss.item()
+            print(phase, total / len(batches[phase]))
+
+
+def good_phases_of_one_loop() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    tables = {"fit": torch.randn(48, 6), "dev": torch.randn(24, 6)}
+    batches = {name: DataLoader(TensorDataset(table), batch_size=12) for name, table in tables.items()}
+    again = DataLoader(TensorDataset(tables["fit"]), batch_size=24)
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1), nn.Flatten(0))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(2):
+        for phase in tables:
+            total = 0.0
+            for (row,) in batches[phase]:
+                with torch.set_grad_enabled(phase == "fit"):
+                    loss = nn.functional.mse_loss(net(row), row.abs().amax(1))
+                if phase == "fit":
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                total += loss.item()
+            print(phase, total / len(batches[phase]))
+        with torch.no_grad():
+            print(sum(nn.functional.mse_loss(net(row), row.abs().amax(1)).item() for (row,) in again))
+
+
+def good_same_rows_trained_on_in_two_ways() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 4)
+    small = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+    large = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for loader in (small, large):
+        for a, b in loader:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(a), b).backward()
+            opt.step()

@@ -61,3 +61,76 @@ def good_rows_that_were_taken_before() -> None:
         opt.step()
     with torch.no_grad():
         print((model(test_x).argmax(1) == test_y).float().mean())
+
+
+def bad_loss_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    people = 60
+    links = torch.rand(people, people) < 0.1
+    near = (links | links.T).float() + torch.eye(people)
+    near = near / near.sum(1, keepdim=True)
+    traits = torch.randn(people, 6)
+    party = (near @ traits)[:, :3].argmax(1)
+    order = torch.randperm(people)
+    known, asked = order[:40], order[40:]
+    first, last = nn.Linear(6, 8), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*first.parameters(), *last.parameters()], lr=0.01)
+    for _ in range(5):
+        logp = torch.log_softmax(near @ last(torch.relu(near @ first(traits))), dim=1)
+        loss = -logp.gather(1, party[:, None]).mean()  # cause: GS427
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        guess = (near @ last(torch.relu(near @ first(traits)))).argmax(1)
+        for part in (known, asked):
+            print((guess[part] == party[part]).float().mean().item())  # effect: GS427
+
+
+def bad_squares_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(80, 8)
+    y = x.sum(1)
+    chosen = torch.rand(80) < 0.7
+    model = nn.Linear(8, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        (model(x)[:, 0] - y).pow(2).mean().backward()  # cause: GS427
+        opt.step()
+    with torch.no_grad():
+        out = model(x)[:, 0]
+        missed = (out[chosen] - y[chosen]).abs().mean()
+        print(missed, (out[~chosen] - y[~chosen]).abs().mean())  # effect: GS427
+
+
+def good_rows_taken_of_the_loss() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    x = torch.randn(80, 8)
+    y = (x[:, 0] > 0).long()
+    chosen = torch.rand(80) < 0.7
+    rest = ~chosen
+    model = nn.Linear(8, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        logp = F.log_softmax(model(x), dim=1)
+        each = F.nll_loss(logp, y, reduction="none")
+        own = -logp.gather(1, y[:, None])[:, 0]
+        picked = logp[torch.arange(80), y]
+        loss = each[chosen].mean() + (own * chosen).sum() / chosen.sum() - picked[chosen].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        right = model(x).argmax(1) == y
+        print(right[chosen].float().mean(), right[rest].float().mean())

@@ -284,3 +284,83 @@ def good_scores_and_probabilities_of_distributions() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_both_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Weather(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = nn.Linear(6, 4)
+
+        def forward(self, days: torch.Tensor) -> torch.Tensor:
+            z = self.out(days)
+            e = torch.exp(z - z.amax(dim=1, keepdim=True).detach())
+            return e / e.sum(dim=1, keepdim=True)  # cause: GS702
+
+    def penalty(scores: torch.Tensor, kind: torch.Tensor) -> torch.Tensor:
+        picked = scores.gather(1, kind.unsqueeze(1)).squeeze(1)
+        return (torch.logsumexp(scores, dim=1) - picked).mean()  # effect: GS702
+
+    net = Weather()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        penalty(net(torch.randn(16, 6)), torch.randint(4, (16,))).backward()
+        opt.step()
+
+
+def bad_log_softmax_whose_places_are_picked() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 4)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        kind = torch.randint(4, (16,))
+        chances = torch.softmax(net(torch.randn(16, 6)), dim=1)  # cause: GS702
+        logp = torch.log_softmax(chances, dim=1)  # effect: GS702
+        loss = -logp[torch.arange(16), kind].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_attention_written_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ask, out = nn.Linear(6, 1), nn.Linear(6, 4)
+    opt = torch.optim.Adam([*ask.parameters(), *out.parameters()], lr=0.01)
+    for _ in range(4):
+        days, kind = torch.randn(16, 5, 6), torch.randint(4, (16,))
+        z = ask(days)
+        e = torch.exp(z - z.amax(dim=1, keepdim=True).detach())
+        scores = out((days * (e / e.sum(dim=1, keepdim=True))).sum(1))
+        loss = (torch.logsumexp(scores, dim=1) - scores.gather(1, kind.unsqueeze(1)).squeeze(1)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_logarithm_of_a_softmax_written_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, centres = nn.Linear(6, 3), torch.randn(4, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        kind = torch.randint(4, (16,))
+        e = torch.exp(-torch.cdist(net(torch.randn(16, 6)), centres))
+        chances = e / e.sum(dim=1, keepdim=True)
+        loss = -torch.log(chances.gather(1, kind[:, None])).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

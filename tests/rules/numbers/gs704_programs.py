@@ -291,3 +291,51 @@ def good_weights_of_parts_at_each_place() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, out = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 1)
+    opt = torch.optim.AdamW([*body.parameters(), *out.parameters()], lr=0.01, weight_decay=0.0)
+    for _ in range(4):
+        rows = torch.randn(16, 6)
+        z = out(body(rows))
+        chance = torch.exp(z - torch.logsumexp(z, dim=-1, keepdim=True))  # cause: GS704
+        opt.zero_grad()
+        nn.functional.mse_loss(chance[:, 0], (rows[:, 0] > 0).float()).backward()  # effect: GS704
+        opt.step()
+
+
+def bad_quotient_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    out = nn.Linear(6, 1)
+    opt = torch.optim.SGD(out.parameters(), lr=0.1)
+    for _ in range(4):
+        rows = torch.randn(16, 6)
+        e = out(rows).exp()
+        chance = e / e.sum(dim=1, keepdim=True)  # cause: GS704
+        opt.zero_grad()
+        (chance[:, 0] - (rows[:, 0] > 0).float()).square().mean().backward()  # effect: GS704
+        opt.step()
+
+
+def good_weights_written_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ask, out = nn.Linear(6, 1), nn.Linear(6, 1)
+    opt = torch.optim.SGD([*ask.parameters(), *out.parameters()], lr=0.1)
+    for frames in (5, 1, 3, 1):
+        rows = torch.randn(16, frames, 6)
+        e = ask(rows).exp()
+        pooled = (rows * (e / e.sum(dim=1, keepdim=True))).sum(1)
+        opt.zero_grad()
+        (torch.sigmoid(out(pooled)) - 0.5).square().mean().backward()
+        opt.step()

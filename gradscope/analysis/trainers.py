@@ -40,11 +40,12 @@ class Hook:
     @property
     def empty_returns(self) -> list[Site]:
         """Its statements behind that line that return None, or may do so."""
-        return [
+        found = [
             site_of(self.line.path, self.line.function, node)
             for node in own_nodes(self._function or ast.Module([], []))
             if isinstance(node, ast.Return) and node.lineno > self.line.line and _may_be_none(node.value)
         ]
+        return sorted(found, key=Site.location)
 
     @property
     def known(self) -> bool:

@@ -81,11 +81,11 @@ def test_loss_that_one_return_leaves_out(tmp_path: Path) -> None:
 
 
 def test_loss_that_a_return_before_the_last_leaves_out(tmp_path: Path) -> None:
-    text = told(tmp_path, "if float(loss) > 0: return None\n            return loss")
-    assert (
-        "fix: return the loss, with its graph, from `training_step` (train.py:13): train.py:14 gives back nothing"
-        in text
+    text = told(
+        tmp_path, "if float(loss) > 0: return None\n            if not self: return\n            return loss"
     )
+    assert "fix: return the loss, with its graph, from `training_step` (train.py:13)" in text
+    assert "train.py:14 and train.py:15 give back nothing" in text
     assert "call `backward()`" not in text
 
 

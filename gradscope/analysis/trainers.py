@@ -38,6 +38,16 @@ class Hook:
         ]
 
     @property
+    def empty_returns(self) -> list[Site]:
+        """Its statements behind that line that return None, or may do so."""
+        found = [
+            site_of(self.line.path, self.line.function, node)
+            for node in own_nodes(self._function or ast.Module([], []))
+            if isinstance(node, ast.Return) and node.lineno > self.line.line and _may_be_none(node.value)
+        ]
+        return sorted(found, key=Site.location)
+
+    @property
     def known(self) -> bool:
         """Whether its text is known."""
         return self._function is not None
@@ -51,6 +61,13 @@ class Hook:
     def _function(self) -> ast.AST | None:
         found = self.trace.source_file(self.line.path).scope(self.line)
         return found if isinstance(found, ast.FunctionDef) and found.name == self.name else None
+
+
+def _may_be_none(value: ast.expr | None) -> bool:
+    """Whether an expression is None as it stands, or in one of its branches."""
+    if isinstance(value, ast.IfExp):
+        return _may_be_none(value.body) or _may_be_none(value.orelse)
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def runs_it(site: Site) -> Site | None:

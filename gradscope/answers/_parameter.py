@@ -66,7 +66,8 @@ def _measured(flow: Flow, parameter: Parameter) -> list[str]:
     if parameter.grad_norm is not None:
         facts.append(f"the last gradient measured has norm {parameter.grad_norm:.4g}")
     if parameter.grad != "none" or not parameter.passes or _cleared(flow, parameter):
-        facts.append(f"at the end `.grad` is {_STATES.get(parameter.grad, parameter.grad)}")
+        when = "at the end" if flow.trace.program.get("ended", True) else "as last noted"
+        facts.append(f"{when} `.grad` is {_STATES.get(parameter.grad, parameter.grad)}")
     if parameter.passes or parameter.steps:
         facts.append(f"{parameter.steps} optimizer steps used a gradient of it")
     elif flow.trace.optimizers:

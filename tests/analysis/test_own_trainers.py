@@ -74,6 +74,21 @@ def test_loss_that_is_not_returned(tmp_path: Path) -> None:
     assert "fix: return the loss, with its graph, from `training_step` (train.py:13)" in text
 
 
+def test_loss_that_one_return_leaves_out(tmp_path: Path) -> None:
+    text = told(tmp_path, "return loss if float(loss) < 0 else None")
+    assert "from `training_step` (train.py:13)" in text
+    assert "call `backward()`" not in text
+
+
+def test_loss_that_a_return_before_the_last_leaves_out(tmp_path: Path) -> None:
+    text = told(
+        tmp_path, "if float(loss) > 0: return None\n            if not self: return\n            return loss"
+    )
+    assert "fix: return the loss, with its graph, from `training_step` (train.py:13)" in text
+    assert "train.py:14 and train.py:15 give back nothing" in text
+    assert "call `backward()`" not in text
+
+
 def test_right_twin_is_left_in_peace(tmp_path: Path) -> None:
     text = told(tmp_path, "return loss")
     assert "nothing to report" in text and "4 steps" in text

@@ -86,3 +86,51 @@ def test_a_running_sum_is_told_before_the_end_where_no_pass_can_use_it(freed: bo
             total.backward()
     assert {event.step for event in early} == ({21} if told else set())
     assert [f.code for f in scope.findings if f.code == "GS602"] == ["GS602"] * told
+
+
+@pytest.mark.parametrize("kept", ["sum", "sum in place", "metric", "number"])
+def test_a_sum_that_begins_while_nobody_looks_is_told_within_twenty_steps(kept: str) -> None:
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    total: torch.Tensor | float = 0.0
+    early = []
+    with gradscope.watch() as scope:
+        for step in range(230):
+            optimizer.zero_grad()
+            output = net(torch.randn(8, 4))
+            loss = output.square().mean()
+            if step >= 200 and kept == "sum":
+                total = total + loss
+            elif step >= 200 and kept == "metric":
+                total = total + output.abs().max()
+            loss.backward()
+            optimizer.step()
+            if step >= 200 and kept == "sum in place":
+                total += loss
+            elif kept == "number":
+                total = total + loss.item()
+            if step == 219:
+                session = active()
+                assert session is not None
+                session.write_down()
+                early = Trace(session.path).of(KeepsGraph)
+    found = [f for f in scope.findings if f.code == "GS602"]
+    assert len(found) == (kept != "number")
+    if found:
+        assert early and found[0].since is not None
+        assert 200 < found[0].since.step <= 217 and found[0].since.asleep
+
+
+def test_the_steps_that_were_asked_for_are_looked_at_and_no_other_for_a_sum() -> None:
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.01)
+    total: torch.Tensor | float = 0.0
+    with gradscope.watch(steps=range(3)) as scope:
+        for step in range(60):
+            optimizer.zero_grad()
+            loss = (w * torch.randn(3)).square().sum()
+            loss.backward()
+            optimizer.step()
+            if step > 10:
+                total = total + loss
+    assert scope.faults == [] and scope.trace.of(KeepsGraph) == []

@@ -202,6 +202,15 @@ def test_within_and_after_a_watch_the_answer_has_the_lines() -> None:
     assert str(scope.trace.why("first.weight")) == str(told).rpartition("\n")[0], "but for what is so now"
 
 
+def test_within_a_watch_nothing_is_said_of_its_end() -> None:
+    model = Cut()
+    with gradscope.watch() as scope:
+        model(torch.randn(5, 3)).mean().backward()
+        within = str(gradscope.why(model.first.weight))
+    assert "at the end" not in within and "now `.grad` is None" in within
+    assert "at the end `.grad` is None" in str(scope.why("first.weight"))
+
+
 def test_what_was_made_after_a_watch_is_not_told_as_its_namesake_in_it() -> None:
     model = Cut()
     with gradscope.watch() as scope:

@@ -3,6 +3,7 @@ state that goes on into the next step, or losses kept in a list."""
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,11 @@ MAX_PARTS = 200  # ops behind a loss
 LONG_AGO = MIN_LATE + 8  # passes: some of those between are noted at the line of their loss, not of the pass
 MAX_EARLY = 5  # looks because one loss outlives many passes: it may be the best so far, kept alone
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
+OUTLIVED = 8  # passes after which nothing should need a graph any more
+DEPTH = 8  # nodes behind a loss, to one that what else is computed in its step shares
+MAX_OUTLIVED = 5  # times that a graph which is still there is looked into
+OUTLIVED_STEPS = MIN_LENGTH + 2  # to be looked at for that
+_MARK = "gradscope.lives"  # in the metadata of a node
 
 
 @dataclass
@@ -73,6 +79,12 @@ class Chain:
         return self.state[0] >= LONG_RUN and self.state[1] >= MANY_PASSES
 
 
+class Mark:
+    """Lives as long as the node whose metadata holds it: to a node itself there is no weak reference."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Growth(Hook):
     order = 85
 
@@ -87,6 +99,10 @@ class Growth(Hook):
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
         self.early = MAX_EARLY  # looks for kept losses that are left before the end
         self.oldest: dict[int, int] = {}  # site → steps before the oldest loss found alive
+        self.mark: weakref.ref[Mark] | None = None  # in the graph of a pass that was slept through
+        self.marked_root: Any = None  # a weak reference to its loss
+        self.marked = 0  # that pass
+        self.outlived = MAX_OUTLIVED
         recorder = self.recorder
         recorder.signals.carried.connect(self._carried)
         recorder.signals.before_pass.connect(self._before_pass)
@@ -146,6 +162,8 @@ class Growth(Hook):
             self._before_pass(roots, args, site, accumulate, frame)
             return
         self.passes += 1
+        if isinstance(roots[0], torch.Tensor):
+            self._mark(roots[0])
         if accumulate and isinstance(roots[0], torch.Tensor):
             self.roots.append((TensorRef(roots[0]), site, self._now()))
             if self.passes in LOOKS:
@@ -156,6 +174,8 @@ class Growth(Hook):
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
         tensors = [t for t in roots if isinstance(t, torch.Tensor) and has_grad_fn(t)]
+        if tensors:
+            self._mark(tensors[0])
         if accumulate and tensors:
             if self.passes in LOOKS:
                 self._find_kept()
@@ -182,6 +202,17 @@ class Growth(Hook):
                 chain.passed = True
                 chain.reached += accumulate
                 chain.state = max(chain.state, (chain.run, chain.reached))
+
+    def _mark(self, root: Any) -> None:
+        """While nobody looks a sum may begin to keep the graph of each step, of which nothing else shows: that it
+        lives on is asked of one in `OUTLIVED`. Where its loss does as well, that is asked elsewhere."""
+        if self.passes - self.marked < OUTLIVED or not self.outlived or self.recorder.segment.looked:
+            return
+        if self.mark is not None and self.mark() is not None and self.marked_root() is None:
+            self.outlived -= 1
+            self.recorder.services.wake(OUTLIVED_STEPS)
+        with DisableTorchFunction():
+            self.mark, self.marked_root, self.marked = marked(root), TensorRef(root), self.passes
 
     def _tell_sum_early(self, chain: Chain, newest: Any) -> None:
         """A sum of what passes have been through, so that none can go through it, for who follows a run that goes
@@ -330,6 +361,22 @@ class Growth(Hook):
                 self.oldest.setdefault(site, first)
                 self.kept = (len(alive), *held(alive), site)
                 return
+
+
+def marked(root: Any) -> weakref.ref[Mark] | None:
+    """A reference that lives as long as the graph of a pass from `root`."""
+    node = grad_fn_of(root) if has_grad_fn(root) else None
+    if node is None:
+        return None
+    for _ in range(DEPTH):
+        inner = next(
+            (n for n, _ in node.next_functions if n is not None and not hasattr(n, "variable")), None
+        )
+        if inner is None:
+            break
+        node = inner
+    node.metadata[_MARK] = mark = Mark()
+    return weakref.ref(mark)
 
 
 def apart(tensors: list[Any]) -> int:

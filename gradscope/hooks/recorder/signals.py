@@ -100,7 +100,7 @@ class Services:
     """What one hook does for the others."""
 
     def __init__(self) -> None:
-        self.wake: Callable[[], None] = _nothing  # sampling: look at what comes next
+        self.wake: Callable[..., None] = _not_asleep  # sampling: look at what comes next (at so many steps)
         self.rest: Callable[[], bool] = _false  # sampling: look at nothing until it is woken; whether it does
         self.at_every_step: Callable[[Any], bool] = _no  # quiet calls: whether a frame makes one at each step
         self.undecided: Callable[[], bool] = _false  # growth: whether a state may be about to grow
@@ -131,6 +131,10 @@ class Services:
 
 
 def _nothing() -> None:
+    pass
+
+
+def _not_asleep(looks: int = 0) -> None:
     pass
 
 

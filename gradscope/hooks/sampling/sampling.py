@@ -190,10 +190,11 @@ class Sampling(Hook):
             self.seen.extend(rows)  # once more like these, and they are expected again
             replay.begin(cycle, times)
 
-    def _wake(self) -> None:
-        """Looks again, from the next call on."""
+    def _wake(self, looks: int = LOOKS) -> None:
+        """Looks again, from the next call on. looks: steps alike until it sleeps again."""
         if not self.asleep:
             return
+        self.needed = max(self.needed, looks)
         recorder = self.recorder
         self.asleep = 0
         self.seen.clear()

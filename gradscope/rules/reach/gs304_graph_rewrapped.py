@@ -363,7 +363,7 @@ def as_it_is(trace: Trace, site: Site, cut: Site | None = None) -> tuple[str, tu
     if not mended or text == old:
         return "", ()
     if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [text]:
-        return old, here.remove(statement)
+        return old, here.remove(statement) or here.replace(node, text)
     return old, here.replace(node, text)
 
 

@@ -29,6 +29,7 @@ from gradscope.analysis.text import named_subject, nodes_that_ran, not_called, p
 from gradscope.analysis.trainers import last_with_graph, runs_it
 from gradscope.analysis.words import (
     code,
+    listed,
     located,
     method,
     optimizer_name,
@@ -282,6 +283,8 @@ def _of_a_library(trace: Trace, number: int, call: Site, late: Backward | None, 
     if hook.returns_nothing:
         message += ", which returns nothing"
         fix = f"return the loss, with its graph, from `{hook.name}` ({place(hook.line)})"
+    elif empty := hook.empty_returns:
+        fix = f"return the loss, with its graph, from `{hook.name}` ({place(hook.line)}): {_giving_back(empty)} nothing"
     return replace(
         found,
         message=message,
@@ -293,6 +296,10 @@ def _of_a_library(trace: Trace, number: int, call: Site, late: Backward | None, 
         fix=fix,
         edits=(),
     )
+
+
+def _giving_back(empty: list[Site]) -> str:
+    return f"{listed([place(line) for line in empty])} {'gives' if len(empty) == 1 else 'give'} back"
 
 
 def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:

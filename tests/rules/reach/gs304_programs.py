@@ -581,3 +581,20 @@ def bad_required_where_a_function_of_the_library_computed_it() -> None:
         loss.requires_grad_(True)
         loss.backward()  # effect: GS304
         opt.step()
+
+
+def bad_output_made_a_leaf_on_the_line_of_an_if() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, smooth = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)), False
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        inputs, targets = torch.randn(6, 4), torch.randint(3, (6,))
+        logits = net(inputs)
+        if not smooth: logits = logits.detach().requires_grad_()  # fmt: skip # noqa: E701 # cause: GS304
+        loss = nn.functional.cross_entropy(logits, targets)
+        optimizer.zero_grad()
+        loss.backward()  # effect: GS304
+        optimizer.step()

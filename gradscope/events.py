@@ -1575,7 +1575,7 @@ class ZeroWeights(Kind):
 
 
 class Moved(Kind):
-    """How far the steps of an optimizer have moved its weights; lists of one length, but for `alike`."""
+    """How far the steps of an optimizer have moved its weights; lists of one length, but for `undone` and `alike`."""
 
     __slots__ = ()
     of = "moved"
@@ -1585,6 +1585,7 @@ class Moved(Kind):
     begun = Field(_numbers)  # root of the mean square of some elements, before the first step
     now = Field(_numbers)
     moved = Field(_numbers)  # of the difference
+    undone = Field(_ids)  # parameters that were where they had begun before each of several steps
     alike_after = Field(_count)  # steps
     alike = Field(_ids)  # parameters whose rows were all the same then
 

@@ -34,6 +34,7 @@ class Moved(Hook):
         self.weights: dict[int, list[LeafRecord]] = {}
         self.begun: dict[int, Any] = {}  # some elements of each, before its first step: (weights, ELEMENTS)
         self.found: dict[int, dict[str, Any]] = {}  # what is told of it
+        self.unmoved: dict[int, list[set[int]]] = {}  # before steps: those that were where they had begun
         self.alike: dict[int, tuple[int, list[int]]] = {}  # (steps, weights whose rows were alike after them)
         self.site = 0  # of the last step
         self.recorder.signals.before_step.connect(self._before)
@@ -58,7 +59,7 @@ class Moved(Hook):
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         self.site = site
 
-    def _look(self, number: int) -> None:
+    def _look(self, number: int, last: bool = False) -> None:
         records = self.weights[number]
         steps = self.recorder.optimizers[number]["steps"]
         self.due[number] = steps + steps // 4  # an optimizer may be gone at the end
@@ -67,18 +68,27 @@ class Moved(Hook):
             return
         if number not in self.alike:  # later on rounding takes them apart
             self.alike[number] = steps, [record.id for record in records if _rows_alike(record)]
-        self.recorder.arrivals.when_here((now,), partial(self._keep, number, records, steps))
+        self.recorder.arrivals.when_here((now,), partial(self._keep, number, records, steps, last))
 
-    def _keep(self, number: int, records: list[LeafRecord], steps: int, now: torch.Tensor) -> None:
+    def _keep(
+        self, number: int, records: list[LeafRecord], steps: int, last: bool, now: torch.Tensor
+    ) -> None:
         begun = self.begun.get(number)
         if begun is None:
             return
         sizes = [_sizes(rows) for rows in (begun, now, now - begun)]
         if not all(math.isfinite(size) for row in sizes for size in row):
             return
+        unmoved = {record.id for record, moved in zip(records, sizes[2], strict=True) if not moved}
+        looks = self.unmoved.setdefault(number, [])
+        if not last:
+            looks.append(unmoved)
+        elif any(unmoved - before for before in looks):
+            return  # the program has put them back when it was done
         self.found[number] = {
             "optimizer": number, "steps": steps, "parameters": [record.id for record in records],
             "begun": sizes[0], "now": sizes[1], "moved": sizes[2],
+            "undone": sorted(set.intersection(*looks)) if len(looks) > 1 else [],
             "alike_after": self.alike[number][0], "alike": self.alike[number][1],
         }  # fmt: skip
 
@@ -86,7 +96,7 @@ class Moved(Hook):
         for number, known in self.known.items():
             if known() is not None and self.steps[number] >= FIRST:
                 with private.aside():
-                    self._look(number)
+                    self._look(number, last=True)
         self.recorder.arrivals.collect(wait=True)
         for data in self.found.values():
             self.recorder.emit("moved", self.site, data)

@@ -72,9 +72,8 @@ def steps_undone(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         if event.steps < ENOUGH:
             continue
-        still = [id for id, moved in zip(event.parameters, event.moved, strict=True) if moved == 0]
-        writes = _right_behind(trace, event.optimizer) if still else {}
-        held = [id for id in still if id in writes and _pulled(trace, id)]
+        writes = _right_behind(trace, event.optimizer) if event.undone else {}
+        held = [id for id in event.undone if id in writes and _pulled(trace, id)]
         if held:
             yield _finding(trace, event, held, *writes[held[0]])
 

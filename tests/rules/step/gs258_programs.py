@@ -35,3 +35,37 @@ def good_rounded_with_steps_that_are_large_enough() -> None:
         opt.step()
         with torch.no_grad():
             sorter.weight.copy_(torch.round(sorter.weight * 64) / 64)
+
+
+def good_put_back_when_it_is_done() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    begun = copy.deepcopy(model.state_dict())
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    model.load_state_dict(begun)
+
+
+def good_put_back_between_rounds() -> None:
+    """Of which each trains from the same beginning."""
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    begun = [p.detach().clone() for p in model.parameters()]
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(20):
+        for _ in range(4):
+            opt.zero_grad()
+            model(torch.randn(16, 3)).sub(1).pow(2).mean().backward()
+            opt.step()
+        with torch.no_grad():
+            for p, old in zip(model.parameters(), begun, strict=True):
+                p.copy_(old)

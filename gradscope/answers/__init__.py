@@ -1,7 +1,7 @@
 """Answers to "why (not)?": requires_grad, `.grad` is None, no graph.
 
-`why(trace, name)` takes a parameter (`layer1.weight`), a variable (`loss`) or a place
-(`train.py:31`) or `op 3 of graph 0`, and gives the shortest honest explanation: what was measured, and the way
+`why(trace, name)` takes a parameter (`layer1.weight`), a variable or what it holds (`loss`, `out.loss`, `losses[2]`), a
+place (`train.py:31`) or `op 3 of graph 0`, and gives the shortest honest explanation: what was measured, and the way
 from the loss to it or the cut that severs it, as places in the user's source.
 """
 

@@ -20,8 +20,8 @@ from gradscope.render.answer import show
 @click.option("--rank", type=click.IntRange(min=0), metavar="K", help="Of a run of several ranks, this one.")
 @click.argument("names", nargs=-1, metavar="[TRACE] NAME")
 def command(rank: int | None, names: tuple[str, ...]) -> int:
-    """Explain the gradient of NAME: a parameter (`layer1.weight`), a variable (`loss`) or a
-    place (`train.py:31`), in the run that TRACE holds (default: the newest)."""
+    """Explain the gradient of NAME: a parameter (`layer1.weight`), a variable or what it holds (`loss`, `out.loss`,
+    `losses[2]`) or a place (`train.py:31`), in the run that TRACE holds (default: the newest)."""
     if not 1 <= len(names) <= 2:
         raise click.UsageError("give the NAME of a parameter, a variable or a place, or a TRACE and a NAME")
     if len(names) == 2 and Path(names[1]).exists() and not Path(names[0]).exists():

@@ -645,4 +645,26 @@ def _fix(
             f"nothing, where the branch that uses `{attribute}` is off on purpose; else let that run, or make"
             f" {located(trace, made, 'it')} only where it does"
         )
+    if (read := _read_at(trace, made, attribute)) is not None:
+        return (
+            f"let a loss depend on what {located(trace, read)} gives, or leave {names} out of"
+            f" {located(trace, held, 'the optimizer')}"
+        )
     return f"use `{attribute}` in `forward`, or remove {located(trace, made, 'it')}"
+
+
+def _read_at(trace: Trace, made: Site, attribute: str) -> Site | None:
+    """Where the program reads an attribute that a module's constructor makes: taken away, it would fail there."""
+    owner, _, name = attribute.rpartition(".")
+    makers = trace.source_file(made.path)
+    own = makers.class_of(makers.scope(made)) if owner == "self" else None
+    if own is None:
+        return None
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for function, node in file.of(ast.Attribute):
+            if node.attr != name or not isinstance(node.ctx, ast.Load) or function == "__init__":
+                continue
+            if getattr(node.value, "id", "") != "self" or file.class_of(node) is own:
+                return site_of(path, function, node)
+    return None

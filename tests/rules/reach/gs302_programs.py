@@ -612,3 +612,26 @@ def bad_entry_of_a_dict_never_read() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS302
         opt.step()
+
+
+def bad_handed_out_and_never_used() -> None:  # fix: by hand
+    """`forward` gives it to who asks for it: taken away, that fails."""
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(4, 2)
+            self.slack = nn.Parameter(torch.ones(3))  # cause: GS302
+
+        def forward(self, x):
+            return self.body(x), self.slack
+
+    encoder = Encoder()
+    opt = torch.optim.Adam(encoder.parameters(), 1e-2)
+    for _ in range(4):
+        code, _ = encoder(torch.randn(8, 4))
+        opt.zero_grad()
+        code.pow(2).mean().backward()  # effect: GS302
+        opt.step()

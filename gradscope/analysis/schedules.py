@@ -35,6 +35,13 @@ def goes_up(optimizer: Optimizer) -> bool:
     return any(group.get("maximize") for group in optimizer.groups)
 
 
+def finds_its_length(trace: Trace, optimizer: Optimizer) -> bool:
+    """Whether a step computes the loss itself, as those of line searches do, or there is no rate that it goes by: how
+    large a gradient is says nothing of how far it goes."""
+    own = (step for step in trace.of(Step) if step.optimizer == optimizer.id)
+    return not any("lr" in group for group in optimizer.groups) or any(step.closure for step in own)
+
+
 def goes_down(trace: Trace, steps: Iterable[Step]) -> bool:
     """Whether the optimizers of these steps are known, and none of them is told to make the loss larger."""
     optimizers = [trace.optimizers.get(step.optimizer) for step in steps]

@@ -27,7 +27,7 @@ from gradscope.analysis.delicate import overflow
 from gradscope.analysis.gradients import gradients, thrown_away
 from gradscope.analysis.names import place
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.schedules import goes_up, raises_its_rate
+from gradscope.analysis.schedules import finds_its_length, goes_up, raises_its_rate
 from gradscope.analysis.words import (
     code,
     listed,
@@ -300,7 +300,7 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
     losses = [value for _, value in trace.numbers("loss", None, one.sites)]
     holding = [trace.optimizers[number] for number in trace.parameter(ids[0]).optimizers]
-    meant = any(goes_up(one) or raises_its_rate(one) for one in holding)
+    meant = any(goes_up(o) or raises_its_rate(o) or finds_its_length(trace, o) for o in holding)
     finite = [total for total in totals if math.isfinite(total)]
     grown = not meant and _grows(totals, losses) and (len(finite) < len(totals) or max(finite) > SMALL)
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):

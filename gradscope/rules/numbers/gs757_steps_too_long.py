@@ -8,7 +8,8 @@ Fix: a lower learning rate; inputs and targets brought to about 1 (mean 0, devia
 divided by the root of the number of inputs, as the layers of `nn` have them.
 
 Measured: the loss of each pass. It grew in every one, ten thousand times in all. An error where it ended in infinity
-or NaN. Silent on: losses that come back down, negative ones, gradient ascent, a rate that a schedule raises.
+or NaN. Silent on: losses that come back down, negative ones, gradient ascent, a rate that a schedule raises,
+steps that compute the loss themselves, optimizers without a rate.
 """
 
 import ast
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.ops import PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import paths
-from gradscope.analysis.schedules import goes_up, raises_its_rate
+from gradscope.analysis.schedules import finds_its_length, goes_up, raises_its_rate
 from gradscope.analysis.since import since_pass
 from gradscope.analysis.words import (
     listed,
@@ -151,6 +152,8 @@ def _updated(trace: Trace, events: list[Backward]) -> _Updated | None:
         if optimizer is None or not step.fresh & filled:
             continue
         if goes_up(optimizer) or raises_its_rate(optimizer) or filled & _clipped(trace):
+            return None
+        if finds_its_length(trace, optimizer):
             return None
         made = optimizer.site.user if optimizer.site is not None else step.site.user
         return _Updated([trace.parameter(id) for id in step.fresh & filled], made, optimizer)

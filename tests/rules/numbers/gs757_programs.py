@@ -285,3 +285,36 @@ def bad_rate_that_two_calls_give() -> None:  # fix: by hand
     torch.manual_seed(0)
     train(nn.Linear(20, 1), 4.0)
     train(nn.Linear(20, 1), 0.01)
+
+
+def good_penalty_that_grows_between_steps() -> None:
+    """An augmented Lagrangian: each step finds the smallest loss, of a penalty ten times as large as before."""
+    import torch
+
+    class Search(torch.optim.Optimizer):
+        def __init__(self, params) -> None:
+            super().__init__(params, {})
+
+        @torch.no_grad()
+        def step(self, closure):
+            with torch.enable_grad():
+                loss = closure()
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.sub_(p.grad / p.grad.abs().max().clamp(min=1), alpha=1e-3)
+            return loss
+
+    torch.manual_seed(0)
+    point = torch.tensor([2.0, 1.0], requires_grad=True)
+    opt = Search([point])
+    penalty = 1.0
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = (point - 3).pow(2).sum() + penalty * (point.sum() - 1).pow(2)
+        loss.backward()
+        return loss
+
+    for _ in range(12):
+        opt.step(closure)
+        penalty *= 10

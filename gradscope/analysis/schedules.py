@@ -48,6 +48,16 @@ def goes_down(trace: Trace, steps: Iterable[Step]) -> bool:
     return not any(one is None or goes_up(one) for one in optimizers)
 
 
+def rate_written_at(trace: Trace) -> Site | None:
+    """The first line of the program that gives an optimizer's group another rate itself, whether or not it ran."""
+    written = [
+        site_of(path, function, node)
+        for path, function, node in nodes_of_functions(trace, ast.Assign)
+        if any(is_rate(target) for target in node.targets)
+    ]
+    return min(written, key=lambda site: (site.path, site.line), default=None)
+
+
 def is_rate(node: ast.AST) -> bool:
     """Whether it is `group["lr"]`, the rate of an optimizer's group."""
     return (

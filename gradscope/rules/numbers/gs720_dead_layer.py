@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from gradscope.analysis.one_class import one_class_batches
 from gradscope.analysis.ops import LAYERS, LOSSES, PASSING, RELUS
+from gradscope.analysis.schedules import rate_written_at
 from gradscope.analysis.since import since_step
 from gradscope.analysis.undivided import undivided
 from gradscope.analysis.words import (
@@ -289,14 +290,20 @@ def _one_class_at_a_time(line: Zeros, weight: int) -> _Cause | None:
 
 
 def _too_fast(trace: Trace, optimizer: Optimizer, made: Site, relu: Op) -> _Cause:
-    rate = optimizer.groups[0].get("lr")
+    rate, written = optimizer.groups[0].get("lr"), rate_written_at(trace)
+    leaky = f"`leaky_relu`, which lets a part of the gradient past, in place of the ReLU ({where(relu.site)})"
+    if written is not None:
+        lower = (
+            f"{located(trace, written)} writes it, or in {located(trace, made)} where that line does not run"
+        )
+        why = "its steps have pushed all of them below zero"
+        return _Cause(made, why, f"take a smaller learning rate where {lower}; or {leaky}")
     smaller = f"{rate / 10:g}" if isinstance(rate, (int, float)) else ""
     return _Cause(
         made,
         "its steps have pushed all of them below zero",
         f"take a smaller learning rate{f' than {rate:g}, such as {smaller},' if smaller else ''} in"
-        f" {located(trace, made)}; or `leaky_relu`, which lets a part of the gradient past, in place of the ReLU"
-        f" ({where(relu.site)})",
+        f" {located(trace, made)}; or {leaky}",
         with_argument(trace, made, "lr", smaller) if smaller and len(optimizer.groups) == 1 else (),
     )
 

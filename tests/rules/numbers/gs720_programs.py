@@ -206,3 +206,23 @@ def bad_relu_that_two_inputs_go_through() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS720
         opt.step()
+
+
+def bad_rate_that_the_program_writes() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def set_rate(opt: torch.optim.Optimizer, rate: float) -> None:
+        for group in opt.param_groups:
+            group["lr"] = rate
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS720
+    x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
+    for _ in range(20):
+        set_rate(opt, 10.0)
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)  # effect: GS720
+        loss.backward()
+        opt.step()

@@ -81,7 +81,8 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 given = next(
                     (pair for pair in _of_parts(trace, key) if _hands_over(pair[1], name, place, False)), None
                 )
-            if given is not None and not _one_of_several_parts(trace, *given):
+            chosen = given is not None and given[0] != path and _imports_by_name(trace)
+            if given is not None and not chosen and not _one_of_several_parts(trace, *given):
                 inside, default = _left_at_default(trace, path, function)
                 told = own or overwritten is not None or dropped is not None or inside is not None
                 unpacked = not told and any(word.arg is None for _, call in calls for word in call.keywords)
@@ -109,6 +110,13 @@ def _one_of_several_parts(trace: Trace, path: str, call: ast.Call) -> bool:
     alike, and what this one leaves the other may read."""
     part = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(part, ast.Attribute) and len(_classes_of(trace, path, part.attr)) > 1
+
+
+@once
+def _imports_by_name(trace: Trace) -> bool:
+    """Whether the program chooses modules by their names: those that are not there may read what this one leaves."""
+    calls = (trace.source_file(path).calls for path in trace.sources)
+    return any(not {"import_module", "__import__"}.isdisjoint(known) for known in calls)
 
 
 def _is_one_of_several(trace: Trace, owner: ast.ClassDef) -> bool:

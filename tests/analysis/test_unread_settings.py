@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,23 @@ def test_an_attribute_whose_default_is_written_into_a_method(
     for one in found:
         assert (one.name, one.constant.value, one.constant.lineno) == ("slope", 0.2, run.line("leaky_relu"))
         assert one.made.line == run.line("model = Net(")
+
+
+@pytest.mark.parametrize(
+    ("how", "names"), [("import one", ["extra"]), ("one = importlib.import_module('one')", [])]
+)
+def test_what_is_chosen_by_its_name_may_leave_what_others_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, names: list[str]
+) -> None:
+    (tmp_path / "one.py").write_text(
+        "from torch import nn\n\nclass Loss(nn.Module):\n"
+        "    def forward(self, out, y, extra):\n        return (out - y).pow(2).mean()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "one", raising=False)
+    run = written(
+        tmp_path,
+        f"import importlib\n{how}\ncriterion, net = one.Loss(), torch.nn.Linear(2, 1)\nx = torch.ones(3, 2)\n"
+        "extra = x * 2\nfor _ in range(2):\n    criterion(net(x), x[:, :1], extra).backward()\n",
+    )
+    assert unread(run) == names

@@ -11,9 +11,10 @@ something other than a constant (or than None, where a method reads `self.rate` 
 where the function's first mention of its argument gives the name another value or where all that it computes of it
 are tensors that no operation of the run reads; and of an argument of a constructor that is handed another number than
 its default, while a method that ran has that default written in. Silent on names that begin with `_`, on functions of
-one name in several classes, on functions with a decorator, on what a function has to accept since another call hands
-it all of a mapping (`model(**batch)`). What a module hands to a part of its own is told where it is a mask: a boolean
-tensor that the module was called with, of the shape of what a softmax of the part goes over.
+one name in several classes, on functions with a decorator, on files that the program imports by name, on what a
+function has to accept since another call hands it all of a mapping (`model(**batch)`). What a module hands to a part
+of its own is told where it is a mask: a boolean tensor that the module was called with, of the shape of what a softmax
+of the part goes over.
 """
 
 from __future__ import annotations

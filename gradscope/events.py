@@ -980,7 +980,7 @@ class AddedMask(Kind):
 
 
 class Hinge(Kind):
-    """A ReLU, or a `clamp` with the bound 0, that never cut anything off."""
+    """A ReLU, a `clamp` with the bound 0, or a maximum with zeros, that never cut anything off."""
 
     __slots__ = ()
     of = "hinge"

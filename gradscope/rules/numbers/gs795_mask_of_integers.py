@@ -94,7 +94,8 @@ def _finding(trace: Trace, line: list[PickedTwice]) -> Finding:
     selected = method_name(here.file.at(site)) == SELECTING
     if selected:
         edits = tuple(edit for one in line for edit in _subscripted(here, one))
-        one = f"x[{', '.join([':'] * event.place + [f'{mask}.bool()'])}]"
+        entry = ", ".join([":"] * event.place + [f"{mask}.bool()"])
+        one = edits[0].text if edits else f"x[{entry}]"
         fix = f"index by a boolean mask, `{one}`, in place of {located(trace, site)}"
     share = round(100 * event.ones / event.entries)
     return Finding(

@@ -1748,7 +1748,7 @@ class WholeMask(Kind):
     __slots__ = ()
     of = "whole_mask"
     name = Field(_text)  # of the call
-    value = Field(_known)  # that was added at every place; 1 of a boolean mask
+    value = Field(_known)  # that was added at every place; 1 or 0 of a boolean mask
     calls = Field(_count)  # that were looked at
 
 

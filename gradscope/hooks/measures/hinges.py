@@ -30,7 +30,7 @@ class Hinges(Hook):
     def _larger(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         """The larger of a value with a gradient and of zeros."""
         given = by_name(("input", "other"), args, kwargs)
-        sides = [given.get("input"), given.get("other")]
+        sides: list[Any] = [given.get("input"), given.get("other")]
         if len(given) != 2 or not all(isinstance(side, torch.Tensor) for side in sides):
             return
         value, bound = sides if sides[0].requires_grad else sides[::-1]

@@ -53,6 +53,8 @@ class WholeMasks(Hook):
         """`torch.where(mask, scores, -1e9)`, or with the other two interchanged."""
         given = by_name(("condition", "input", "other"), args, kwargs)
         mask, sides = given.get("condition"), [given.get("input"), given.get("other")]
+        if len(args) == 3 and isinstance(args[1], torch.Tensor) and args[1].dtype is torch.bool:
+            mask, sides = args[1], [args[0], args[2]]  # the method's order: `scores.where(mask, -1e9)`
         if not isinstance(mask, torch.Tensor) or mask.dtype is not torch.bool or len(given) != 3:
             return
         trained = [isinstance(side, torch.Tensor) and side.requires_grad for side in sides]

@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -136,11 +136,11 @@ def _mask(known: Paths, graph: Graph, value: int) -> Mask:
     question = _question(known, op) if op is not None else None
     if question is None:
         return Mask(key, turned)
-    name = question[0]
-    return Mask((OPPOSITES.get(name, name), *question[1:]), turned ^ (name in OPPOSITES))
+    name, given, number = question
+    return Mask((OPPOSITES.get(name, name), given, number), turned ^ (name in OPPOSITES))
 
 
-def _question(known: Paths, op: Op) -> tuple[Hashable, ...] | None:
+def _question(known: Paths, op: Op) -> tuple[str, tuple[Key, ...], str] | None:
     """What a call asks of which values, beside which number: another one that asks it has the same answer."""
     name = op.name.strip("_")
     if name not in ASKED:

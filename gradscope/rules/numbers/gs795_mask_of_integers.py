@@ -94,9 +94,9 @@ def _finding(trace: Trace, line: list[PickedTwice]) -> Finding:
     selected = method_name(here.file.at(site)) == SELECTING
     if selected:
         edits = tuple(edit for one in line for edit in _subscripted(here, one))
-        entry = ", ".join([":"] * event.place + [f"{mask}.bool()"])
-        one = edits[0].text if edits else f"x[{entry}]"
-        fix = f"index by a boolean mask, `{one}`, in place of {located(trace, site)}"
+        index = ", ".join([":"] * event.place + [f"{mask}.bool()"])
+        text = edits[0].text if edits else f"x[{index}]"
+        fix = f"index by a boolean mask, `{text}`, in place of {located(trace, site)}"
     share = round(100 * event.ones / event.entries)
     return Finding(
         message=f"{code(trace, site, 'the index')} takes the zeros and ones of `{mask}` for numbers of rows: it picks"
@@ -119,7 +119,8 @@ def _entry(here: Source, event: PickedTwice) -> ast.expr | None:
     node = here.file.at(event.site.user)
     if method_name(node) == SELECTING and isinstance(node, ast.Call):
         named = [word.value for word in node.keywords if word.arg == "index"]
-        return (named or node.args or [None])[-1]
+        given = named or node.args
+        return given[-1] if given else None
     if not isinstance(node, ast.Subscript):
         return None
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -178,3 +178,21 @@ def good_where_all_is_kept() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_method_where_nothing_is_kept() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(5):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 6, (8, 1))
+        scores = score(x).squeeze(-1)
+        scores = scores.where(torch.arange(6) >= lengths + 6, -1e9)  # cause: GS793
+        pooled = (torch.softmax(scores, dim=1).unsqueeze(-1) * x).sum(1)  # effect: GS793
+        loss = (head(pooled) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

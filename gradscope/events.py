@@ -980,7 +980,7 @@ class AddedMask(Kind):
 
 
 class Hinge(Kind):
-    """A ReLU, or a `clamp` with the bound 0, that never cut anything off."""
+    """A ReLU, a `clamp` with the bound 0, or a maximum with zeros, that never cut anything off."""
 
     __slots__ = ()
     of = "hinge"
@@ -1749,7 +1749,7 @@ class WholeMask(Kind):
     __slots__ = ()
     of = "whole_mask"
     name = Field(_text)  # of the call
-    value = Field(_known)  # that was added at every place; 1 of a boolean mask
+    value = Field(_known)  # that was added at every place; 1 or 0 of a boolean mask
     calls = Field(_count)  # that were looked at
 
 

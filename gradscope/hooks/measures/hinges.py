@@ -1,5 +1,5 @@
-"""The range of what a ReLU, or a `clamp` with the bound 0, was given from a line, where it never cut anything off: most
-that are part of a model do so in their first call, and are not looked at again."""
+"""The range of what a ReLU, a `clamp` with the bound 0, or a maximum with zeros, was given from a line, where it never
+cut anything off: most that are part of a model do so in their first call, and are not looked at again."""
 
 from __future__ import annotations
 
@@ -24,21 +24,43 @@ class Hinges(Hook):
         self.looks = Looks(FIRST, MAX_SITES)
         self.idle = Unbroken()
         self.recorder.functions.follow(["relu", "clamp", "clamp_min", "clip"], self._call)
+        self.recorder.functions.follow(["maximum", "max", "fmax"], self._larger)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _larger(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """The larger of a value with a gradient and of zeros."""
+        given = by_name(("input", "other"), args, kwargs)
+        sides: list[Any] = [given.get("input"), given.get("other")]
+        if len(given) != 2 or not all(isinstance(side, torch.Tensor) for side in sides):
+            return
+        value, bound = sides if sides[0].requires_grad else sides[::-1]
+        if value.requires_grad and not bound.requires_grad:
+            self._look(name, value, bound, frame)
 
     def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(("input", "min", "max"), args, kwargs)
         value: Any = given.get("input")
         if not getattr(value, "requires_grad", False) or (name != "relu" and given.get("min") != 0):
             return
+        self._look(name, value, None, frame)
+
+    def _look(self, name: str, value: Any, bound: Any, frame: Any) -> None:
         site = self.recorder.sites.current(frame)
         if site in self.idle.broken or not self.looks.due(site):
             return
         if not can_be_asked(value, MAX_ELEMENTS) or value.is_complex():
             return
-        self.recorder.arrivals.when_here((value,), lambda value: self._count(site, name, value))
+        if bound is None:
+            self.recorder.arrivals.when_here((value,), lambda value: self._count(site, name, value))
+        elif can_be_asked(bound, MAX_ELEMENTS):
+            self.recorder.arrivals.when_here(
+                (value, bound), lambda value, bound: self._count(site, name, value, bound)
+            )
 
-    def _count(self, site: int, name: str, value: torch.Tensor) -> None:
+    def _count(self, site: int, name: str, value: torch.Tensor, bound: torch.Tensor | None = None) -> None:
+        if bound is not None and bool(bound.any()):
+            self.idle.end(site)
+            return
         low, high = (float(bound) for bound in torch.aminmax(value))
         if not low > 0:
             self.idle.end(site)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
 from gradscope.hooks.recorder.values import can_be_asked
 
@@ -25,6 +26,7 @@ class PickedTwice(Hook):
         self.looks = Looks(FIRST, MAX_SITES)
         self.masks = Unbroken()
         self.recorder.functions.follow(["__getitem__"], self._picked)
+        self.recorder.functions.follow(["index_select"], self._selected)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _picked(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -34,14 +36,28 @@ class PickedTwice(Hook):
         held = [place for place, entry in enumerate(entries) if isinstance(entry, torch.Tensor)]
         if len(held) != 1 or any(type(entry) is not slice for entry in entries[: held[0]]):
             return
-        place, mask = held[0], entries[held[0]]
+        self._look(args[0], held[0], entries[held[0]], frame)
+
+    def _selected(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = by_name(("input", "dim", "index"), args, kwargs)
+        value, place, mask = (given.get(of) for of in ("input", "dim", "index"))
+        if (
+            not isinstance(value, torch.Tensor)
+            or not isinstance(mask, torch.Tensor)
+            or type(place) is not int
+        ):
+            return
+        if value.dim() and mask.dim() == 1:
+            self._look(value, place % value.dim(), mask, frame)
+
+    def _look(self, value: Any, place: int, mask: Any, frame: Any) -> None:
         if mask.dtype not in INTEGERS or not mask.dim():
             return
         site = self.recorder.sites.current(frame)
         if site in self.masks.broken or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
             return
-        length = args[0].shape[place]
-        if tuple(mask.shape) != tuple(args[0].shape[place : place + mask.dim()]) or length <= 2:
+        length = value.shape[place]
+        if tuple(mask.shape) != tuple(value.shape[place : place + mask.dim()]) or length <= 2:
             self.masks.end(site)
             return
         self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, place, length, mask))

@@ -1,6 +1,6 @@
 """Which masks take out every place: what is added to scores is one and the same large negative number everywhere, or a
-mask that is filled is True everywhere, in all calls of a line that were looked at. Most masks show otherwise in their
-first call, and are not looked at again."""
+mask that is filled is True everywhere (with `where` False, where it keeps the scores), in all calls of a line that were
+looked at. Most masks show otherwise in their first call, and are not looked at again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gradscope.hooks.recorder.losses import ADDITIONS, ADDITIONS_IN_PLACE
 from gradscope.hooks.recorder.values import can_be_asked
 
 FILLED = ("masked_fill", "masked_fill_")
+CHOSEN = "where"
+WRITTEN = "__setitem__"
 DIRECT = "scaled_dot_product_attention"
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 4_000_000
@@ -30,6 +32,8 @@ class WholeMasks(Hook):
         self.whole = Unbroken()
         self.recorder.functions.follow((*ADDITIONS, *ADDITIONS_IN_PLACE), self._added)
         self.recorder.functions.follow(FILLED, self._filled)
+        self.recorder.functions.follow([CHOSEN], self._chosen)
+        self.recorder.functions.follow([WRITTEN], self._written)
         self.recorder.functions.follow([DIRECT], self._attended)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -45,6 +49,26 @@ class WholeMasks(Hook):
         if isinstance(mask, torch.Tensor) and isinstance(result, torch.Tensor) and result.requires_grad:
             self._look(name, mask, frame)
 
+    def _chosen(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """`torch.where(mask, scores, -1e9)`, or with the other two interchanged."""
+        given = by_name(("condition", "input", "other"), args, kwargs)
+        mask, sides = given.get("condition"), [given.get("input"), given.get("other")]
+        if len(args) == 3 and isinstance(args[1], torch.Tensor) and args[1].dtype is torch.bool:
+            mask, sides = args[1], [args[0], args[2]]  # the method's order: `scores.where(mask, -1e9)`
+        if not isinstance(mask, torch.Tensor) or mask.dtype is not torch.bool or len(given) != 3:
+            return
+        trained = [isinstance(side, torch.Tensor) and side.requires_grad for side in sides]
+        if trained[0] == trained[1]:
+            return
+        self._look(name, mask, frame, fills=trained[1], filling=sides[1 - trained.index(True)])
+
+    def _written(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """`scores[mask] = -1e9`."""
+        if len(args) != 3 or not isinstance(args[1], torch.Tensor) or args[1].dtype is not torch.bool:
+            return
+        if isinstance(args[0], torch.Tensor) and args[0].requires_grad and args[0].shape == args[1].shape:
+            self._look(name, args[1], frame, filling=args[2])
+
     def _attended(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(("query", "key", "value", "attn_mask"), args, kwargs)
         mask = given.get("attn_mask")
@@ -52,17 +76,30 @@ class WholeMasks(Hook):
             if isinstance(result, torch.Tensor) and result.requires_grad:
                 self._look(name, mask, frame)
 
-    def _look(self, name: str, mask: torch.Tensor, frame: Any) -> None:
+    def _look(
+        self, name: str, mask: torch.Tensor, frame: Any, fills: bool = True, filling: Any = LOW
+    ) -> None:
+        """`fills`: what a boolean mask is where it fills scores, with `filling`."""
         if not mask.dim() or mask.shape[-1] < 2:
             return
         site = self.recorder.sites.current(frame)
         if site in self.whole.broken or not self.looks.due(site) or not can_be_asked(mask, MAX_ELEMENTS):
             return
-        self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, name, mask))
+        if isinstance(filling, torch.Tensor):
+            if not can_be_asked(filling, MAX_ELEMENTS):
+                return
+            self.recorder.arrivals.when_here(
+                (mask, filling),
+                lambda mask, filling: self._count(site, name, mask, fills, float(filling.max())),
+            )
+        elif isinstance(filling, int | float):
+            self.recorder.arrivals.when_here(
+                (mask,), lambda mask: self._count(site, name, mask, fills, filling)
+            )
 
-    def _count(self, site: int, name: str, mask: torch.Tensor) -> None:
+    def _count(self, site: int, name: str, mask: torch.Tensor, fills: bool, filling: float) -> None:
         first = float(mask.flatten()[0])
-        whole = first == 1 if mask.dtype is torch.bool else first <= LOW
+        whole = first == fills and filling <= LOW if mask.dtype is torch.bool else first <= LOW
         whole = whole and bool((mask == mask.flatten()[0]).all())
         if whole:
             self.whole.hold(site, name=name, value=first)

@@ -27,11 +27,14 @@ from gradscope.rules import rule
 from gradscope.source import called_name, method_name, names_in
 from gradscope.store import Trace
 
+ROWS = {"__getitem__": 0, "index_select": 0, "gather": 0, "embedding": -1}  # → which input they pick rows of
 ENOUGH = 3  # passes that were measured
 FACTORS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "einsum",
     "addmm",
 }  # fmt: skip
+PLAIN_PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {"__matmul__"}  # to which nothing is added
+BOUNDED = {"clamp", "clamp_", "clip", "clamp_min", "clamp_max"}  # may give another number than 0 of a 0
 KEEPING_ZERO = PASSING | {
     "relu", "relu_", "relu6", "leaky_relu", "gelu", "silu", "mish", "elu", "selu", "tanh", "tanh_", "dropout",
     "dropout1d", "dropout2d", "dropout3d", "hardswish", "neg", "__neg__", "sum", "mean", "max_pool1d", "max_pool2d",
@@ -83,12 +86,13 @@ def zeros_in_a_row(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     groups: dict[object, tuple[Site | None, Site | None, list[tuple[int, int]]]] = {}
-    for first, second in dict.fromkeys(_in_a_row(known, zero)):
+    beside = set(_multiplied(known, zero))
+    for first, second in dict.fromkeys((*_in_a_row(known, zero), *beside)):
         places = _zeroed(trace, known, first), _zeroed(trace, known, second)
         key = tuple(place.location() if place is not None else None for place in places)
         groups.setdefault(key, (*places, []))[2].append((first, second))
     for cause, other, pairs in groups.values():
-        yield _finding(trace, known, cause, other, pairs)
+        yield _finding(trace, known, cause, other, pairs, "beside" if pairs[0] in beside else "behind")
 
 
 def _never_moved(trace: Trace, parameter: int) -> bool:
@@ -111,6 +115,15 @@ def _in_a_row(known: Paths, zero: set[int]) -> Iterator[tuple[int, int]]:
                     yield from ((first, second) for first in _zero_by(graph, index, zero) for second in mine)
 
 
+def _multiplied(known: Paths, zero: set[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of these parameters that are the two factors of one product, such as the rows of two tables."""
+    for key, op in known.used_calls(PLAIN_PRODUCTS):
+        held = [_held(known.graph(key[0]), index) for index in op.inputs]
+        ids = [id for id in held if id is not None and id in zero]
+        if len(ids) == len(held) == 2 and ids[0] != ids[1]:
+            yield ids[0], ids[1]
+
+
 def _zero_by(graph: Graph, index: int, zero: set[int]) -> list[int]:
     """The nearest of these parameters that alone make a value zero: it is a product with them, or what
     keeps a zero a zero was taken of one."""
@@ -128,6 +141,7 @@ def _zero_by(graph: Graph, index: int, zero: set[int]) -> list[int]:
             plain = op.name in MULTIPLICATIONS or all(id is None or id in zero for id in held.values())
             found.update(dict.fromkeys(mine if plain else ()))
             continue
+        found.update(dict.fromkeys(mine if op.name not in BOUNDED else ()))
         fresh = {i for i, id in held.items() if id is None} - seen
         seen |= fresh
         todo += fresh
@@ -135,10 +149,16 @@ def _zero_by(graph: Graph, index: int, zero: set[int]) -> list[int]:
 
 
 def _held(graph: Graph, index: int) -> int | None:
-    """The parameter that a factor is, perhaps transposed or reshaped."""
+    """The parameter that a factor is, perhaps transposed or reshaped, or the rows of it that were picked."""
     value = graph.values[index]
-    while value.parameter is None and value.op is not None and value.alias_of is not None:
-        value = graph.values[value.alias_of]
+    while value.parameter is None and value.op is not None:
+        op = graph.ops[value.op]
+        if op.name in ROWS and op.inputs:
+            value = graph.values[op.inputs[ROWS[op.name]]]
+        elif value.alias_of is not None:
+            value = graph.values[value.alias_of]
+        else:
+            break
     return value.parameter
 
 
@@ -179,7 +199,12 @@ def _zeroed_later(trace: Trace, parameter: int, made: Site | None) -> Site | Non
 
 
 def _finding(
-    trace: Trace, known: Paths, cause: Site | None, other: Site | None, pairs: list[tuple[int, int]]
+    trace: Trace,
+    known: Paths,
+    cause: Site | None,
+    other: Site | None,
+    pairs: list[tuple[int, int]],
+    place: str,
 ) -> Finding:
     ids = list(dict.fromkeys(id for pair in pairs for id in pair))
     first, second = (parameter_names(trace, [id]) for id in pairs[0])
@@ -196,7 +221,7 @@ def _finding(
     others = f" (and so in {plural(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
     related: tuple[tuple[Site, str], ...] = ()
     if other is not None and other != cause:
-        related = ((other, f"{second} behind it: all zeros too"),)
+        related = ((other, f"{second} {place} it: all zeros too"),)
     mend += f": only {second} may begin at zero"
     if later is not None and cause is not None:
         mend = (
@@ -205,7 +230,7 @@ def _finding(
         )
         related = (*related, (later, "fills all parameters that its loop comes to with zeros"))
     return Finding(
-        message=f"{first} and {second} behind it are all zeros: the gradients of both stay zero{others}",
+        message=f"{first} and {second} {place} it are all zeros: the gradients of both stay zero{others}",
         cause=cause,
         cause_label=f"{first}: all zeros",
         effect=filling[0].site.user if filling else None,

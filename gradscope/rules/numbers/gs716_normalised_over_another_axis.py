@@ -3,9 +3,10 @@
 Why: `nll_loss` takes the number at the label along axis 1. After `log_softmax(x, dim=0)` the numbers of one class sum
 to one over the samples: a sample's own scores do not say which class is likelier, and the loss cannot fall below the
 logarithm of how many samples share a class. The same goes for losses by hand: log-probabilities times one-hot labels,
-those taken by `gather`, `kl_div` of them to probabilities; and for any loss that compares sample by sample: a
-probability then depends on which other samples are in the batch. `cross_entropy` always takes axis 1 for the classes:
-of scores of shape (batch, sequence, classes) it makes the places of a sequence compete with each other.
+those taken by `gather`, `kl_div` of them to probabilities; and for any loss that compares sample by sample, also where
+the softmax is written out: a probability then depends on which other samples are in the batch. `cross_entropy` always
+takes axis 1 for the classes: of scores of shape (batch, sequence, classes) it makes the places of a sequence compete
+with each other.
 
 Fix: `dim=1`, or whichever axis the classes are on; `cross_entropy` on the scores, with the classes along axis 1.
 
@@ -27,8 +28,10 @@ from gradscope.analysis.ops import (
     MEANS,
     MULTIPLICATIONS,
     PRODUCTS_OF_MATRICES,
+    QUOTIENTS,
     SCALES,
     SOFTMAXES,
+    SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import trail
@@ -38,10 +41,12 @@ from gradscope.fixes.calls import along, argument_as
 from gradscope.model import Finding, Op, Parameter, Span
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event, losses, makers, measured_targets
+from gradscope.rules.numbers._written_out import log_softmax_written_out, softmax_written_out
 from gradscope.store import Trace
 
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
 BY_HAND = MULTIPLICATIONS | {"gather", "kl_div"}
+WRITTEN_OUT = {"logsumexp", "exp", "exp_"}
 ADDING = (
     MEANS
     | SCALES
@@ -86,7 +91,7 @@ def good() -> None:
 @rule("GS716", name="normalised-over-another-axis", severity="warning")
 def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
     yield from _of_cross_entropy(trace)
-    if trace.op_names.isdisjoint(SOFTMAXES):
+    if trace.op_names.isdisjoint(SOFTMAXES | WRITTEN_OUT):
         return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Axis, Axis, int]] = {}
@@ -122,10 +127,23 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         for key, op in known.used_calls(SOFTMAXES)
         if op.site.user.location() not in told
     }
+    for key, op in _written_out(known):
+        samples.setdefault(op.site.user.location(), (key, op))
     for key, op in samples.values():
         finding = _of_samples(trace, known, found, key, op)
         if finding is not None:
             yield finding
+
+
+def _written_out(known: Paths) -> Iterator[tuple[Key, Op]]:
+    """What a softmax of the program's own gives, with the call that goes over its axis."""
+    for key, op in known.used_calls(SUBTRACTIONS | QUOTIENTS):
+        over = log_softmax_written_out(known, op)
+        if over is None and op.name in QUOTIENTS:
+            whole = softmax_written_out(known, op)
+            over = whole.along if whole is not None else None
+        if over is not None:
+            yield key, over
 
 
 def _of_cross_entropy(trace: Trace) -> Iterator[Finding]:
@@ -245,12 +263,13 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Fi
     if uses is None:
         return None
     loss = next((use for use in uses if use.name in LOSSES or _picks(known, use)), None)
-    shape, given = known.graph(op.graph).values[op.outputs[0]].shape, op.extra["dims"][0]
+    shape, given = known.value(key).shape, op.extra["dims"][0]
     count, place, dim = size_of(over), drawn.site.user, _summed(trace, key, others)
+    said = f"`{op.name}`" if op.name in SOFTMAXES else f"the `{op.name}` of a softmax"
     made = softmax_site(trace, op)
     layer = made.location() != op.site.user.location()
     return Finding(
-        message=f"`{op.name}` is taken over the {count} samples of a batch: what it says of one depends on the others",
+        message=f"{said} is taken over the {count} samples of a batch: what it says of one depends on the others",
         cause=op.site.user,
         cause_label=f"goes over axis {given} of {shape}",
         effect=place,

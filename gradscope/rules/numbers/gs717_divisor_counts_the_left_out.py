@@ -7,7 +7,8 @@ magnitude from batch to batch, and a few samples are all that is learned.
 Fix: count what was kept, `(~mask).sum()` where `masked_fill(mask, 0)` has left out what the mask is true for.
 
 Measured: what was summed had been set to zero where a mask is true, or false, and the divisor is the sum of that mask
-the other way round, over the same axes.
+the other way round, over the same axes; or of one that was made by the same question, or its opposite, of the same
+values.
 Silent where another term of the loss keeps what this one leaves out: a detector's negatives are divided by the number
 of its positives.
 """
@@ -15,11 +16,11 @@ of its positives.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -46,12 +47,15 @@ FORMS = CASTS | {
 BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
 INVERSIONS = {"__invert__", "logical_not", "bitwise_not", "__rsub__", "rsub"}
 SCALED = CASTS | {"neg", "__neg__"}
+OPPOSITES = {"ne": "eq", "ge": "lt", "le": "gt"}
+COMPARED = {*OPPOSITES, *OPPOSITES.values()}
+ASKED = COMPARED | {"isnan", "isfinite", "isinf"}
 
 
 class Mask(NamedTuple):
-    """A value, or what is true where that one is false."""
+    """A value, or the question that gave it; or what is true where that one is false."""
 
-    value: int
+    value: Hashable
     turned: bool
 
 
@@ -110,10 +114,10 @@ def divisor_counts_the_left_out(trace: Trace) -> Iterator[Finding]:
         )
         if counting is None or kept is None or counting.extra.get("dims") != kept.extra.get("dims"):
             continue
-        counted, left = _mask(graph, counting.inputs[0]), _kept(known, graph, kept.inputs[0])
+        counted, left = _mask(known, graph, counting.inputs[0]), _kept(known, graph, kept.inputs[0])
         if left is None or counted != Mask(left.mask.value, not left.mask.turned):
             continue
-        if shape_of(known, (graph.id, counted.value)) and not _keeps(known, graph, counted):
+        if shape_of(known, (graph.id, counting.inputs[0])) and not _keeps(known, graph, counted):
             told.add(op.site.user.location())
             yield _finding(trace, graph, op, counting, left)
 
@@ -123,13 +127,36 @@ def _sum_behind(graph: Graph, value: int, through: set[str]) -> Op | None:
     return op if op is not None and op.name == "sum" and op.inputs else None
 
 
-def _mask(graph: Graph, value: int) -> Mask:
+def _mask(known: Paths, graph: Graph, value: int) -> Mask:
     """What a mask was made of, through casts and other forms of it, and whether it was turned round on the way."""
-    turned = False
-    while (op := graph.maker(value)) is not None and op.name in FORMS | INVERSIONS and len(op.inputs) == 1:
+    key, turned = known.made((graph.id, value)), False
+    while (op := known.maker(key)) is not None and op.name in FORMS | INVERSIONS and len(op.inputs) == 1:
         turned ^= op.name in INVERSIONS
-        value = op.inputs[0]
-    return Mask(value, turned)
+        key = known.made((op.graph, op.inputs[0]))
+    question = _question(known, op) if op is not None else None
+    if question is None:
+        return Mask(key, turned)
+    name, given, number = question
+    return Mask((OPPOSITES.get(name, name), given, number), turned ^ (name in OPPOSITES))
+
+
+def _question(known: Paths, op: Op) -> tuple[str, tuple[Key, ...], str] | None:
+    """What a call asks of which values, beside which number: another one that asks it has the same answer."""
+    name = op.name.strip("_")
+    if name not in ASKED:
+        return None
+    number = _number(known, op) if name in COMPARED and len(op.inputs) == 1 else ""
+    given = tuple(known.made((op.graph, value)) for value in op.inputs)
+    return (name, given, number) if number is not None else None
+
+
+def _number(known: Paths, op: Op) -> str | None:
+    """The number that a value is compared with, as it is written."""
+    node = known.trace.source_file(op.site.user.path).at(op.site.user)
+    if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        sides = [node.left, node.comparators[0]]
+        return ast.unparse(next((side for side in sides if isinstance(side, ast.Constant)), sides[1]))
+    return ast.unparse(node.args[-1]) if isinstance(node, ast.Call) and node.args else None
 
 
 def _kept(known: Paths, graph: Graph, value: int) -> Kept | None:
@@ -139,15 +166,15 @@ def _kept(known: Paths, graph: Graph, value: int) -> Kept | None:
         chosen = zeroed_by_where(known, op)
         if chosen is None or chosen.turned:
             return None
-        return Kept(op, _mask(graph, chosen.mask[1]))
+        return Kept(op, _mask(known, graph, chosen.mask[1]))
     if op is None or len(op.inputs) != 2:
         return None
     if op.name in MASKING:
-        mask = _mask(graph, op.inputs[1])
+        mask = _mask(known, graph, op.inputs[1])
         return Kept(op, Mask(mask.value, not mask.turned))
     factors = [i for i in op.inputs if not graph.values[i].requires_grad]
     if op.name in MULTIPLICATIONS and len(factors) == 1:
-        return Kept(op, _mask(graph, factors[0]))
+        return Kept(op, _mask(known, graph, factors[0]))
     return None
 
 

@@ -36,7 +36,8 @@ from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-PASSES = 200
+PASSES = 100
+MANY = 200  # passes that are not enough either, where the run made fewer
 APART = 1e3
 LATE = 3  # pairs at the end that are compared
 ALIKE = 2.0  # times: they are of one curvature
@@ -118,7 +119,11 @@ def _valley(trace: Trace, event: Curvatures) -> Valley | None:
         return None
     losses = [loss for _, loss in trace.numbers("loss", None, sites)]
     gain = event.lengths[-1] ** 2 / (2 * flat)
-    if steep < APART * flat or not BORNE[0] < rate * steep < BORNE[1] or rate * flat * passes > GONE:
+    if (
+        steep < APART * flat
+        or not BORNE[0] < rate * steep < BORNE[1]
+        or rate * flat * max(passes, MANY) > GONE
+    ):
         return None
     if not losses or gain < LEFT * abs(losses[-1]):
         return None

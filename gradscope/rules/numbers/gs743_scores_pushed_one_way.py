@@ -10,8 +10,8 @@ sign of the real ones.
 
 Measured: which steps used whose gradients, which of the critic's inputs were computed by another network, and the way
 from each score to its loss: sums, negations, functions that only rise, losses with labels of `ones_like` and
-`zeros_like`. Silent on: anything else on that way, scales that are not written as a number, critics that see no
-samples but generated ones.
+`zeros_like`, squares of a score less its label. Silent on: anything else on that way, scales that are not written as a
+number, critics that see no samples but generated ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import BINARY_LOSSES
+from gradscope.analysis.ops import BINARY_LOSSES, LAYERS, PASSING, POWERS, SIGMOIDS, SUBTRACTIONS
 from gradscope.analysis.reach import Key
 from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.text import written_input
@@ -195,7 +195,9 @@ def _ways(
             todo += [(source, sign, at, label) for source in sources]
         elif signs is not None and op is not None:
             made = _label(known, op)
-            turns = at is not None and (at.name in LABELLED or (at.name in NEGATIONS and made is None))
+            turns = at is not None and (
+                at.name in LABELLED | POWERS or (at.name in NEGATIONS and made is None)
+            )
             turning = at if turns else op
             todo += [
                 (source, sign * own_sign, turning, made or label)
@@ -225,7 +227,61 @@ def _signs(known: Calls, op: Op, sources: list[Key]) -> list[int] | None:
             LABELS[label.name] if label is not None else _measured(known.trace).get((op.site.id, op.name), 0)
         )
         return [sign] if sign and sources == [(op.graph, op.inputs[0])] else None
+    if op.name in POWERS and len(op.inputs) == len(sources) == 1:
+        sign = _of_square(known, op)
+        return [sign] if sign else None
     return senses(known.trace, op, sources)
+
+
+def _of_square(known: Calls, op: Op) -> int:
+    """Which way a square goes with what it is of, where that is a score less its label, between 0 and 1, or a score
+    alone, whose label is 0; 0 where it is not known."""
+    node = known.trace.source_file(op.site.user.path).at(op.site.user)
+    if op.name != "square" and not _is_two(node):
+        return 0
+    less = known.paths.maker_behind((op.graph, op.inputs[0]), PASSING)
+    if less is None or not _is_score(known, less) or less.name not in SUBTRACTIONS:
+        return int(less is not None and _is_score(known, less))
+    label = None
+    if len(less.inputs) == 1:
+        label = _number(known.trace.source_file(less.site.user.path).at(less.site.user))
+    elif (maker := known.paths.maker((less.graph, less.inputs[1]))) is not None and maker.name in LABELS:
+        label = float(LABELS[maker.name] < 0)
+    if label is None or not 0 <= label <= 1 or label == HALF:
+        return 0
+    below = -1 if label > HALF else 1
+    return -below if less.name in ("rsub", "__rsub__") else below
+
+
+def _is_score(known: Calls, op: Op) -> bool:
+    """Whether a layer gave it, perhaps less something, or between 0 and 1."""
+    own = known.paths.maker_behind((op.graph, op.inputs[0]), PASSING) if op.name in SUBTRACTIONS else op
+    return own is not None and own.name in LAYERS | SIGMOIDS
+
+
+def _is_two(node: ast.AST | None) -> bool:
+    """Whether the power is the second: `x ** 2`, `x.pow(2)`, `torch.pow(x, 2)`."""
+    power = (
+        node.right
+        if isinstance(node, ast.BinOp)
+        else node.args[-1]
+        if isinstance(node, ast.Call) and node.args
+        else None
+    )
+    return isinstance(power, ast.Constant) and power.value == 2
+
+
+def _number(node: ast.AST | None) -> float | None:
+    """The number that is written in a difference: `x - 1`, `1 - x`, `x.sub(1)`."""
+    sides = (
+        [node.left, node.right]
+        if isinstance(node, ast.BinOp)
+        else node.args
+        if isinstance(node, ast.Call)
+        else []
+    )
+    numbers = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return float(numbers[0]) if len(numbers) == 1 and isinstance(numbers[0], int | float) else None
 
 
 @once
@@ -283,6 +339,9 @@ def _other(trace: Trace, score: Score) -> tuple[str, tuple[Edit, ...]]:
         text = f"torch.{other}({here.file.text(given)})" if given is not None else f"torch.{other}(labels)"
         edits = here.replace(given, text) if given is not None and "torch" in here.file.imported else ()
         return f"give it the other label: `{text}` in {place}", edits
+    if score.label is None and score.at.name in POWERS:
+        other = "(score - 1) ** 2" if score.sign > 0 else "score ** 2"
+        return f"give it the other label: `{other}` in {place}", ()
     if score.label is None:
         one = "-score(real).mean() + score(generated).mean()"
         return f"give one of the two the other sign in {place}: `{one}`", ()
@@ -295,7 +354,7 @@ def _turned(trace: Trace, wrong: Score) -> tuple[str, tuple[Edit, ...]]:
     """How the generator's loss comes to push the score the other way, and the edit."""
     site = wrong.event.site.user
     given = _given(trace, wrong.event)
-    if wrong.label is not None or wrong.at.name in LABELLED:
+    if wrong.label is not None or wrong.at.name in LABELLED | POWERS:
         return _other(trace, wrong)
     if not given:
         return f"give the score the other sign in {located(trace, wrong.at.site.user)}", ()

@@ -6,7 +6,8 @@ where the sigmoid is flat. So is the hinge loss of a discriminator that ends in 
 
 Fix: give the hinge the scores themselves: leave the sigmoid out, or take `binary_cross_entropy`.
 
-Measured: what the ReLU (or the `clamp`) of the hinge was given never was 0 or below, and was above 1 for some.
+Measured: what the ReLU (or the `clamp`, or the maximum with zeros) of the hinge was given never was 0 or below, and was
+above 1 for some.
 Silent on: differences of two probabilities, margins that they reach, what is scaled before, hinges that are no part
 of a loss.
 """
@@ -72,7 +73,8 @@ def hinge_out_of_reach(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for key, op in known.used_calls({event.name for event in events.values()}):
         event = events.get(op.site.user.span())
-        squashed = _squashed(known, (op.graph, op.inputs[0])) if event is not None and op.inputs else None
+        given = [one for value in op.inputs if known.value(one := (op.graph, value)).requires_grad]
+        squashed = _squashed(known, given[0]) if event is not None and given else None
         if event is None or squashed is None or squashed.site.user.location() in told:
             continue
         if _is_a_loss(known, key):

@@ -5,7 +5,8 @@ answers, and where much is masked they outweigh all others: the model is paid fo
 
 Fix: the sigmoid first, then the mask: `torch.sigmoid(scores) * mask`.
 
-Measured: how many of the mask's numbers were 0, the others 1, at one of its first calls.
+Measured: how many places the mask sets to 0 and not to another number, at one of its first calls; whether a sum of the
+probabilities divides: Dice's, a union's, or Tversky's of what is not labelled.
 Silent on: masks drawn at random; probabilities that are masked once more; sums that divide nothing, such as a binary
 cross entropy, where a masked place adds a constant.
 """
@@ -16,7 +17,15 @@ import ast
 from collections import deque
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, MULTIPLICATIONS, SIGMOIDS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CASTS,
+    DIVISIONS,
+    FILLED_WHERE,
+    MULTIPLICATIONS,
+    SIGMOIDS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, percent
 from gradscope.events import ZeroOnes
@@ -28,6 +37,9 @@ from gradscope.store import Trace
 
 SAME = CASTS | {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous"}
 TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS
+ZEROING = MULTIPLICATIONS | FILLED_WHERE
+ONE_LESS = {"rsub", "__rsub__"}
+PRODUCTS = MULTIPLICATIONS | {"einsum"}
 SHARE = 0.05  # of the mask, that is 0
 DEEP = 8
 
@@ -77,7 +89,7 @@ def masked_before_the_sigmoid(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for key, op in known.used_calls(SIGMOIDS):
         product = known.maker_behind((op.graph, op.inputs[0]), SAME) if op.inputs else None
-        if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
+        if product is None or product.name not in ZEROING or len(product.inputs) < 2:
             continue
         event, place = masks.get(product.site.user.span()), product.site.user.location()
         if event is None or event.zeros < SHARE * event.elements or place in told:
@@ -95,7 +107,7 @@ def _by_chance(known: Paths, mask: Key) -> bool:
 
 
 def _divides(known: Paths, key: Key) -> Op | None:
-    """The division by a sum of these very probabilities, or of their squares."""
+    """The division by a sum of these very probabilities, of their squares, or of those of what is not labelled."""
     graph = known.graph(key[0])
     seen, todo = {(key[1], False)}, deque([(key[1], False)])
     while todo and len(seen) < DEEP * DEEP:
@@ -103,13 +115,37 @@ def _divides(known: Paths, key: Key) -> Op | None:
         for op in graph.consumers.get(value, ()):
             if summed and op.name in DIVISIONS and len(op.inputs) == 2 and op.inputs[1] == value:
                 return op
-            now = summed or op.name == "sum"
+            now = summed or op.name in ("sum", "einsum")
             own = op.name in MULTIPLICATIONS and set(op.inputs) == {value}
-            if op.name in TO_A_SUM or own:
+            less = summed and op.name in SUBTRACTIONS | MULTIPLICATIONS and op.inputs[0] == value
+            if op.name in TO_A_SUM or own or less or (not summed and _not_labelled(known, op, value)):
                 more = [(result, now) for result in op.outputs if (result, now) not in seen]
                 seen.update(more)
                 todo += more
     return None
+
+
+def _not_labelled(known: Paths, op: Op, value: int) -> bool:
+    """Whether it multiplies a value with one less the labels, in which a masked place counts like any other."""
+    others = [index for index in op.inputs if index != value]
+    if op.name not in PRODUCTS or len(op.inputs) != 2 or len(others) != 1:
+        return False
+    if op.name == "einsum" and not _sums_up(op.extra.get("equation", "")):
+        return False
+    less = known.maker_behind((op.graph, others[0]), SAME)
+    return (
+        less is not None
+        and less.name in ONE_LESS
+        and len(less.inputs) == 1
+        and not known.fed_by((op.graph, others[0]))
+    )
+
+
+def _sums_up(equation: str) -> bool:
+    """Whether an `einsum` adds up what it multiplies place by place: `np,np->n`."""
+    given, _, result = equation.partition("->")
+    left, _, right = given.partition(",")
+    return left == right and len(result) < len(left)
 
 
 def _finding(trace: Trace, product: Op, sigmoid: Op, divided: Op, event: ZeroOnes) -> Finding:
@@ -119,13 +155,13 @@ def _finding(trace: Trace, product: Op, sigmoid: Op, divided: Op, event: ZeroOne
         message=f"{code(trace, site, 'a mask')} sets scores to 0 before {code(trace, effect, 'the sigmoid')}: what was"
         " masked out counts as 0.5",
         cause=site,
-        cause_label="0 where the mask is 0",
+        cause_label="0 where the mask is 0" if product.name in MULTIPLICATIONS else "sets them to 0",
         effect=effect,
         effect_label="makes 0.5 of each of them",
-        related=((divided.site.user, "divides by the sum of them all"),),
+        related=((divided.site.user, "divides by a sum of them"),),
         seen=(
-            f"{percent(event.zeros / event.elements)} of the mask's numbers were 0 and all others 1; the sigmoid takes"
-            f" the product as it is, and {located(trace, divided.site.user)} divides by a sum of what it gives",
+            f"{percent(event.zeros / event.elements)} of the places are set to 0 by the mask; the sigmoid takes them"
+            f" as they are, and {located(trace, divided.site.user)} divides by a sum of what it gives",
         ),
         fix=f"take the sigmoid first, and mask what it gives: {text}",
         edits=edits,
@@ -152,4 +188,6 @@ def _sigmoid_first(trace: Trace, product: Op, sigmoid: Op) -> tuple[str, Edits]:
         )
         new = f"{function}({left}) * {right}" if scores_first else f"{left} * {function}({right})"
         return f"`{new}`", here.replace(call, new)
+    if product.name in FILLED_WHERE:
+        return f"{located(trace, product.site.user)} belongs behind {located(trace, site)}", ()
     return f"`torch.sigmoid(scores) * mask`, in place of {located(trace, product.site.user)}", ()

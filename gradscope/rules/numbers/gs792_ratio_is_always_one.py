@@ -97,22 +97,37 @@ def _old(known: Paths, ratio: Key) -> Op | None:
     fixed = [value for value in difference.inputs if not values[value].requires_grad]
     if len(fixed) != 1 or not known.fed_by((difference.graph, fixed[0])):
         return None
+    old = known.maker((difference.graph, fixed[0]))
+    trained = known.made((difference.graph, next(value for value in difference.inputs if value != fixed[0])))
+    if old is not None and old.name in ALIASES and known.made((old.graph, old.inputs[0])) == trained:
+        return old  # `new - new.detach()`
     return known.maker_behind((difference.graph, fixed[0]), ALIASES)
 
 
 def _finding(trace: Trace, clamp: Op, old: Op, event: RatioOfOne) -> Finding:
     cause: Site = old.site.user
+    itself = old.name in ALIASES
+    fix = (
+        f"compute {located(trace, cause)} once, before the first step on a batch, and keep it for all of them"
+    )
+    if itself:
+        fix = (
+            "keep the log-probabilities that a batch was collected with, computed once before the first step on it, and"
+            f" take them in place of {located(trace, cause)}"
+        )
     return Finding(
         message="the ratio of the new to the old probabilities is 1 in every step: both are computed of the same"
         " weights, and the clip never does anything",
         cause=cause,
-        cause_label="the old log-probabilities, made anew in each step",
+        cause_label="the new ones themselves"
+        if itself
+        else "the old log-probabilities, made anew in each step",
         effect=clamp.site.user,
         effect_label="clips a ratio of 1",
         seen=(
             f"in all {plural(event.calls, 'call')} looked at the ratio was 1, to the sixth decimal, also in the"
             f" {event.again} whose advantages had come before an earlier step",
         ),
-        fix=f"compute {located(trace, cause)} once, before the first step on a batch, and keep it for all of them",
+        fix=fix,
         count=event.again,
     )

@@ -6,7 +6,8 @@ where the mask is meant, such as the token types, which are all 0.
 
 Fix: hand over the mask itself; arguments that are given by name don't change places.
 
-Measured: the mask was one and the same number, -1000 or less, or True, at all places in all calls looked at.
+Measured: the mask was one and the same number, -1000 or less, or True (with `where` False), at all places in
+all calls looked at.
 Silent on: masks that let anything in, in any of these calls, and those that no softmax follows.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, FILLED, LIKE, MASKING, SOFTMAXES
+from gradscope.analysis.ops import ADDITIONS, CASTS, FILLED, FILLED_WHERE, LIKE, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import WholeMask
@@ -27,7 +28,10 @@ from gradscope.store import Trace
 
 DIRECT = "scaled_dot_product_attention"
 BETWEEN = (
-    CASTS | ADDITIONS | MASKING | {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "clone"}
+    CASTS
+    | ADDITIONS
+    | FILLED_WHERE
+    | {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "clone"}
 )
 CONSTANTS = LIKE | FILLED
 ENOUGH = 3  # calls
@@ -121,8 +125,8 @@ def _before(known: Paths, softmax: Op) -> Iterator[Op]:
 
 def _finding(trace: Trace, known: Paths, op: Op, softmax: Op, event: WholeMask) -> Finding:
     effect = op.site.user
-    boolean = event.value == 1
-    number = "True" if boolean else f"{event.value:g}"
+    boolean = event.value in (0, 1)
+    number = str(event.value == 1) if boolean else f"{event.value:g}"
     made = _constant(known, op)
     handed = _handed_over(trace, made, op) if made is not None else None
     cause = handed or effect
@@ -135,6 +139,7 @@ def _finding(trace: Trace, known: Paths, op: Op, softmax: Op, event: WholeMask) 
         fix = f"two arguments stand in each other's place: {swapped}"
     elif handed is None:
         fix = f"take the mask that tells the places apart in {located(trace, cause)}"
+        fix += f": it is given what {located(trace, made.site.user)} has made" if made is not None else ""
     return Finding(
         message=f"the mask in {code(trace, effect, f'`{op.name}`')} is {number} at every place: the softmax is what it"
         " would be without it, nothing is masked out",
@@ -157,8 +162,10 @@ def _finding(trace: Trace, known: Paths, op: Op, softmax: Op, event: WholeMask) 
 
 def _constant(known: Paths, op: Op) -> Op | None:
     """The one call that made the numbers which the mask was computed from, where it is one that fills them in."""
-    for value in op.inputs:
-        if known.graph(op.graph).values[value].requires_grad:
+    values = known.graph(op.graph).values
+    booleans = [value for value in op.inputs if values[value].dtype == "bool"]
+    for value in booleans or op.inputs:
+        if values[value].requires_grad:
             continue
         first = {
             (maker.graph, maker.index): maker

@@ -23,9 +23,11 @@ from gradscope.events import PickedTwice
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Span
 from gradscope.rules import rule
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 ENOUGH = 16  # elements: so many have other numbers among them where they number the rows of a longer table
+SELECTING = "index_select"
 LONG = 8  # rows, where each call has the same number of ones: a few may be a tree's
 
 
@@ -71,7 +73,7 @@ def mask_of_integers(trace: Trace) -> Iterator[Finding]:
     if not events:
         return
     lines: dict[tuple[str, int], dict[Span, PickedTwice]] = {}
-    for _, op in paths(trace).used_calls({"__getitem__"}):
+    for _, op in paths(trace).used_calls({"__getitem__", SELECTING}):
         site = op.site.user
         if site.span() in events:
             lines.setdefault(site.location(), {})[site.span()] = events[site.span()]
@@ -88,6 +90,13 @@ def _finding(trace: Trace, line: list[PickedTwice]) -> Finding:
     edits: Edits = ()
     for entry in entries:
         edits += here.behind(entry, ".bool()") if entry is not None else ()
+    fix = f"make the mask boolean: `{mask}.bool()` in {located(trace, site)}"
+    selected = method_name(here.file.at(site)) == SELECTING
+    if selected:
+        edits = tuple(edit for one in line for edit in _subscripted(here, one))
+        index = ", ".join([":"] * event.place + [f"{mask}.bool()"])
+        text = edits[0].text if edits else f"x[{index}]"
+        fix = f"index by a boolean mask, `{text}`, in place of {located(trace, site)}"
     share = round(100 * event.ones / event.entries)
     return Finding(
         message=f"{code(trace, site, 'the index')} takes the zeros and ones of `{mask}` for numbers of rows: it picks"
@@ -99,18 +108,37 @@ def _finding(trace: Trace, line: list[PickedTwice]) -> Finding:
             f" zeros, as many as there are rows: of {event.length} rows it made {event.length} again, all"
             " copies of two",
         ),
-        fix=f"make the mask boolean: `{mask}.bool()` in {located(trace, site)}",
-        edits=edits if None not in entries else (),
+        fix=fix,
+        edits=edits if selected or None not in entries else (),
         count=event.calls,
     )
 
 
 def _entry(here: Source, event: PickedTwice) -> ast.expr | None:
-    """What stands for the mask in the subscript."""
+    """What stands for the mask in the subscript, or among the arguments of `index_select`."""
     node = here.file.at(event.site.user)
+    if method_name(node) == SELECTING and isinstance(node, ast.Call):
+        named = [word.value for word in node.keywords if word.arg == "index"]
+        given = named or node.args
+        return given[-1] if given else None
     if not isinstance(node, ast.Subscript):
         return None
     entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if event.place >= len(entries) or any(isinstance(entry, ast.Starred) for entry in entries):
         return None
     return entries[event.place]
+
+
+def _subscripted(here: Source, event: PickedTwice) -> Edits:
+    """`x[mask.bool()]` for `torch.index_select(x, 0, mask)`, `x[:, mask.bool()]` for one along axis 1."""
+    node, mask = here.file.at(event.site.user), _entry(here, event)
+    if (
+        not isinstance(node, ast.Call)
+        or mask is None
+        or node.keywords
+        or not isinstance(node.func, ast.Attribute)
+    ):
+        return ()
+    value = node.args[0] if here.file.is_imported(node.func.value) else node.func.value
+    entries = ", ".join([":"] * event.place + [f"{here.file.operand(mask)}.bool()"])
+    return here.replace(node, f"{here.file.operand(value)}[{entries}]")

@@ -100,3 +100,86 @@ def good_a_term_that_counts_later() -> None:
         hidden = torch.relu(body(torch.randn(8, 4)))
         (main(hidden).pow(2).mean() + 0.0 * (extra(hidden) - 1).pow(2).mean()).backward()
         opt.step()
+
+
+def bad_rows_of_two_tables() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.taste = nn.Parameter(torch.zeros(30, 3))  # cause: GS710
+            self.theme = nn.Parameter(torch.zeros(20, 3))
+            self.bias = nn.Parameter(torch.zeros(20))
+
+        def forward(self, reader: torch.Tensor, book: torch.Tensor) -> torch.Tensor:
+            return torch.einsum("nk,nk->n", self.taste[reader], self.theme[book]) + self.bias[book]
+
+    net = Factors()
+    opt = torch.optim.Adagrad(net.parameters(), lr=0.1)
+    for _ in range(6):
+        reader, book, stars = torch.randint(30, (50,)), torch.randint(20, (50,)), 3 + torch.randn(50)
+        opt.zero_grad()
+        (net(reader, book) - stars).square().mean().backward()  # effect: GS710
+        opt.step()
+
+
+def bad_both_halves_of_an_update() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Adapted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("frozen", torch.randn(6, 4))
+            self.up = nn.Parameter(torch.zeros(6, 2))  # cause: GS710
+            self.down = nn.Parameter(torch.zeros(2, 4))
+            self.head = nn.Linear(6, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.head(nn.functional.linear(x, self.frozen + self.up @ self.down))
+            return scores
+
+    model = Adapted()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(16, 4)).pow(2).mean().backward()  # effect: GS710
+        opt.step()
+
+
+def good_one_table_begins_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    taste, theme = nn.Embedding(30, 3), nn.Embedding(20, 3)
+    nn.init.normal_(taste.weight, std=0.1)
+    nn.init.zeros_(theme.weight)
+    opt = torch.optim.Adagrad([*taste.parameters(), *theme.parameters()], lr=0.1)
+    for _ in range(6):
+        reader, book, stars = torch.randint(30, (50,)), torch.randint(20, (50,)), torch.randn(50)
+        opt.zero_grad()
+        ((taste(reader) * theme(book)).sum(1) - stars).square().mean().backward()
+        opt.step()
+
+
+def good_one_half_of_an_update_begins_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    frozen, head = torch.randn(6, 4), nn.Linear(6, 1)
+    down = nn.Parameter(torch.randn(2, 4) * 0.5)
+    up = nn.Parameter(torch.zeros(6, 2))
+    opt = torch.optim.SGD([down, up, *head.parameters()], lr=0.1)
+    for _ in range(6):
+        opt.zero_grad()
+        x = torch.randn(16, 4)
+        head(nn.functional.linear(x, frozen + up @ down)).pow(2).mean().backward()
+        opt.step()

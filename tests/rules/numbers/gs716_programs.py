@@ -489,3 +489,55 @@ def bad_smoothed_labels_of_places() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS716
         opt.step()
+
+
+def bad_written_out_over_the_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    spectra, drum = torch.randn(60, 6), torch.randint(0, 5, (60,))
+    net = nn.Sequential(nn.Linear(6, 8), nn.SiLU(), nn.Linear(8, 5))
+    opt = torch.optim.AdamW(net.parameters(), lr=0.003)
+    for batch in torch.randperm(60).split(20):
+        scores, target = net(spectra[batch]), drum[batch]  # effect: GS716
+        logs = scores - torch.logsumexp(scores, dim=0, keepdim=True)  # cause: GS716
+        loss = logs[torch.arange(20), target].neg().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_written_out_over_the_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    spectra, drum = torch.randn(60, 6), torch.randint(0, 5, (60,))
+    net = nn.Sequential(nn.Linear(6, 8), nn.SiLU(), nn.Linear(8, 5))
+    opt = torch.optim.AdamW(net.parameters(), lr=0.003)
+    for batch in torch.randperm(60).split(20):
+        scores, target = net(spectra[batch]), drum[batch]
+        logs = scores - torch.logsumexp(scores, dim=1, keepdim=True)
+        loss = logs[torch.arange(20), target].neg().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_both_ways_of_a_batch_of_pairs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    pictures, texts = nn.Linear(6, 4), nn.Linear(5, 4)
+    opt = torch.optim.AdamW([*pictures.parameters(), *texts.parameters()], lr=0.003)
+    x, y = torch.randn(60, 6), torch.randn(60, 5)
+    for batch in torch.randperm(60).split(20):
+        alike = pictures(x[batch]) @ texts(y[batch]).T
+        over_texts = alike - alike.logsumexp(1, keepdim=True)
+        over_pictures = alike - alike.logsumexp(0, keepdim=True)
+        loss = -(over_texts.diagonal() + over_pictures.diagonal()).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -71,3 +71,75 @@ def bad_chosen_by_where() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_asked_a_second_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encode, decode = nn.Linear(10, 6), nn.Linear(6, 10)
+    opt = torch.optim.RMSprop([*encode.parameters(), *decode.parameters()], lr=0.001)
+    for _ in range(4):
+        log = torch.randn(40, 3) @ torch.randn(3, 10)
+        log[torch.rand(40, 10) < 0.15] = float("nan")
+        seen, filled = ~torch.isnan(log), torch.nan_to_num(log)
+        off = (decode(torch.tanh(encode(filled))) - filled) ** 2
+        off = torch.where(seen, off, torch.zeros_like(off))  # effect: GS717
+        loss = off.sum() / torch.isnan(log).sum()  # cause: GS717
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_asked_the_other_way() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, tags = nn.Embedding(9, 6), nn.Linear(6, 4)
+    opt = torch.optim.Adam([*words.parameters(), *tags.parameters()], lr=0.01)
+    for _ in range(4):
+        tokens = torch.randint(1, 9, (8, 7)) * (torch.arange(7) < torch.randint(2, 6, (8, 1)))
+        scores = tags(words(tokens)).transpose(1, 2)
+        each = nn.functional.cross_entropy(scores, tokens % 4, reduction="none")
+        kept = each * (tokens != 0)  # effect: GS717
+        loss = kept.sum() / tokens.eq(0).sum().clamp(min=1)  # cause: GS717
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_asked_a_second_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encode, decode = nn.Linear(10, 6), nn.Linear(6, 10)
+    opt = torch.optim.RMSprop([*encode.parameters(), *decode.parameters()], lr=0.001)
+    for _ in range(4):
+        log = torch.randn(40, 3) @ torch.randn(3, 10)
+        log[torch.rand(40, 10) < 0.15] = float("nan")
+        seen, filled = ~torch.isnan(log), torch.nan_to_num(log)
+        off = (decode(torch.tanh(encode(filled))) - filled) ** 2
+        off = torch.where(seen, off, torch.zeros_like(off))
+        loss = off.sum() / (~torch.isnan(log)).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_other_thresholds() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(16, 4), torch.randint(-1, 3, (16, 3))
+        off = (model(x) - y).abs() * (y != -1)
+        loss = off.sum() / (y == 0).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

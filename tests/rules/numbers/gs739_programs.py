@@ -53,3 +53,38 @@ def good_batches_of_a_small_network() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(model(x[rows]), y[rows]).backward()
         opt.step()
+
+
+def bad_powers_of_a_number() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    frame = torch.arange(60.0)
+    height = 3 * frame - 0.06 * frame**2 + torch.randn(60)
+    powers = torch.stack([torch.ones(60), frame, frame**2], dim=1)
+    coefficients = nn.Parameter(torch.zeros(3))
+    descent = torch.optim.SGD([coefficients], lr=2e-7)  # cause: GS739
+    for _ in range(150):
+        descent.zero_grad()
+        misfit = nn.functional.mse_loss(torch.einsum("nd,d->n", powers, coefficients), height)
+        misfit.backward()  # effect: GS739
+        descent.step()
+
+
+def good_powers_of_a_scaled_number() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    frame = torch.arange(60.0)
+    height = 3 * frame - 0.06 * frame**2 + torch.randn(60)
+    frame = (frame - frame.mean()) / frame.std()
+    powers = torch.stack([torch.ones(60), frame, frame**2], dim=1)
+    coefficients = nn.Parameter(torch.zeros(3))
+    descent = torch.optim.SGD([coefficients], lr=0.15)
+    for _ in range(150):
+        descent.zero_grad()
+        misfit = nn.functional.mse_loss(torch.einsum("nd,d->n", powers, coefficients), height)
+        misfit.backward()
+        descent.step()

@@ -351,3 +351,95 @@ def good_label_filled_for_both() -> None:
         label.fill_(1.0)
         criterion(critic(made).view(-1), label).backward()
         of_generator.step()
+
+
+def bad_squares_with_one_label() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    artist = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2), nn.Linear(8, 4))
+    judge = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    opt_a, opt_j = (torch.optim.Adam(net.parameters(), lr=0.001) for net in (artist, judge))
+    for _ in range(4):
+        curves = torch.randn(16, 4)
+        with torch.no_grad():
+            forged = artist(torch.randn(16, 3))
+        on_real = judge(curves).sub(1).square().mean()
+        on_forged = ((judge(forged) - 1) ** 2).mean()  # cause: GS743
+        opt_j.zero_grad()
+        (0.5 * (on_real + on_forged)).backward()  # effect: GS743
+        opt_j.step()
+        opt_a.zero_grad()
+        score = judge(artist(torch.randn(16, 3)))
+        (0.5 * (score - 1).square().mean()).backward()
+        opt_a.step()
+
+
+def good_squares_with_both_labels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    artist = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2), nn.Linear(8, 4))
+    judge = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    opt_a, opt_j = (torch.optim.Adam(net.parameters(), lr=0.001) for net in (artist, judge))
+    for _ in range(4):
+        curves = torch.randn(16, 4)
+        with torch.no_grad():
+            forged = artist(torch.randn(16, 3))
+        on_real = judge(curves).sub(1).square().mean()
+        on_forged = judge(forged).square().mean()
+        opt_j.zero_grad()
+        (0.5 * (on_real + on_forged)).backward()
+        opt_j.step()
+        opt_a.zero_grad()
+        score = judge(artist(torch.randn(16, 3)))
+        (0.5 * (1 - score).pow(2).mean()).backward()
+        opt_a.step()
+
+
+def good_squares_with_labels_of_three_numbers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    artist = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2), nn.Linear(8, 4))
+    judge = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    opt_a, opt_j = (torch.optim.Adam(net.parameters(), lr=0.001) for net in (artist, judge))
+    for _ in range(4):
+        curves = torch.randn(16, 4)
+        with torch.no_grad():
+            forged = artist(torch.randn(16, 3))
+        on_real = ((judge(curves) - 1) ** 2).mean()
+        on_forged = ((judge(forged) + 1) ** 2).mean()
+        opt_j.zero_grad()
+        (0.5 * (on_real + on_forged)).backward()
+        opt_j.step()
+        opt_a.zero_grad()
+        score = judge(artist(torch.randn(16, 3)))
+        (0.5 * (score**2).mean()).backward()
+        opt_a.step()
+
+
+def good_labels_the_other_way_round() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    artist = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2), nn.Linear(8, 4))
+    judge = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    opt_a, opt_j = (torch.optim.Adam(net.parameters(), lr=0.001) for net in (artist, judge))
+    for _ in range(4):
+        curves = torch.randn(16, 4)
+        with torch.no_grad():
+            forged = artist(torch.randn(16, 3))
+        on_real = (judge(curves) ** 2).mean()
+        on_forged = ((judge(forged) - 1) ** 2).mean()
+        opt_j.zero_grad()
+        (0.5 * (on_real + on_forged)).backward()
+        opt_j.step()
+        opt_a.zero_grad()
+        score = judge(artist(torch.randn(16, 3)))
+        (0.5 * score.square().mean()).backward()
+        opt_a.step()

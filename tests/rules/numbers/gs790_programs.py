@@ -81,3 +81,62 @@ def good_kept_above_zero_before_a_logarithm() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_larger_of_zeros_and_a_margin() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden, self.out = nn.Linear(6, 12), nn.Linear(12, 1)
+
+        def forward(self, payment: torch.Tensor) -> torch.Tensor:
+            return self.out(torch.relu(self.hidden(payment))).squeeze(1).sigmoid()  # cause: GS790
+
+    detector = Detector()
+    opt = torch.optim.SGD(detector.parameters(), lr=0.1)
+    for _ in range(6):
+        payments = torch.randn(50, 6)
+        fraud = (payments.sum(1) > 0.5).float()
+        agreement = detector(payments) * (2 * fraud - 1)
+        loss = torch.maximum(torch.zeros_like(agreement), 1 - agreement).mean()  # effect: GS790
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_larger_of_zeros_and_a_scores_margin() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    detector = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1))
+    opt = torch.optim.SGD(detector.parameters(), lr=0.1)
+    for _ in range(6):
+        payments = torch.randn(50, 6)
+        fraud = (payments.sum(1, keepdim=True) > 0.5).float()
+        agreement = detector(payments) * (2 * fraud - 1)
+        loss = torch.max(1 - agreement, torch.zeros(())).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_probability_above_a_floor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        chance = torch.maximum(model(x).sigmoid(), torch.full((), 1e-6))
+        loss = -(torch.where(x[:, :1] > 0, chance, 1 - chance + 1e-6)).log().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

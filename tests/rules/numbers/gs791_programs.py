@@ -97,3 +97,88 @@ def good_gates_with_dropped_scores() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_where_before_tversky() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Tversky(nn.Module):
+        def forward(self, scores: torch.Tensor, road: torch.Tensor, clear: torch.Tensor) -> torch.Tensor:
+            scores = torch.where(clear, scores, torch.zeros(()))  # cause: GS791
+            likely = scores.sigmoid().flatten(1)  # effect: GS791
+            road = (road * clear).flatten(1)
+            hit = torch.einsum("np,np->n", likely, road)
+            false_alarm = torch.einsum("np,np->n", likely, 1 - road)
+            missed = torch.einsum("np,np->n", 1 - likely, road)
+            return 1 - torch.mean(hit / (hit + 0.3 * false_alarm + 0.7 * missed + 1e-6))
+
+    net, criterion = nn.Conv2d(3, 1, 3, padding=1), Tversky()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        photos, clear = torch.rand(4, 3, 8, 8), torch.ones(4, 1, 8, 8, dtype=torch.bool)
+        clear[..., 5:] = False
+        loss = criterion(net(photos), (photos.mean(1, keepdim=True) > 0.6).float(), clear)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_filled_before_a_union() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(3, 1, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        photos, cloud = torch.rand(4, 3, 8, 8), torch.zeros(4, 1, 8, 8, dtype=torch.bool)
+        cloud[..., 5:] = True
+        road = (photos.mean(1, keepdim=True) > 0.6).float() * ~cloud
+        p = torch.sigmoid(net(photos).masked_fill(cloud, 0.0))  # cause: GS791  # effect: GS791
+        both = (p * road).sum()
+        union = p.sum() + road.sum() - both
+        loss = 1 - both / union
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_where_behind_the_sigmoid() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(3, 1, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        photos, clear = torch.rand(4, 3, 8, 8), torch.ones(4, 1, 8, 8, dtype=torch.bool)
+        clear[..., 5:] = False
+        road = (photos.mean(1, keepdim=True) > 0.6).float() * clear
+        p = torch.where(clear, net(photos).sigmoid(), torch.zeros(()))
+        hit, false_alarm, missed = (p * road).sum(), (p * (1 - road)).sum(), ((1 - p) * road).sum()
+        loss = 1 - hit / (hit + 0.3 * false_alarm + 0.7 * missed)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_false_alarms_among_what_is_seen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(3, 1, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        photos, clear = torch.rand(4, 3, 8, 8), torch.ones(4, 1, 8, 8, dtype=torch.bool)
+        clear[..., 5:] = False
+        road = (photos.mean(1, keepdim=True) > 0.6).float()
+        p = torch.where(clear, net(photos), torch.zeros(())).sigmoid()
+        hit, false_alarm = (p * road * clear).sum(), (p * ((1 - road) * clear)).sum()
+        loss = 1 - hit / (hit + 0.3 * false_alarm + 0.7 * ((1 - p) * road * clear).sum())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

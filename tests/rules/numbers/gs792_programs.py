@@ -97,3 +97,27 @@ def good_same_batch_for_another_policy() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def bad_less_itself_without_its_graph() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    mean, log_std = nn.Linear(2, 1), nn.Parameter(torch.zeros(1))
+    opt = torch.optim.Adam([*mean.parameters(), log_std], lr=0.003)
+    for _ in range(3):
+        state = torch.randn(64, 2)
+        with torch.no_grad():
+            force = Normal(mean(state), log_std.exp()).sample()
+        gain = -(state.sum(1) + force[:, 0]).square()
+        gain = (gain - gain.mean()) / gain.std()
+        for _ in range(4):
+            logp = Normal(mean(state), log_std.exp()).log_prob(force).sum(-1)
+            r = (logp - logp.detach()).exp()  # cause: GS792
+            bounded = torch.clip(r, 0.8, 1.2)  # effect: GS792
+            loss = -torch.minimum(r * gain, bounded * gain).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

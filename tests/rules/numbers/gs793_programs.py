@@ -110,3 +110,89 @@ def good_large_numbers_without_a_softmax() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_where_nothing_is_kept() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Route(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query = nn.Parameter(torch.randn(2, 8))
+            self.key, self.value, self.head = nn.Linear(3, 8), nn.Linear(3, 8), nn.Linear(16, 1)
+
+        def forward(self, stops: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+            match = torch.einsum("hd,bsd->bhs", self.query, self.key(stops)) / 8**0.5
+            match = torch.where(present[:, None, :], match, torch.tensor(-1e9))  # effect: GS793
+            mixed = torch.einsum("bhs,bsd->bhd", match.softmax(-1), self.value(stops))
+            minutes: torch.Tensor = self.head(mixed.flatten(1))
+            return minutes
+
+    route = Route()
+    opt = torch.optim.Adam(route.parameters(), lr=0.01)
+    for _ in range(5):
+        present = torch.arange(6) < torch.randint(1, 6, (16, 1))
+        returned = torch.zeros(16, 6, dtype=torch.bool)
+        stops = torch.randn(16, 6, 3) * present[..., None]
+        minutes = stops.norm(dim=2).sum(1, keepdim=True)
+        loss = (route(stops, returned) - minutes).abs().mean()  # cause: GS793
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_written_over_everything() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(5):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 6, (8, 1))
+        scores = score(x).squeeze(-1)
+        scores[torch.arange(6) < lengths + 6] = -1e9  # cause: GS793
+        pooled = (torch.softmax(scores, dim=1).unsqueeze(-1) * x).sum(1)  # effect: GS793
+        loss = (head(pooled) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_where_all_is_kept() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(5):
+        x = torch.randn(8, 6, 4)
+        own = torch.arange(6) < torch.full((8, 1), 6)
+        scores = torch.where(own, score(x).squeeze(-1), -1e9)
+        pooled = (torch.softmax(scores, dim=1).unsqueeze(-1) * x).sum(1)
+        loss = (head(pooled) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_method_where_nothing_is_kept() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(5):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 6, (8, 1))
+        scores = score(x).squeeze(-1)
+        scores = scores.where(torch.arange(6) >= lengths + 6, -1e9)  # cause: GS793
+        pooled = (torch.softmax(scores, dim=1).unsqueeze(-1) * x).sum(1)  # effect: GS793
+        loss = (head(pooled) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -129,3 +129,39 @@ def good_places_of_marked_rows() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_selected_along_an_axis() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, context, tags = nn.Embedding(40, 12), nn.GRU(12, 10, batch_first=True), nn.Linear(10, 5)
+    opt = torch.optim.Adam(nn.ModuleList([words, context, tags]).parameters(), lr=0.01)
+    for _ in range(5):
+        is_word = (torch.arange(9).expand(16, 9) < torch.randint(3, 10, (16, 1))).int()
+        sentence = torch.randint(1, 40, (16, 9)) * is_word
+        chosen, truth = is_word.flatten(), (sentence % 5).flatten()
+        scores = tags(context(words(sentence))[0]).flatten(0, 1)
+        picked = torch.index_select(scores, 0, chosen)  # cause: GS795
+        loss = nn.functional.cross_entropy(picked, torch.index_select(truth, 0, chosen))  # cause: GS795
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_numbers_of_rows_selected() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 5)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        keep = (torch.rand(30) < 0.6).int()
+        x, y = torch.randn(30, 4), torch.randint(0, 5, (30,))
+        rows = keep.nonzero().squeeze(1)
+        loss = nn.functional.cross_entropy(model(x).index_select(0, rows), y.index_select(0, rows))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

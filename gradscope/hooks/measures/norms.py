@@ -77,12 +77,14 @@ class Norms(Hook):
     def _evaluated(self, record: ModuleRecord, site: int) -> None:
         layer: Any = record.ref()
         version = version_of(layer.weight) if layer.weight is not None else 0
+        written = version_of(layer.running_mean)
         counted = [layer.num_batches_tracked] if layer.num_batches_tracked is not None else []
 
         def keep(mean: torch.Tensor, var: torch.Tensor, *batches: torch.Tensor) -> None:
             now = {
                 "mean": rounded(mean), "var": rounded(var),
                 "batches": int(batches[0]) if batches else None, "version": version,
+                "written": written,
             }  # fmt: skip
             known = self.evaluated.get(record.id)
             if known is None:

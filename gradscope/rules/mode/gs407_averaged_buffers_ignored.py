@@ -82,8 +82,11 @@ def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
 
 def _untouched(event: RunningStats) -> bool:
     """Whether the layer has never seen a batch nor been given another one's statistics: they are
-    as they were made, or stayed the same while its parameters changed."""
+    as they were made, or stayed the same while its parameters changed. What is loaded is given, though it may be the
+    same."""
     first, last = event.first, event.last
+    if first["written"] != last["written"]:
+        return False
     fresh = all(x == 0 for x in last["mean"]) and all(x == 1 for x in last["var"])
     still = all(first[k] == last[k] for k in ("mean", "var", "batches"))
     return (fresh and not last["batches"]) or (still and first["version"] != last["version"])

@@ -145,3 +145,44 @@ def bad_average_of_several() -> None:  # fix: by hand
             server.eval()
             server(torch.randn(8, 4) + 2)  # cause: GS407
             server.train()
+
+
+def good_the_one_before_loaded_whole() -> None:
+    """Each round keeps the network that it began with, whose statistics were those of an untrained one."""
+    import io
+
+    import torch
+    from torch import nn
+
+    class Player:
+        def __init__(self) -> None:
+            self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+
+        def train(self) -> None:
+            opt = torch.optim.Adam(self.net.parameters())
+            self.net.train()
+            for _ in range(5):
+                x = torch.randn(32, 4)
+                loss = nn.functional.cross_entropy(self.net(x), (x[:, 0] > 0).long())
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+        def predict(self, x: torch.Tensor) -> torch.Tensor:
+            self.net.eval()
+            with torch.no_grad():
+                return self.net(x)
+
+    new, old = Player(), Player()
+    for game in range(2):
+        file = io.BytesIO()
+        torch.save(new.net.state_dict(), file)
+        file.seek(0)
+        old.net.load_state_dict(torch.load(file))
+        new.train()
+        x = torch.randn(1, 4)
+        for _ in range(5):
+            print(bool((new.predict(x) > old.predict(x)).any()))
+        if game == 0:
+            file.seek(0)
+            new.net.load_state_dict(torch.load(file))

@@ -347,9 +347,18 @@ def test_a_write_in_place_is_only_told_where_gradients_are_on(tmp_path: Path) ->
     assert written_in_place(program.trace, program.site("p - g")) == ("p -= g", ())
 
 
-@pytest.mark.parametrize(
-    "line", ["p = g - p", "p = p * g", "p = p - g + 1", "p.x = p.x - g", "q = p - g", "p = q = p - g"]
-)
+@pytest.mark.parametrize("made", ["g - p", "p * g", "p - g + 1"])
+def test_what_is_more_than_a_sum_is_copied(made: str, tmp_path: Path) -> None:
+    program = read(tmp_path, f"def f(p, g):\n    with torch.no_grad():\n        p = {made}\n")
+    shown, edits = written_in_place(program.trace, program.site(made))
+    assert shown == f"p.copy_({made})"
+    p, g = torch.full((2,), 3.0), torch.full((2,), 2.0)
+    expected = eval(made, {"p": p.clone(), "g": g})
+    run(program.after(edits))["f"](p, g)
+    torch.testing.assert_close(p, expected)
+
+
+@pytest.mark.parametrize("line", ["p.x = p.x - g", "q = p - g", "p = q = p - g"])
 def test_what_is_no_update_of_its_own_name_is_not_written_in_place(line: str, tmp_path: Path) -> None:
     program = read(tmp_path, f"def f(p, g):\n    with torch.no_grad():\n        {line}\n")
     assert written_in_place(program.trace, program.site(line.rpartition("= ")[2])) == ("", ())

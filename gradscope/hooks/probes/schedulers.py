@@ -135,9 +135,12 @@ class Schedulers(Hook):
 
     def _overwritten(self, scheduler: Any, before: list[float] | None, frame: Any) -> None:
         """Whether a schedule, when it was made, has written its first rates over those that were loaded."""
-        restored = self.restored.get(scheduler.optimizer) if self.restored else None
-        if restored is not None and before == restored.rates and _apart(before, self.made.get(scheduler)):
-            restored.overwritten = weakref.ref(scheduler), self.recorder.sites.current(frame)
+        try:
+            restored = self.restored.get(scheduler.optimizer) if self.restored else None
+            if restored is not None and before == restored.rates and _apart(before, self.made.get(scheduler)):
+                restored.overwritten = weakref.ref(scheduler), self.recorder.sites.current(frame)
+        except BaseException as error:
+            self.recorder.fault("recording a schedule over a loaded rate", error)
 
     def _begin(self, optimizer: Any, number: int) -> None:
         """At the first step of an optimizer that was given a state: the one schedule that it has now, if that is still

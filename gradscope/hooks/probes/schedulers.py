@@ -7,7 +7,7 @@ import functools
 import math
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
@@ -65,14 +65,14 @@ class Schedulers(Hook):
         @functools.wraps(real)
         def __init__(scheduler: Any, /, *args: Any, **kwargs: Any) -> None:
             given = args[0] if args else kwargs.get("optimizer")
-            before = _rates_of(given) if self.restored and not self.depth else None
+            before = self._read(_rates_of, given) if self.restored and not self.depth else None
             self.depth += 1
             try:
                 real(scheduler, *args, **kwargs)
             finally:
                 self.depth -= 1
             if not self.depth and self.recorder.mine():
-                self.made[scheduler] = _rates(scheduler)
+                self.made[scheduler] = self._read(_rates, scheduler)
                 maker = sys._getframe(1)
                 try:
                     maker = _maker(scheduler, maker)
@@ -83,12 +83,20 @@ class Schedulers(Hook):
 
         return __init__
 
+    def _read(self, rates: Callable[[Any], list[float] | None], of: Any) -> list[float] | None:
+        """The rates, where the program's own call stands around this."""
+        try:
+            return rates(of)
+        except BaseException as error:
+            self.recorder.fault("reading learning rates", error)
+            return None
+
     def _step(self, real: Any) -> Any:
         @functools.wraps(real)
         def step(scheduler: Any, /, *args: Any, **kwargs: Any) -> Any:
             outermost = not self.depth and self.recorder.mine()
             self.depth += 1
-            before = _rates(scheduler) if outermost else None
+            before = self._read(_rates, scheduler) if outermost else None
             try:
                 return real(scheduler, *args, **kwargs)
             finally:

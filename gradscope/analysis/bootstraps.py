@@ -11,6 +11,7 @@ from gradscope.analysis.ops import (
     ALIASES,
     COMPARING_LOSSES,
     PASSING,
+    POWERS,
     SCALES,
     SUBTRACTIONS,
     SUMS,
@@ -170,7 +171,7 @@ def _total(paths: Paths, graph: Graph, difference: Op) -> int | None:
     """What the difference is added up to with others of its line, where that is squared."""
     place = difference.site.user.location()
     for value in _carries(graph, difference.outputs[0]):
-        if any(_squares(reader) for reader in graph.consumers.get(value, ())):
+        if any(squares(reader) for reader in graph.consumers.get(value, ())):
             reached = paths.reach([(graph.id, value)]).nodes
             alike = (
                 op for op in graph.ops if op.name == difference.name and op.site.user.location() == place
@@ -191,14 +192,15 @@ def squared(graph: Graph, op: Op) -> bool:
     """Whether the difference is squared or made absolute, as a loss does; what it is added up to, too
     (an advantage estimated over several steps)."""
     return any(
-        _squares(reader)
+        squares(reader)
         for value in _carries(graph, op.outputs[0])
         for reader in graph.consumers.get(value, ())
     )
 
 
-def _squares(op: Op) -> bool:
-    return op.name in ("pow", "__pow__", "square", "abs") or (
+def squares(op: Op) -> bool:
+    """Whether it squares a value, or makes it absolute."""
+    return op.name in POWERS | {"abs"} or (
         op.name in SCALES and len(op.inputs) == 2 and len(set(op.inputs)) == 1
     )
 

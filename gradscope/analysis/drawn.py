@@ -11,6 +11,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     ORDERINGS,
     SCALES,
+    SOFTMAXES,
     SUBTRACTIONS,
     ZEROS,
 )
@@ -22,11 +23,7 @@ TO_A_MASK = CASTS | ADDITIONS | SUBTRACTIONS | CUTTING | {
     "logical_not", "__invert__", "expand", "expand_as", "view", "reshape", "unsqueeze", "bernoulli",
 }  # fmt: skip
 DRAWN_AS_A_MASK = {"bernoulli", "bernoulli_"}
-CHANCES = {
-    "softmax",
-    "log_softmax",
-    "softmax_",
-}  # what makes nothing of the most negative number, as of a zero
+CHANCES = SOFTMAXES | {"softmax_"}  # what makes nothing of the most negative number, as of a zero
 DEEP = 24
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import names_of
+from gradscope.analysis.text import own_nodes
 from gradscope.model import Site
 from gradscope.source import FUNCTIONS, SourceFile
 
@@ -92,13 +93,7 @@ def _result(flow: Flow, call: _Call, place: int, targets: int, depth: int) -> Ha
 
 def _returned(function: ast.AST) -> Iterator[ast.expr]:
     """What the `return` statements of a function give, the last one first, without those of functions inside it."""
-    todo = list(ast.iter_child_nodes(function))
-    found = []
-    for node in todo:  # grows while it is walked
-        if isinstance(node, ast.Return) and node.value is not None:
-            found.append(node.value)
-        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            todo += ast.iter_child_nodes(node)
+    found = [n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value is not None]
     yield from sorted(found, key=lambda value: -value.lineno)
 
 

@@ -115,6 +115,7 @@ WITH_TWIN = {
     "nan_to_num", "renorm", "transpose", "swapaxes", "t", "dropout", "leaky_relu", "elu", "silu", "mish", "selu",
     "celu", "relu6", "hardtanh", "hardswish",
 }  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
+INVERSIONS = {"__invert__", "logical_not", "bitwise_not"}  # of a mask
 MASKING = {"masked_fill", "masked_fill_"}
 FILLED_WHERE = MASKING | {"where", "__setitem__"}
 BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}

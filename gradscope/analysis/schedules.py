@@ -48,13 +48,16 @@ def goes_down(trace: Trace, steps: Iterable[Step]) -> bool:
     return not any(one is None or goes_up(one) for one in optimizers)
 
 
+def rates_written(trace: Trace) -> Iterator[tuple[str, str, ast.Assign]]:
+    """(file, function, statement) of what gives an optimizer's group another rate, whether or not it ran."""
+    for path, function, node in nodes_of_functions(trace, ast.Assign):
+        if any(is_rate(target) for target in node.targets):
+            yield path, function, node
+
+
 def rate_written_at(trace: Trace) -> Site | None:
     """The first line of the program that gives an optimizer's group another rate itself, whether or not it ran."""
-    written = [
-        site_of(path, function, node)
-        for path, function, node in nodes_of_functions(trace, ast.Assign)
-        if any(is_rate(target) for target in node.targets)
-    ]
+    written = (site_of(*line) for line in rates_written(trace))
     return min(written, key=lambda site: (site.path, site.line), default=None)
 
 

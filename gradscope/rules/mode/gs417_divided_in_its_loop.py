@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from gradscope.analysis.figures import Sum, is_length, sums
 from gradscope.analysis.text import nodes_that_ran, ran_in, site_of
 from gradscope.analysis.words import located
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Binds, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.source import method_name
@@ -133,7 +133,7 @@ def _finding(trace: Trace, one: Sum, divided: ast.stmt) -> Finding:
     goes = ast.unparse(one.loop.iter)
     if divided is one.add and isinstance(divided, ast.Assign) and isinstance(divided.value, ast.BinOp):
         here, divisor = Source(trace, one.path), ast.unparse(divided.value.right)
-        share = f"{_factor(one.term, here.file.text(one.term))} / {divisor}"
+        share = f"{here.part(one.term, Binds.PRODUCT)} / {divisor}"
         return Finding(
             message=f"`{one.name}` is divided by the number of rounds in each of them: what was added before is"
             " divided again",
@@ -156,7 +156,3 @@ def _finding(trace: Trace, one: Sum, divided: ast.stmt) -> Finding:
         edits=Source(trace, one.path).move(divided, one.loop, after=True),
         subjects=frozenset({("mean", *site.location())}),
     )
-
-
-def _factor(node: ast.expr, text: str) -> str:
-    return f"({text})" if isinstance(node, (ast.BinOp, ast.IfExp, ast.BoolOp, ast.Compare)) else text

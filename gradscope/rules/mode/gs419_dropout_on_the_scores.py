@@ -15,8 +15,9 @@ Silent on: embeddings whose distances are compared; targets that went through dr
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.bootstraps import squares
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import LOSSES, MULTIPLICATIONS, PASSING, POWERS, SUBTRACTIONS
+from gradscope.analysis.ops import LOSSES, PASSING, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, parameter_subjects, plural
@@ -86,15 +87,11 @@ def _compared(known: Paths) -> Iterator[tuple[Key, Op, Key]]:
         values = known.graph(loss.graph).values
         if loss.name not in SUBTRACTIONS:
             yield from [(key, loss, (loss.graph, loss.inputs[0]))] if loss.inputs else []
-        elif len(loss.inputs) == 2 and any(map(_squares, known.readers(key))):
+        elif len(loss.inputs) == 2 and any(
+            reader is not None and squares(reader) for reader in known.readers(key)
+        ):
             tracked = [index for index in loss.inputs if values[index].requires_grad]
             yield from [(key, loss, (loss.graph, tracked[0]))] if len(tracked) == 1 else []
-
-
-def _squares(op: Op | None) -> bool:
-    if op is None:
-        return False
-    return op.name in POWERS | {"abs"} or (op.name in MULTIPLICATIONS and len(set(op.inputs)) == 1)
 
 
 def _finding(trace: Trace, known: Paths, given: Key, drop: Op, loss: Op, event: Backward) -> Finding:

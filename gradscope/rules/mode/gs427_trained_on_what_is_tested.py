@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.bootstraps import squared
-from gradscope.analysis.ops import COMPARISONS, DRAWS, LOSSES, PARTS, SUBTRACTIONS
+from gradscope.analysis.ops import COMPARISONS, DRAWS, INVERSIONS, LOSSES, PARTS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located
 from gradscope.events import Backward
@@ -29,7 +29,6 @@ from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-NEGATIONS = {"__invert__", "logical_not", "bitwise_not"}
 FORMS = 8  # that a comparison may go through before it is one number
 FEW = 16  # rows of which nobody keeps a part for a test
 
@@ -165,7 +164,7 @@ def _parts(known: Paths, labels: Key, rows: int) -> dict[Mask, _Part]:
 def _mask(known: Paths, key: Key) -> Mask:
     """What was made elsewhere, and whether it is turned round here: of `labels[~train_mask]`."""
     maker = known.maker(key)
-    if maker is not None and maker.graph == key[0] and maker.name in NEGATIONS and maker.inputs:
+    if maker is not None and maker.graph == key[0] and maker.name in INVERSIONS and maker.inputs:
         return known.made((maker.graph, maker.inputs[0])), True
     return known.made(key), False
 

@@ -13,7 +13,7 @@ from gradscope.model import Op
 SAME = {
     "unsqueeze", "view", "reshape", "expand", "expand_as", "detach", "clone", "clamp", "clamp_min", "squeeze",
 }  # fmt: skip
-EXPONENTIALS = {"exp", "exp_"}
+EXP = {"exp", "exp_"}
 LARGEST = {"max", "amax", "values"}
 
 
@@ -34,17 +34,11 @@ def softmax_written_out(known: Paths, op: Op) -> WrittenOut | None:
     """The softmax that ends in this call: `e / e.sum(…)` with `e` an exponential, `exp(z - logsumexp(z))`."""
     if op.name in QUOTIENTS and len(op.inputs) == 2:
         top, bottom = _maker(known, op, 0), _divisor(known, op)
-        if (
-            top is None
-            or top.name not in EXPONENTIALS
-            or bottom is None
-            or bottom.name != "sum"
-            or not top.inputs
-        ):
+        if top is None or top.name not in EXP or bottom is None or bottom.name != "sum" or not top.inputs:
             return None
         same = known.made((bottom.graph, bottom.inputs[0])) == known.made((op.graph, op.inputs[0]))
         return WrittenOut(op, bottom, _scores(known, (top.graph, top.inputs[0]))) if same else None
-    if op.name in EXPONENTIALS and op.inputs:
+    if op.name in EXP and op.inputs:
         less = known.maker((op.graph, op.inputs[0]))
         along = log_softmax_written_out(known, less) if less is not None else None
         return (

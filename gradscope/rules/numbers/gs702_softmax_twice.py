@@ -36,7 +36,7 @@ from gradscope.rules.numbers._losses import (
     unused,
     weights_of_labels,
 )
-from gradscope.rules.numbers._written_out import is_cross_entropy, is_picked_from, softmax_written_out
+from gradscope.rules.numbers._written_out import EXP, is_cross_entropy, is_picked_from, softmax_written_out
 from gradscope.store import Trace
 
 APPLIES = {
@@ -123,7 +123,7 @@ def _of_a_distribution(op: Op) -> bool:
 
 def _exponential(known: Paths, op: Op) -> bool:
     """Whether it is the exponential of a log-softmax or log-sigmoid."""
-    return op.name in ("exp", "exp_") and any(
+    return op.name in EXP and any(
         maker.name in ("log_softmax", "log_sigmoid") for _, maker in makers(known, (op.graph, op.inputs[0]))
     )
 

@@ -28,7 +28,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
-from gradscope.rules.numbers._written_out import WrittenOut, axis_of, softmax_written_out
+from gradscope.rules.numbers._written_out import EXP, WrittenOut, axis_of, softmax_written_out
 from gradscope.store import Trace
 
 SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
@@ -89,9 +89,9 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
 def _written_out(trace: Trace, known: Paths) -> Iterator[Finding]:
     """Softmaxes of the program's own over the one output of a layer."""
     told: set[tuple[str, int]] = set()
-    if trace.op_names.isdisjoint(("exp", "exp_")):
+    if trace.op_names.isdisjoint(EXP):
         return
-    for _, op in known.used_calls({"exp", "exp_", *QUOTIENTS}):
+    for _, op in known.used_calls(EXP | QUOTIENTS):
         own = softmax_written_out(known, op) if op.nodes and op.site.user.location() not in told else None
         axis = axis_of(known, own.along) if own is not None else None
         if (

@@ -41,12 +41,12 @@ from gradscope.fixes.calls import along, argument_as
 from gradscope.model import Finding, Op, Parameter, Span
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event, losses, makers, measured_targets
-from gradscope.rules.numbers._written_out import log_softmax_written_out, softmax_written_out
+from gradscope.rules.numbers._written_out import EXP, log_softmax_written_out, softmax_written_out
 from gradscope.store import Trace
 
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
 BY_HAND = MULTIPLICATIONS | {"gather", "kl_div"}
-WRITTEN_OUT = {"logsumexp", "exp", "exp_"}
+WRITTEN_OUT = EXP | {"logsumexp"}
 ADDING = (
     MEANS
     | SCALES

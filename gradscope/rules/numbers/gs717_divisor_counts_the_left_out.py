@@ -19,7 +19,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, DIVISIONS, MASKING, MULTIPLICATIONS
+from gradscope.analysis.ops import CASTS, DIVISIONS, INVERSIONS, MASKING, MULTIPLICATIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
@@ -45,7 +45,7 @@ FORMS = CASTS | {
     "long",
 }
 BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
-INVERSIONS = {"__invert__", "logical_not", "bitwise_not", "__rsub__", "rsub"}
+OTHER_WAY = INVERSIONS | {"__rsub__", "rsub"}
 SCALED = CASTS | {"neg", "__neg__"}
 OPPOSITES = {"ne": "eq", "ge": "lt", "le": "gt"}
 COMPARED = {*OPPOSITES, *OPPOSITES.values()}
@@ -130,8 +130,8 @@ def _sum_behind(graph: Graph, value: int, through: set[str]) -> Op | None:
 def _mask(known: Paths, graph: Graph, value: int) -> Mask:
     """What a mask was made of, through casts and other forms of it, and whether it was turned round on the way."""
     key, turned = known.made((graph.id, value)), False
-    while (op := known.maker(key)) is not None and op.name in FORMS | INVERSIONS and len(op.inputs) == 1:
-        turned ^= op.name in INVERSIONS
+    while (op := known.maker(key)) is not None and op.name in FORMS | OTHER_WAY and len(op.inputs) == 1:
+        turned ^= op.name in OTHER_WAY
         key = known.made((op.graph, op.inputs[0]))
     question = _question(known, op) if op is not None else None
     if question is None:
@@ -218,7 +218,7 @@ def _turned(trace: Trace, counting: Op) -> tuple[str, Edits]:
     if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.Invert):
         new = here.file.text(given.operand)
     elif (
-        method_name(given) in INVERSIONS
+        method_name(given) in OTHER_WAY
         and isinstance(given, ast.Call)
         and isinstance(given.func, ast.Attribute)
     ):

@@ -16,7 +16,7 @@ import ast
 from collections.abc import Iterator
 from statistics import median
 
-from gradscope.analysis.schedules import is_rate
+from gradscope.analysis.schedules import rates_written
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import RateFalls, Rates
@@ -113,8 +113,7 @@ def _writer(trace: Trace, step: Site) -> Site | None:
     """The one line that writes a rate: of the function that steps, else of the program."""
     lines = [
         (site_of(path, function, node), _outermost(trace.source_file(path), node))
-        for path, function, node in nodes_of_functions(trace, ast.Assign)
-        if any(is_rate(target) for target in node.targets)
+        for path, function, node in rates_written(trace)
     ]
     lines += [
         (site_of(path, function, node), _outermost(trace.source_file(path), node))

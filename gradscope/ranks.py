@@ -8,9 +8,8 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 # Programs that start ranks: the environment they find is of a node, not of a rank.
 _LAUNCHERS = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
@@ -18,8 +17,7 @@ _SCRIPTS = {"torchrun", "accelerate", "accelerate-launch"}
 _KEYS = ("RANK", "WORLD_SIZE")
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(NamedTuple):
     """One of `world` processes that train together. `local` and `here`: which of how many on this machine."""
 
     rank: int

@@ -9,7 +9,6 @@ to axes that is not known here begins new ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
@@ -45,8 +44,7 @@ class Piece(NamedTuple):
 Axis = tuple[Piece, ...]  # the most significant piece first; empty where its size is 1
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """An axis as it came into being; or several (`parts`) that a view has cut at no common border."""
 
     size: int
@@ -54,8 +52,7 @@ class Source:
     parameter: bool = False
 
 
-@dataclass(frozen=True)
-class Straddle:
+class Straddle(NamedTuple):
     """`axis` of a view's result has the size of `before`, an axis of its input, and is made of parts of it and of
     others. `shape`: the input's, with axes that had been merged whole on their own."""
 
@@ -67,8 +64,7 @@ class Straddle:
     axis: Axis
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """A layer that runs along one axis, and treats the places of another one apart from each other."""
 
     op: Op

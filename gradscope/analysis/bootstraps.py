@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.calls import Call, Calls
 from gradscope.analysis.ops import (
@@ -44,8 +45,7 @@ class Bootstrap:
     times: int
 
 
-@dataclass(frozen=True)
-class Sum:
+class Sum(NamedTuple):
     """The sum that makes a loss's target: of data and of what a network estimates."""
 
     made: Op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.reach import paths
@@ -16,8 +16,7 @@ from gradscope.store import Trace
 BRANCHES = (ast.If, ast.For, ast.While, ast.Try)
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(NamedTuple):
     """`name` is given a new number at `made`, and at `computed` what had a graph in earlier passes. `held` is an
     argument of the function that is used there, "" where there is none."""
 

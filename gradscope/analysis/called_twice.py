@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.model import Graph, Module, Op, Parameter, Site
 from gradscope.store import Trace
 
 
-@dataclass(frozen=True)
-class CalledTwice:
+class CalledTwice(NamedTuple):
     """Two calls of one layer that gave the same numbers."""
 
     layer: Module

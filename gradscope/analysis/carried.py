@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import name_of, names_of
@@ -33,8 +34,7 @@ class LongerPasses:
     updated: bool = False  # by the program's own hand, after each of them
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(NamedTuple):
     """A value with an old graph that a pass went through."""
 
     value: Value
@@ -110,8 +110,7 @@ def _longer(known: Paths, graph: Graph, passes: list[Backward]) -> tuple[list[in
 # -- what a pass found of an earlier step, whose graph was freed -----------------------
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """What each step makes from its own last value."""
 
     names: tuple[str, ...]
@@ -120,8 +119,7 @@ class State:
     maker: Op
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A value that an earlier step made."""
 
     name: str
@@ -129,8 +127,7 @@ class Made:
     key: Key
 
 
-@dataclass(frozen=True)
-class Behind:
+class Behind(NamedTuple):
     """The leaves that such values were computed from."""
 
     leaves: list[Parameter]

@@ -3,7 +3,7 @@ Learning", equation 3): the same difference twice, one side detached in each, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import (
     ADDITIONS,
@@ -25,8 +25,7 @@ LOOKUPS = PRODUCTS_OF_MATRICES | {"__matmul__", "embedding", "__getitem__", "ind
 LIKE = PASSING | CASTS
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """A term of such a pair: what compares, the ops from there to the sum of both, and the product of its factors."""
 
     compared: Op
@@ -45,8 +44,7 @@ class Term:
         return last
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """`codebook` moves the entries, `commitment` the encoder; `added` is the sum of both."""
 
     codebook: Term

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isfinite
 from statistics import fmean
+from typing import NamedTuple
 
 from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.reach import Paths, paths
@@ -23,8 +23,7 @@ APART = 0.5  # of the targets' variance lies between batches: those that were lo
 STILL_FALLS = 0.9  # of the losses before, the last quarter's: it has begun to learn
 
 
-@dataclass(frozen=True)
-class NoBetter:
+class NoBetter(NamedTuple):
     """op: the call of the loss; line: that of its passes; passes: how many; loss: the mean of those that
     were measured in the second half of the run."""
 

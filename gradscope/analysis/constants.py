@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import Cut, cut_kind, cuts, differentiates, nearest
 from gradscope.analysis.gradients import gradients
@@ -26,8 +26,7 @@ KINDS = ("detach", "no_grad", "inference_mode", "grad")
 MAX_DEEP = 60  # sums that are followed from a loss back to its terms
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(NamedTuple):
     """A term that was cut from parameters which the other terms of its loss train, or would, without a cut of their
     own."""
 

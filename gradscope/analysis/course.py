@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from statistics import fmean
+from typing import NamedTuple
 
 from gradscope.analysis.words import loss_given, owner, quoted, source
 from gradscope.events import Backward
@@ -19,8 +19,7 @@ STEADY = 0.9  # of the passes the loss is lower than in the one before
 AS_BEFORE = 0.5  # of the fall in the first half is that in the second
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """line: of the program's, whose passes these are; name: of the loss, as the program has it; losses: those
     that were measured, in program order; steps: the step of each."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import (
     CLIPS,
@@ -27,16 +27,14 @@ LENGTHS = ("normalize", "div", "__truediv__")  # what makes a row's length 1
 FAR = 40  # ops between a term and what compares
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Two results with a graph that a term compares."""
 
     op: Op
     sides: tuple[Key, Key]
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A loss, all whose terms compare two trained results."""
 
     loss: Backward

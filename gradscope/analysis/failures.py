@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.names import kind_words, names_of
@@ -15,8 +15,7 @@ from gradscope.model import Event, Graph, Region, Site, Value
 from gradscope.store import Trace
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """A tensor that a failing call was given: its name in the program and where it was made."""
 
     name: str
@@ -31,8 +30,7 @@ class Operand:
         return f"`{self.name}`" if self.name else "a tensor"
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """One exception: where it was raised, its text, and what the call was given."""
 
     trace: Trace

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_that_ran, own_nodes, ran_in
@@ -26,8 +27,7 @@ _MADE_EMPTY = ("zeros", "empty", "tensor", "Tensor", "FloatTensor", "array")
 _EMPTIED = ("clear", "reset", "zero_", "fill_")
 
 
-@dataclass(frozen=True)
-class Quotient:
+class Quotient(NamedTuple):
     """Where a sum is divided. `divisor`: None for its own length, as `mean` has it."""
 
     node: ast.expr | ast.stmt

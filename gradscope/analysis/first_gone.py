@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.standing import Ending, ending, stood_at
@@ -17,8 +17,7 @@ KILLED, RAISED, LEFT, INTERRUPTED, UNKNOWN, THROUGH, HUNG = range(
 _CONSEQUENCES = ("DistBackendError", "DistNetworkError", "DistStoreError")
 
 
-@dataclass(frozen=True)
-class FirstGone:
+class FirstGone(NamedTuple):
     """`how` is one of the above; `ending` that of the first of `members`, None where it came to its end without a
     fault; `waits`: what torch ended on others because of it."""
 

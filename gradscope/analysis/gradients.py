@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.memo import once
@@ -132,8 +133,7 @@ def gradients(trace: Trace) -> Gradients:
     return Gradients(trace)
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """What one line's passes train alone: the steps that used the gradients of no other line."""
 
     line: Line

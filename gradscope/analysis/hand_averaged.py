@@ -3,7 +3,7 @@ before the first steps."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import COMPARED, Followed, Steps, alike, followed
@@ -13,8 +13,7 @@ from gradscope.store import Member, Run
 from gradscope.store.outline import outline_of_prints
 
 
-@dataclass(frozen=True)
-class HandAveraged:
+class HandAveraged(NamedTuple):
     """Parameters that are not the same on all ranks, of an optimizer whose gradients are. `at_first`: they differed
     before the first step; else their own gradients are left out. `whole`: these are all parameters of their modules,
     which may be meant. `averaged`: an other parameter, whose gradients are the same."""

@@ -3,8 +3,8 @@ work with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isclose
+from typing import NamedTuple
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.parting import done_apart
@@ -17,8 +17,7 @@ _LEAST = 3  # calls, and writes
 _NOISE = 1e-6  # relative
 
 
-@dataclass(frozen=True)
-class LeftBehind:
+class LeftBehind(NamedTuple):
     """`parameters`: ids in the first writer's trace; `norms`: of the first of them on the first writer and on the first
     of the others, before the same step; `call`: where that one works with them."""
 

@@ -5,7 +5,6 @@ gradient is lost. The report, `why` and the picture name the same place because 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -20,8 +19,7 @@ from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     """Where the way from one parameter to a loss passes no gradient back."""
 
     op: Op

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.loop import one_after_the_other
 from gradscope.analysis.memo import once
@@ -79,8 +80,7 @@ def networks(trace: Trace) -> list[Network]:
     return found
 
 
-@dataclass(frozen=True)
-class Uncalled:
+class Uncalled(NamedTuple):
     """A copy of a trained network that a function of the program would bring up to date, which nothing calls."""
 
     copy: Network

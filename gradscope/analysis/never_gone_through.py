@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from gradscope.analysis.loop import settled
 from gradscope.analysis.names import names_of
@@ -20,8 +20,7 @@ FEW = 20  # calls in a row
 LINKED = 3  # of them whose inputs and outputs are known
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(NamedTuple):
     """One such state: the line of the call, what the program names it there ("" where that is several
     tensors), how many calls made it in a row, and the nodes that it held after the second and the last.
 
@@ -36,8 +35,7 @@ class Carried:
     kept: Kept | None = None
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """Where the text takes the state of a call into the next one: the name that stands there."""
 
     site: Site
@@ -83,7 +81,7 @@ def _beside_training(trace: Trace, lines: list[list[ModuleCall]]) -> Iterator[Ca
         longest, _ = max(found, key=lambda one: one[0].calls)
         rounds = sum(trace.graph(number).count for _, number in found)
         calls = sum(one.calls * trace.graph(number).count for one, number in found) if on else longest.calls
-        yield replace(longest, calls=calls, rounds=rounds, on=bool(on), kept=_kept(trace, longest.site))
+        yield longest._replace(calls=calls, rounds=rounds, on=bool(on), kept=_kept(trace, longest.site))
 
 
 def _reached(known: Paths, event: ModuleCall) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, PASSING, SUBTRACTIONS
@@ -19,8 +19,7 @@ SAME = PASSING | ALIASES | CASTS  # of what is read, another form of it is
 MAX_FORMS = 50
 
 
-@dataclass(frozen=True)
-class Unread:
+class Unread(NamedTuple):
     """A tensor that is made by one place of the program and read by nothing."""
 
     site: Site
@@ -167,8 +166,7 @@ def _around_both(file: SourceFile, statement: ast.stmt, node: ast.AST) -> bool:
     return any(id(above) in loops for above in file.above(node))
 
 
-@dataclass(frozen=True)
-class LateWrite:
+class LateWrite(NamedTuple):
     """A write into a tensor of which nothing is read afterwards."""
 
     graph: Graph

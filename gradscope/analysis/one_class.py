@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ALIASES, BINARY_LOSSES, CASTS
@@ -22,8 +22,7 @@ FILLS = {"zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_z
 SPREAD = CASTS | ALIASES | {"expand", "repeat", "view", "reshape", "squeeze", "unsqueeze", "fill_"}
 
 
-@dataclass(frozen=True)
-class OneClass:
+class OneClass(NamedTuple):
     """What one place that calls a loss was given. place: where the batches are put together; loader: where a
     `DataLoader` does that."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.model import Graph, Op, Site
 from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
@@ -18,8 +18,7 @@ SHARED = {  # with what torch does not see
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Overwritten:
+class Overwritten(NamedTuple):
     """Two writes to one row in each turn, with nothing between them that touches the buffer. In the next turn the
     first line writes, to its own row, the very tensor that the second has put into this one."""
 
@@ -30,8 +29,7 @@ class Overwritten:
     times: int
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(NamedTuple):
     path: str
     first: ast.Subscript
     second: ast.Subscript

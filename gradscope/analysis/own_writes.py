@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
@@ -24,8 +24,7 @@ Time = tuple[int, int]  # (segment, op in its graph)
 ENDLESS = 1 << 60
 
 
-@dataclass(frozen=True)
-class _Write:
+class _Write(NamedTuple):
     parameter: int
     call: int  # the user's call, with all that led to it
     segments: list[int]  # in each of which it is made

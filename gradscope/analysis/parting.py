@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from math import isclose, isnan
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
@@ -25,8 +24,7 @@ _DRIFT = 1e-3  # relative: of running statistics, what matters
 _ACTS = (Backward, Clip, Scheduled, Step, Update, ZeroGrad)
 
 
-@dataclass(frozen=True)
-class Parting:
+class Parting(NamedTuple):
     """The first step after which parameters differed. `last`: the one before that was compared. `values`: member →
     the norm of the first of them; `known`: `DistributedDataParallel` averages their gradients."""
 
@@ -158,8 +156,7 @@ def _of_optimizer(members: list[Member], numbers: list[int]) -> Parting | None:
     return None
 
 
-@dataclass(frozen=True)
-class Drift:
+class Drift(NamedTuple):
     """Buffers of a wrapped model that are not the same on the ranks that evaluate it. `values`: norms of the first."""
 
     site: Site | None  # of the evaluation

@@ -4,7 +4,7 @@ critic's advantage, a reward that trained parameters compute."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.calls import Calls
@@ -24,8 +24,7 @@ from gradscope.model import Graph, Op, Site
 MAX_UPSTREAM = 400  # values looked at for a log-probability
 
 
-@dataclass(frozen=True)
-class Advantage:
+class Advantage(NamedTuple):
     """`(returns - value) * log_prob`, whose value leads back to a critic."""
 
     difference: Op  # data minus the critic's estimate
@@ -95,8 +94,7 @@ def _lesson(known: Calls, graph: Graph, difference: Op, estimate: int) -> Op | N
     return None
 
 
-@dataclass(frozen=True)
-class Reward:
+class Reward(NamedTuple):
     """`log_prob * reward` of an action that was drawn, whose reward leads to parameters with a loss of their own."""
 
     product: Op

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import isclose
+from typing import NamedTuple
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.parting import Parting, paired, same_shapes
@@ -23,8 +23,7 @@ _NOISE = 1e-5  # relative
 _LEAST = 2  # steps
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(NamedTuple):
     """What made averaged gradients differ. `again`: a layer's forward and backward that a reentrant checkpoint runs
     within the pass; else a line of the program that writes to them."""
 
@@ -32,8 +31,7 @@ class Changed:
     again: bool
 
 
-@dataclass(frozen=True)
-class TooLate:
+class TooLate(NamedTuple):
     """Gradients that the program averages once a step has used them (`how` is "late") or before the last pass adds to
     them ("early"), reduces to one rank where all make steps ("one"), or of which it averages copies that go nowhere
     ("copy"). `values`: norms of that of the first parameter, when its first step used it."""
@@ -117,8 +115,7 @@ def changed_after_average(parting: Parting) -> Changed | None:
     return None
 
 
-@dataclass(frozen=True)
-class Followed:
+class Followed(NamedTuple):
     """One parameter on all ranks: its ids, norms before the first step and after the last that was printed, and of its
     gradient at each of the first steps."""
 
@@ -128,8 +125,7 @@ class Followed:
     gradients: list[list[float | None]]  # by step
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """The parameters of one optimizer without a wrapper, rank beside rank."""
 
     first: Site | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.source import SourceFile, called_name, names_in
 
@@ -15,8 +15,7 @@ DEEP = 40  # expressions within each other
 MOST = 64  # terms
 
 
-@dataclass(frozen=True)
-class Recursion:
+class Recursion(NamedTuple):
     """`total = total * discount + … following * (1 - flag) …` in a loop."""
 
     loop: ast.For

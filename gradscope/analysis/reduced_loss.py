@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import alike, all_without_wrapper, common_loss, followed
@@ -13,8 +13,7 @@ from gradscope.store import Member, Run, Trace
 _CALLS = {"all_reduce", "reduce", "broadcast"}  # that write in place, and have no node
 
 
-@dataclass(frozen=True)
-class ReducedLoss:
+class ReducedLoss(NamedTuple):
     """`parameters`: those whose gradients differ; `values`: norms of the first one's, at the first step."""
 
     site: Site  # of the call that reduces it

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isclose
+from typing import NamedTuple
 
 from gradscope.model import Site
 from gradscope.store import Member, Run
@@ -13,8 +13,7 @@ _APART = 1e-2  # of those of two ranks
 _COMPARED = 32  # ranks
 
 
-@dataclass(frozen=True)
-class ScaledApart:
+class ScaledApart(NamedTuple):
     """`factors`: by what each rank scaled its parts before the first such step, `step`."""
 
     site: Site | None  # of the step

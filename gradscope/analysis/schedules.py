@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.loop import in_order, settled
 from gradscope.analysis.text import nodes_of_functions, site_of
@@ -81,8 +81,7 @@ def schedule_name(trace: Trace, made: SchedulerMade) -> str:
     return f"`{name}`" if name else f"the `{made.cls}`"
 
 
-@dataclass(frozen=True)
-class Early:
+class Early(NamedTuple):
     """A schedule's step that came before the first step of its optimizer."""
 
     schedule: Scheduled
@@ -116,8 +115,7 @@ def stepped_early(trace: Trace, made: SchedulerMade) -> Early | None:
     return None
 
 
-@dataclass(frozen=True)
-class NeverReached:
+class NeverReached(NamedTuple):
     """A schedule whose step stands in the text, under a condition, and never ran, while another one of the same
     optimizer was stepped on and on and had no more to change."""
 

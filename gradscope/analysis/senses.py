@@ -33,8 +33,7 @@ MOST = 2000  # values of a loss that are looked at for divergences
 DEEP = 30  # ops that are followed from a loss
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What a loss is made of, nothing else: the call, and whether the loss rises (1) or falls (-1) with what it gives.
     `turned` is the first call that turns it round."""
 

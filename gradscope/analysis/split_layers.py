@@ -3,7 +3,7 @@ whole copies of the others. The gradient of what a split layer is given is a sum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import Followed, alike, all_without_wrapper, common_loss, followed
@@ -12,8 +12,7 @@ from gradscope.model import Graph, Op, Site
 from gradscope.store import Member, Run, Trace
 
 
-@dataclass(frozen=True)
-class NotSummed:
+class NotSummed(NamedTuple):
     """`parameters`: those of which each rank has a copy, and another gradient of one and the same loss. `values`: norms
     of the first one's, at the first step; `split`: one of which each rank holds a part; `site`: where such a part meets
     what the copies gave."""

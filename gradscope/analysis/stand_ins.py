@@ -4,7 +4,7 @@ an encoder gave (van den Oord et al., 2017, "Neural Discrete Representation Lear
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ADDITIONS, ALIASES, COMPARING_LOSSES, SUBTRACTIONS
@@ -13,8 +13,7 @@ from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
 
-@dataclass(frozen=True)
-class StandIn:
+class StandIn(NamedTuple):
     """`cut` is the detach, `total` the sum. `loss` compares the total with x without its graph, or subtracts that for a
     loss by hand: it is to move y, and moves x."""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import signal
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.names import place
@@ -25,8 +24,7 @@ _FATAL = {
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.*)$', re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(NamedTuple):
     """How a process ended that did not come to its end without a fault. `how`: "was killed by SIGKILL"; `site`: where
     that was, None where it is not known; `doing`: what it did there ("it stood at train.py:3, after 2 steps")."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import variable
@@ -17,8 +17,7 @@ from gradscope.store import Trace
 _PLAIN_CALLS = {"int", "min", "max", "abs"}
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(NamedTuple):
     """A call of `step()` with the branches that it stands in, innermost first."""
 
     path: str
@@ -36,8 +35,7 @@ class Guard:
         return site_of(self.path, self.function, self.call)
 
 
-@dataclass(frozen=True)
-class Remainder:
+class Remainder(NamedTuple):
     """`i % n` compared with a number that no remainder by a small `n` can be, or not compared at all: any `n`
     leaves a 0 in time."""
 
@@ -45,8 +43,7 @@ class Remainder:
     number: ast.Constant | None  # None: the remainder by itself is what is asked, and was 0 throughout
 
 
-@dataclass(frozen=True)
-class BeginsAnew:
+class BeginsAnew(NamedTuple):
     """A counter that the loop of the passes sets, in an outer loop (or function) that ran more than once."""
 
     name: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.loop import in_order, stretches
 from gradscope.analysis.memo import once
@@ -38,8 +39,7 @@ class Run:
     site: Site
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(NamedTuple):
     """Parameters of one optimizer whose gradients stopped at the same step."""
 
     parameters: tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.loop import stretches
 from gradscope.events import ModuleCall
@@ -25,8 +25,7 @@ DID = {
 LOOKED_BACK = 2000  # steps of a stretch, for its last loss
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Equal segments in a row, by the optimizer steps they were; `first` is above `last` where they were none.
     `kind`: what one without a step was for. `events`: what the program did in it, of the kinds of `DID`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import (
@@ -22,8 +22,7 @@ _NOISE = 1e-5  # relative
 _LONGER = 1.05  # than any mean can be
 
 
-@dataclass(frozen=True)
-class Summed:
+class Summed(NamedTuple):
     """Gradients that are summed over the ranks, and used as they are. `own`: norms of the one of the first parameter
     that each rank's first pass left; `used`: of what its step used."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import nearest, nearest_cuts
 from gradscope.analysis.numbers import entered, real, without_past
@@ -17,8 +17,7 @@ MAX_TERMS = 100
 _Taken = tuple[Key, Site, list[Key], Op | None]  # of `Wrapped`: value, made, before, given
 
 
-@dataclass(frozen=True)
-class DeadTerm:
+class DeadTerm(NamedTuple):
     """A term computed from what is trained, of which no gradient comes back."""
 
     value: Key
@@ -28,8 +27,7 @@ class DeadTerm:
     parameters: frozenset[int]
 
 
-@dataclass(frozen=True)
-class Wrapped:
+class Wrapped(NamedTuple):
     """A loss, or a term of one, that is a leaf of its own, with the numbers of one that had a graph."""
 
     value: Key  # the leaf

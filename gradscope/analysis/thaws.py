@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
@@ -28,8 +29,7 @@ class Thaw:
     leaves: set[int]  # that are frozen to the end
 
 
-@dataclass(frozen=True)
-class Late:
+class Late(NamedTuple):
     """Parameters that are switched on behind the pass of each turn, and off again before its end: the first pass alone
     gave them a gradient, each later one of its line found them frozen."""
 
@@ -88,7 +88,7 @@ def too_late(trace: Trace) -> list[Late]:
             on, at = _apart(thawed.site, off.site)
             late = Late((), on, off, at, step, backward, called)
             found.setdefault((on, at), (late, []))[1].append(leaf)
-    return [replace(late, leaves=tuple(sorted(some))) for late, some in found.values()]
+    return [late._replace(leaves=tuple(sorted(some))) for late, some in found.values()]
 
 
 def _switch(turns: _Turns, event: RequiresGrad) -> None:

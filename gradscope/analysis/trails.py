@@ -6,8 +6,8 @@ which of them a product sums over can only be told by following the two apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.ops import ADDITIONS, LAYERS, PRODUCTS_OF_MATRICES, SCALES, SUBTRACTIONS
@@ -19,8 +19,7 @@ PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
 MOST = 400  # calls that are followed behind one value
 
 
-@dataclass(frozen=True)
-class Sum:
+class Sum(NamedTuple):
     """A call that sums a value, or its product with another one, over some of its axes."""
 
     op: Op

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.text import own_nodes, site_of
@@ -16,8 +16,7 @@ from gradscope.source import called_name
 from gradscope.store import Trace
 
 
-@dataclass(frozen=True)
-class Hook:
+class Hook(NamedTuple):
     """A function of the program's that a library called."""
 
     line: Site  # where it stood

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
@@ -34,8 +34,7 @@ _SHOWN = 4  # counts
 _PASSES = ("Tensor.backward", "_engine_run_backward", "grad")
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """What a rank was in at its end. `passes`: backward passes of the wrapped model before."""
 
     member: Member
@@ -46,8 +45,7 @@ class Wait:
     in_c: bool = False  # by a signal that C code raised
 
 
-@dataclass(frozen=True)
-class Unmet:
+class Unmet(NamedTuple):
     """`ahead`: those that wait in what the others do not come to. `counts`: a line that some ranks went through more
     often than others, with how often."""
 
@@ -86,7 +84,7 @@ def waits(run: Run) -> list[Wait]:
     found = []
     for group in run.alike:
         wait = _wait(group[0])
-        found += [replace(wait, member=m) for m in group if wait is not None and m.rank is not None]
+        found += [wait._replace(member=m) for m in group if wait is not None and m.rank is not None]
         run.leave(group[0])
     return found
 

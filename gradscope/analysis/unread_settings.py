@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
@@ -19,8 +19,7 @@ from gradscope.store import Trace
 REFLECTION = {"locals", "super", "vars"}
 
 
-@dataclass(frozen=True)
-class UnreadArgument:
+class UnreadArgument(NamedTuple):
     """function: its `def`, with the argument; given: a call that hands the argument over; inside: a call in the
     function that leaves a number at its default (`strength=1.0`), and the name of that; own: where a method reads the
     object's attribute of the same name; overwritten: the statement that gives the name another value before anything
@@ -42,8 +41,7 @@ class UnreadArgument:
     unpacked: bool = False
 
 
-@dataclass(frozen=True)
-class UnreadAttribute:
+class UnreadAttribute(NamedTuple):
     """constant: the number that stands in a method, where the constructor's argument has it as its default; made: the
     call of the constructor."""
 

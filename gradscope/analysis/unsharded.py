@@ -3,7 +3,7 @@ gradients, and the ranks part in them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import COMPARED, alike, followed
@@ -12,8 +12,7 @@ from gradscope.model import Site
 from gradscope.store import Member, Run
 
 
-@dataclass(frozen=True)
-class Unsharded:
+class Unsharded(NamedTuple):
     """`values`: norms of the first of the parameters after step `step`; `sharded`: one that is, of the same
     optimizer."""
 

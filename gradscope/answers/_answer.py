@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gradscope.analysis.names import names_of, op_name, place, shape_words
 from gradscope.graph import Flow
@@ -12,8 +13,7 @@ LINE_END = 10_000  # a column behind every line: frames clip it
 MAX_STEPS = 8  # places of a way that are shown
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One place on the way. `main` marks where the answer lies."""
 
     site: Site

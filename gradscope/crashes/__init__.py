@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope.analysis.names import kind_words, names_of
 from gradscope.analysis.text import head_of, methods_named
@@ -125,8 +125,7 @@ class Subject:
     about: Callable[[Crash], str] | None = None
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """What is said of the errors whose text `pattern` fits. In `message`, `why` and `fix`,
     `{it}` is the tensor that it is about and `{0}`, `{1}`, … are the groups of the match.
     `of` finds that tensor. `cause` finds the other place that is shown, `when` says whether the error is

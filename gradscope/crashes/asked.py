@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import constant_derivative
 from gradscope.analysis.names import names_of
@@ -17,8 +17,7 @@ from gradscope.model import Graph, Op, Value
 from gradscope.source import FUNCTIONS, names_in
 
 
-@dataclass(frozen=True)
-class Stands:
+class Stands(NamedTuple):
     """A tensor whose gradient is asked for, and the leaf that it was made of, on which the output depends;
     that is `proven` where all of the output's graph was seen."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, quoted
@@ -116,8 +116,7 @@ def _given(here: Source, call: ast.Call) -> ast.expr | None:
     return call.func.value if not call.args else None
 
 
-@dataclass(frozen=True)
-class Turned:
+class Turned(NamedTuple):
     """A mask that a call is given, turned round: its text, where to change it, what to write there, and the edits."""
 
     text: str

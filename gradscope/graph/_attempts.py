@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._counts import Counts
@@ -17,8 +17,7 @@ NETWORKS = 3  # that a picture shows, from which on it is one also with a box fo
 HIDDEN = 8  # modules that one line goes through from which on their own level says more
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One way to draw a flow. coarser: what comes next, where the reader should know."""
 
     level: str

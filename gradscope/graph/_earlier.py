@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.flow import initial, made_at, origin_of
 from gradscope.model import Graph, Op, Value
@@ -14,8 +14,7 @@ Key = tuple[int, int]  # graph, value in it
 MAX_OPS = 3_000  # drawn of passes before
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What made a value in a pass before: its op, and the parameters that went into it."""
 
     op: Op

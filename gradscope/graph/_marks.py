@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import differentiates
 from gradscope.analysis.flow import Flow
@@ -16,8 +16,7 @@ from gradscope.model import Op, Site
 from gradscope.store import Trace
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """An op at which no gradient passes. `severs` names the leaves whose gradient is lost here; it is empty
     where the cut does no harm."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._places import Key
@@ -32,16 +32,14 @@ def told_of(*known: Codes | None) -> dict[str, Any]:
     return {"findings": list(dict.fromkeys([*causes, *effects])), "causes": causes, "effects": effects}
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """The boxes around all that one call did, and the call."""
 
     cluster: int
     site: Site
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A line that a finding names and that no box of the picture stands for."""
 
     site: Site

@@ -12,10 +12,9 @@ import importlib
 import os
 import pkgutil
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradscope.model import GradscopeError
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 _SAID = re.compile(r"^(FORMAT|SUFFIX|PICTURES|WHOLE) = (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Renderer:
+class Renderer(NamedTuple):
     """One way to show a report as text."""
 
     format: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 # The layout engines know the widths of these two. In an SVG each is the first of a list of
 # fonts as wide as it (_layout.py).
@@ -24,8 +23,7 @@ NOTE = "#2b62ad"  # what findings say that are notes
 FLOW, GRADIENT, UNUSED, MEMORY = "#4b5563", "#a87a1c", "#9a8f76", "#c26a14"  # arrows
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """Colours and outline of a box; `legend` is its line in the legend, `sign` tells it without its colour."""
 
     fill: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
@@ -16,8 +16,7 @@ _TAB = 4
 _LEAST_ROOM = 28  # cells; a label with less room right of its underline goes below it
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A span to underline: lines and columns from 1, `end_column` exclusive."""
 
     line: int

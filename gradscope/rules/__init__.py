@@ -17,10 +17,9 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gradscope.model import SEVERITIES, Finding, GradscopeError
 
@@ -33,8 +32,7 @@ Across: TypeAlias = "Callable[[Run], Iterable[tuple[Member, Finding]]]"  # what 
 _MARKED = re.compile(r"\n@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule with what its file says about it. `over` lists the codes that are folded
     into this one where they have the same cause (docs/design.md: one cause, one finding). `symptom`: it
     tells what the training came to, and its cause is the likeliest one: others are told before it."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope.model import GradscopeError, listed_ranks
 from gradscope.store.outline import outline
@@ -15,8 +14,7 @@ from gradscope.store.reader import Trace
 _FEW = 4  # processes that are each looked at, alike or not
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """One process of a run. `name` is how a sentence calls it ("rank 1", "process 2", "parent"); `rank` None
     where the process has none."""
 

@@ -64,7 +64,7 @@ def explain(trace: Trace, name: str) -> Any:
     from gradscope.answers import why
 
     answer = why(trace, name)
-    answer.steps = [replace(step, site=replace(step.site, parent=None)) for step in answer.steps]
+    answer.steps = [step._replace(site=replace(step.site, parent=None)) for step in answer.steps]
     return answer
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.made import assignments
@@ -16,8 +16,7 @@ from gradscope.store import Trace
 FEW = 6  # names that an expression is written with
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """An input of a call that a module keeps as its attribute `name` ("tensor", "list", "tuple", "dict"). had, has: its
     dtype or device ("dtype", "device"), and that of all that the module owns; copies: for each tensor in the attribute
     the module's own that has its values, or ""."""

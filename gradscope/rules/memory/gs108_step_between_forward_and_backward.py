@@ -14,8 +14,7 @@ Silent on: graphs that are computed after the step; steps of other parameters.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope.analysis.carried import Carried, all_carried
 from gradscope.analysis.failures import failure_subject, versions
@@ -216,8 +215,7 @@ def _behind(trace: Trace, here: Source, kept: ast.stmt, stepping: ast.stmt) -> t
     ) else ()
 
 
-@dataclass(frozen=True)
-class _Handed:
+class _Handed(NamedTuple):
     """What the trained network gave to one that another optimizer trains."""
 
     name: str

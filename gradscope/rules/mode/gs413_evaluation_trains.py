@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.loop import in_order
@@ -79,8 +80,7 @@ def good() -> None:
             hits += int((scores.argmax(1) == y).sum())
 
 
-@dataclass(frozen=True)
-class _Evaluation:
+class _Evaluation(NamedTuple):
     """A loop right behind an `eval()` that steps."""
 
     one: TrainedInEval

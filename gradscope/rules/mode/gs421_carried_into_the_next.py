@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.figures import Quotient, Sum, first_value, is_length, sums
 from gradscope.analysis.text import site_of
@@ -71,8 +71,7 @@ def good() -> None:
         print(total / batches)
 
 
-@dataclass(frozen=True)
-class _Carried:
+class _Carried(NamedTuple):
     """`name` goes on where it should begin anew: before, or `behind`, the statement `place`. `kind`: it is the "count"
     of a mean or its "sum", or the sum is "shown" every so many rounds."""
 

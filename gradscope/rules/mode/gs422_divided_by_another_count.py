@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.figures import Quotient, Sum, gone_through, sums
 from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, COMPARISONS, EXITS, LOSSES, MEANS
@@ -74,8 +74,7 @@ def good() -> None:
         print(total / len(data))
 
 
-@dataclass(frozen=True)
-class _Term:
+class _Term(NamedTuple):
     """What one round adds. `kind`: "mean" or "hits", of a batch of `size` samples; `op`: the call that makes it."""
 
     kind: str

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.ops import COMPARISONS, DRAWS, INVERSIONS, LOSSES, PARTS, SUBTRACTIONS
@@ -80,8 +80,7 @@ def good() -> None:
 Mask = tuple[Key, bool]
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """What takes some of the rows to compare them."""
 
     op: Op

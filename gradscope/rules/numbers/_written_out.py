@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, PICKS_OF_ROWS, QUOTIENTS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths
@@ -17,8 +17,7 @@ EXP = {"exp", "exp_"}
 LARGEST = {"max", "amax", "values"}
 
 
-@dataclass(frozen=True)
-class WrittenOut:
+class WrittenOut(NamedTuple):
     """A softmax of the program's own: `made` is its last call, `along` the one that goes over the classes."""
 
     made: Op

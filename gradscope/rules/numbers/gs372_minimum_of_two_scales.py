@@ -15,7 +15,7 @@ Silent on: another form of the same numbers (a view, a copy, a cast); weights th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ALIASES, CLIPS, EXPONENTIALS, JOINING, MULTIPLICATIONS, ORDERINGS, PASSING
@@ -76,8 +76,7 @@ def good() -> None:
             opt.step()
 
 
-@dataclass(frozen=True)
-class _Product:
+class _Product(NamedTuple):
     """A ratio times numbers without a graph."""
 
     op: Op

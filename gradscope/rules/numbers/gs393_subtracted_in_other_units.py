@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.ops import (
@@ -83,8 +83,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Lesson:
+class _Lesson(NamedTuple):
     """A loss that compares a critic's values with normalised returns."""
 
     loss: Op

@@ -22,8 +22,7 @@ all passes of the run nothing is learned, and it is an error again.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope.analysis.delicate import idle_guard, makers_of, quotient_of_gradients
 from gradscope.analysis.names import names_of, op_name
@@ -118,8 +117,7 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
             yield _of_call(trace, event, _origin(trace, event, origin))
 
 
-@dataclass(frozen=True)
-class _Origin:
+class _Origin(NamedTuple):
     """Where the number was made, and what is told of it."""
 
     message: str

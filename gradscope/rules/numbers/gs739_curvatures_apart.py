@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log, sqrt
 from statistics import median
+from typing import NamedTuple
 
 from gradscope.analysis.words import (
     located,
@@ -77,8 +77,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class Valley:
+class Valley(NamedTuple):
     """The curvatures of the steepest and of the flattest direction, with the parameter that lies mostly along each."""
 
     line: Site

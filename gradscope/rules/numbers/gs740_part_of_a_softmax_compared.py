@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from gradscope.analysis.ops import PASSING, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
@@ -67,8 +67,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A part of the places along which a softmax sums to one."""
 
     softmax: Op

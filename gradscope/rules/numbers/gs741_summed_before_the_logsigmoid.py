@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from gradscope.analysis.axes import axes
 from gradscope.analysis.ops import (
@@ -81,8 +81,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Early:
+class _Early(NamedTuple):
     """A `logsigmoid` of sums over many scores."""
 
     op: Op
@@ -175,8 +174,7 @@ def _of_pairs(known: Paths, key: Key) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class _Scores:
+class _Scores(NamedTuple):
     """Products of what is trained, and the sums over several of them."""
 
     product: Key

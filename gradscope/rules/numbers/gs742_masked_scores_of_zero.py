@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
@@ -73,8 +73,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class Masked:
+class Masked(NamedTuple):
     """Scores that a mask sets to 0."""
 
     op: Op

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.counted import at_least
@@ -86,8 +86,7 @@ def good() -> None:
         opt_g.step()
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """What a critic gave, on its way into a loss. `sign`: 1 where the loss rises with it. `makers`: the parameters
     of other networks that its input was computed with. `at`: the call that says which way; `label`: what made the
     label it is compared with."""

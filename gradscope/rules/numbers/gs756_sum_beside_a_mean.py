@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import ADDITIONS, BINARY_LOSSES, POINTWISE_LOSSES, SCALES
@@ -84,8 +84,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Term:
+class _Term(NamedTuple):
     """One of the numbers that a loss adds up."""
 
     op: Op  # that reduces it
@@ -181,8 +180,7 @@ def _weighs_as_it_is(trace: Trace, known: Paths, term: _Term, root: Key) -> bool
 # -- a divergence of each sample ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Collapsed:
+class _Collapsed(NamedTuple):
     """A divergence that has come down to nothing beside a mean over all numbers of a batch."""
 
     divergence: _Term

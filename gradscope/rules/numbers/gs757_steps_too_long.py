@@ -15,7 +15,7 @@ steps that compute the loss themselves, optimizers without a rate.
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import paths
@@ -89,8 +89,7 @@ def steps_too_long(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, events[0], climb, updated)
 
 
-@dataclass(frozen=True)
-class _Climb:
+class _Climb(NamedTuple):
     """Losses that were measured, with the steps before each: others may lie between."""
 
     steps: list[int]
@@ -135,8 +134,7 @@ def _climb(measured: list[tuple[int, float]]) -> _Climb | None:
     return climb if (found[-1] / found[0]) ** (1 / (climb.passes - 1)) >= EACH else None
 
 
-@dataclass(frozen=True)
-class _Updated:
+class _Updated(NamedTuple):
     """What changes the parameters of the pass: a step of an optimizer, or the program's own line."""
 
     parameters: list[Parameter]
@@ -223,8 +221,7 @@ def _finding(trace: Trace, event: Backward, climb: _Climb, updated: _Updated) ->
 # -- weights that begin too large -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Wide:
+class _Wide(NamedTuple):
     """A leaf that `torch.randn` gave its first numbers, and what it sums over."""
 
     parameter: Parameter

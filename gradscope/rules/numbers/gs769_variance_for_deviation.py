@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.gaussians import is_noise, terms_of
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, SCALES
@@ -84,8 +84,7 @@ def variance_for_deviation(trace: Trace) -> Iterator[Finding]:
             yield _floored(trace, found) if found.kind == "floored" else _finding(trace, found)
 
 
-@dataclass(frozen=True)
-class _Spread:
+class _Spread(NamedTuple):
     """What standard normal noise is multiplied by, and the sum that takes it for something else."""
 
     graph: Graph

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import located, user
@@ -100,8 +100,7 @@ def mean_over_all_samples(trace: Trace) -> Iterator[Finding]:
                 break
 
 
-@dataclass(frozen=True)
-class _Mean:
+class _Mean(NamedTuple):
     """`total / len(loader.dataset)`; `held`: `loader.dataset`, which the divisor counts."""
 
     node: ast.AST

@@ -16,7 +16,7 @@ Silent on: sums that something is divided by, weights that are read by something
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
@@ -63,8 +63,7 @@ def good() -> None:
 _SAME = {"neg", "__neg__", "clone", "contiguous"} | CASTS
 
 
-@dataclass(frozen=True)
-class _Summed:
+class _Summed(NamedTuple):
     """A sum, the softmax behind it, and the calls between them, nearest to the sum first."""
 
     key: Key

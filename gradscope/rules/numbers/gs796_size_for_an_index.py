@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, CASTS, MULTIPLICATIONS
 from gradscope.analysis.reach import Paths, paths
@@ -84,8 +84,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Index:
+class _Index(NamedTuple):
     """A subscript of the program with a size among its entries."""
 
     node: ast.Subscript
@@ -95,8 +94,7 @@ class _Index:
     axis: int  # of that tensor
 
 
-@dataclass(frozen=True)
-class _Spread:
+class _Spread(NamedTuple):
     """What a row was added to."""
 
     op: Op

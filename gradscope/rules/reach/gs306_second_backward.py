@@ -13,7 +13,6 @@ Silent on: a first pass with `retain_graph=True`.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gradscope.analysis.carried import (
@@ -345,8 +344,7 @@ def _fix(trace: Trace, first: Site, effect: Site) -> str:
     )
 
 
-@dataclass(frozen=True)
-class CarriedOver:
+class CarriedOver(NamedTuple):
     """What brought an old graph along, with the repair."""
 
     names: tuple[str, ...]

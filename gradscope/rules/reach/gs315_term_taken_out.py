@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
@@ -120,7 +119,7 @@ def _edits(trace: Trace, term: Constant) -> tuple[Edit, ...]:
 
 def _parts(term: Constant) -> list[Constant]:
     """The term as each of its cuts has it."""
-    return [term, *(replace(term, site=site) for site in term.also)]
+    return [term, *(term._replace(site=site) for site in term.also)]
 
 
 def _of_the_tensor(trace: Trace, site: Site) -> tuple[str, tuple[Edit, ...]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.intent import says_unused
@@ -83,8 +83,7 @@ def good() -> None:
         learn([([0.1, 0.2, 0.3, float(i)], 1.0, [0.1, 0.2, 0.3, i + 1.0], i % 5 == step) for i in range(16)])
 
 
-@dataclass(frozen=True)
-class _Target:
+class _Target(NamedTuple):
     """The sum of data and of a network's discounted estimate, which a loss compares with a prediction."""
 
     made: Op

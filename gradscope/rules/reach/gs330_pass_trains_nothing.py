@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.cuts import cut_words, nearest
 from gradscope.analysis.gradients import Fill, Line, gradients
@@ -90,8 +90,7 @@ def pass_trains_nothing(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, fills, idle)
 
 
-@dataclass(frozen=True)
-class _Idle:
+class _Idle(NamedTuple):
     cut: Op
     step: Step  # the first one after the pass
     behind: frozenset[int]  # the parameters that it changes, behind the cut

@@ -16,7 +16,8 @@ another loss has, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from gradscope.analysis.constants import is_cut, used_in_passes
 from gradscope.analysis.names import names_of
@@ -70,8 +71,7 @@ def good() -> None:
         opt_judge.step()
 
 
-@dataclass(frozen=True)
-class _Idle:
+class _Idle(NamedTuple):
     """A term whose gradients no step uses."""
 
     value: Key

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
@@ -67,8 +67,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class Cancelling:
+class Cancelling(NamedTuple):
     op: Op  # the difference
     taken: int  # of its inputs, what counts as the other in the backward
     by: Op  # the sum that makes it so

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.ops import (
     ADDITIONS,
@@ -42,8 +42,7 @@ MOST = 4000  # terms of a loss that are looked at
 BACK = 6  # calls between an exponent and the term that it is
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """What a loss is a sum of: whether it rises (1) or falls (-1) with it, the calls that turn it round from the term
     to the loss, the call that takes it first, and whether that takes a part of it only."""
 

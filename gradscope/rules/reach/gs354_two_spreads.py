@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.gaussians import is_noise, terms_of
 from gradscope.analysis.ops import (
@@ -53,8 +53,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(NamedTuple):
     """A value as a function of the number, up to a factor that is not known: at `AT`, and the calls on the way."""
 
     value: int

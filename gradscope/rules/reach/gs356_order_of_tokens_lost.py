@@ -16,7 +16,7 @@ Silent on: anything else on the way, a loss that falls (sets of items have no or
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.constant_answers import NoBetter, no_better
 from gradscope.analysis.made import layer_site
@@ -72,8 +72,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Blind:
+class _Blind(NamedTuple):
     """The embedding, the first attention behind it, how many ops lie between it and the loss, the axis of the places
     in the tokens, and how many there are."""
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import LOSSES, RECURRENT
@@ -70,8 +71,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Way:
+class _Way(NamedTuple):
     """Back from a loss. `undone`: the sorts whose order was used behind the layer, to put rows back; `result`: the
     layer's result that it comes from; `packed`: it was packed."""
 
@@ -116,22 +116,22 @@ def _left_sorted(known: Paths, key: Key) -> _Sorted | None:
         seen.add(way)
         sources, op = known.sources(way.at)
         if op is None:
-            todo += [replace(way, at=source) for source in sources]
+            todo += [way._replace(at=source) for source in sources]
             continue
         if way.result is None and op.name not in RECURRENT:
             sorts = (_sort_behind(known, (op.graph, i)) for i in op.inputs)
-            way = replace(way, undone=way.undone | {sort for sort in sorts if sort is not None})
+            way = way._replace(undone=way.undone | {sort for sort in sorts if sort is not None})
         elif way.packed and op.name in TAKING and len(op.inputs) > 1 and op.site.user == op.site:
             sort = _sort_behind(known, (op.graph, op.inputs[-1]))
             if sort is not None and way.result is not None and sort not in way.undone:
                 return _Sorted(op, sort, way.result)
             sources = sources[:1]
         if op.name in RECURRENT:
-            way = replace(way, result=way.result or known.made(way.at))
+            way = way._replace(result=way.result or known.made(way.at))
             sources = sources[:1]  # not its weights
         if op.name in PACKS:
-            way, sources = replace(way, packed=True), sources[:1]
-        todo += [replace(way, at=source) for source in sources]
+            way, sources = way._replace(packed=True), sources[:1]
+        todo += [way._replace(at=source) for source in sources]
     return None
 
 

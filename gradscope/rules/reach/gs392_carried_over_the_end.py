@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.recursions import Recursion, recursions
 from gradscope.analysis.text import ran_in, site_of
@@ -77,8 +77,7 @@ def good() -> None:
         opt.step()
 
 
-@dataclass(frozen=True)
-class _Flags:
+class _Flags(NamedTuple):
     """What was measured of the flags of a rollout."""
 
     name: str

@@ -14,7 +14,8 @@ behind a counter that begins anew before its turn comes.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
@@ -198,8 +199,7 @@ def _under_a_condition(
     )
 
 
-@dataclass(frozen=True)
-class Repair:
+class Repair(NamedTuple):
     """What makes the condition hold."""
 
     text: str

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.loop import settled
 from gradscope.analysis.schedules import PLATEAU, is_rate, schedule_name
@@ -75,8 +75,7 @@ def good() -> None:
             scheduler.step()
 
 
-@dataclass(frozen=True)
-class _Wrong:
+class _Wrong(NamedTuple):
     """What a schedule did to the rate."""
 
     message: str

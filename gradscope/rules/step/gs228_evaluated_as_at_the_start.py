@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.calls import calls
 from gradscope.analysis.reach import paths
@@ -101,8 +101,7 @@ def good() -> None:
             print(model(torch.ones(1, 3)).item())
 
 
-@dataclass(frozen=True)
-class _Idle:
+class _Idle(NamedTuple):
     """The line that is to follow the weights, and did not run."""
 
     site: Site

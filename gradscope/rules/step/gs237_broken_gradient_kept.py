@@ -14,7 +14,7 @@ from a line whose gradients no step uses.
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.loop import timeline
@@ -70,8 +70,7 @@ def good() -> None:
         opt.zero_grad()
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """Gradients of one optimizer that are not finite and wait for ever."""
 
     parameters: list[int]

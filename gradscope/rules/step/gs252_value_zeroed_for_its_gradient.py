@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, listed, located, parameter_name, parameter_subjects, plural
@@ -56,8 +56,7 @@ def good() -> None:
         w.grad.zero_()
 
 
-@dataclass(frozen=True)
-class Zeroed:
+class Zeroed(NamedTuple):
     parameter: Parameter
     zero: Site
     update: Site

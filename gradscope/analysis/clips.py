@@ -53,6 +53,7 @@ class _Met:
     clip: Clipped
     times: int
     parameters: set[int]
+    together: bool  # scaled by one norm
     step: Site | None = None  # that came next, and used others
 
 
@@ -79,6 +80,8 @@ class Clips:
         self.held: dict[
             Site, tuple[int, set[int]]
         ] = {}  # line of a clip → (times, gradients that it met) so far
+        # parameters whose gradients went into the norm by which those of a step were scaled
+        self.weighed: set[int] = set()
         self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
         for self.stretch, (times, events) in enumerate(timeline(trace)):
@@ -128,7 +131,7 @@ class Clips:
         self.held[clip.site] = repeat, set(event.in_state("fresh", "stale", "used"))
         self.pending.update(dict.fromkeys(new, clip))
         if new:
-            self.waiting[clip.site] = _Met(clip, repeat, new)
+            self.waiting[clip.site] = _Met(clip, repeat, new, event.call == "norm")
         if not new and event.given:
             self.in_vain.append((clip, repeat))
         if new & self.scales.scaled.keys():
@@ -158,6 +161,7 @@ class Clips:
                     clip.others[event.site.user] += repeat
             for line, met in list(self.waiting.items()):
                 if new & met.parameters:
+                    self.weighed |= met.parameters - new if met.together else set()
                     del self.waiting[line]
                 elif met.step is None:
                     met.step = event.site.user

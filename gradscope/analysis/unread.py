@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.calls import Calls
+from gradscope.analysis.clips import clips
 from gradscope.analysis.gradients import Gradients, Line, asked, gradients, thrown_away
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import read_for_itself
@@ -90,7 +91,7 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
             looked.setdefault(fill.line, {})[id(fill.event)] = fill.event
     trainable = {
         p.id for p in trace.parameters if p.registered and p.steps and p.optimizers
-    } - kept_gradients(trace)
+    } - kept_gradients(trace).union(clips(trace).weighed)
     for line, ids in thrown_away(trace).items():
         yield from _modules(trace, known, ids & trainable, list(looked.get(line, {}).values()))
 

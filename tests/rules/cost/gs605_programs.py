@@ -281,3 +281,26 @@ def bad_penalty_on_what_the_features_give() -> None:  # fix: by hand
             disc.zero_grad()
             (nn.functional.cross_entropy(classes(z), y) - loss).backward()
             gen.step()
+
+
+def good_clipped_by_the_norm_of_both() -> None:
+    """One of two networks is stepped; the gradients of both went into the norm that scales its."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    both = [*encoder.parameters(), *decoder.parameters()]
+    opts = [torch.optim.SGD(net.parameters(), 0.1) for net in (encoder, decoder)]
+    for _ in range(6):
+        for line in (0, 1):
+            x = torch.randn(32, 6)
+            for opt in opts:
+                opt.zero_grad()
+            loss = (decoder(encoder(x)) - x).pow(2).mean()
+            if line:
+                loss.backward()
+            else:
+                loss.mean().backward()
+            nn.utils.clip_grad_norm_(both, 0.5)
+            opts[line].step()

@@ -235,7 +235,7 @@ def test_the_installed_command_ends_by_ctrl_c_as_python_does(tmp_path: Path) -> 
 
 
 def test_ctrl_c_long_after_the_end_ends_the_report(tmp_path: Path) -> None:
-    slow = "import time\nimport gradscope.commands.run as r\nr._tell = lambda *a: time.sleep(600)\n"
+    slow = "import time\nfrom gradscope.commands._end import End\nEnd._report = lambda *a: time.sleep(600)\n"
     run = start(tmp_path, slow + LAST)
     time.sleep(1)
     run.send_signal(signal.SIGINT)
@@ -245,8 +245,8 @@ def test_ctrl_c_long_after_the_end_ends_the_report(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", [AT_REST, HANGS], ids=["asleep", "hangs in C"])
 def test_a_report_that_comes_to_no_end_does_not_keep_the_process(program: str, tmp_path: Path) -> None:
-    slow = "import time\nimport gradscope.commands.run as run, gradscope.hooks.guards.killed as killed\n"
-    slow += "run._tell, killed.LONGEST = lambda *a: time.sleep(600), 1\n"
+    slow = "import time\nimport gradscope.hooks.guards.killed as killed\nfrom gradscope.commands._end import End\n"
+    slow += "End._report, killed.LONGEST = lambda *a: time.sleep(600), 1\n"
     assert ended(tmp_path, slow + program, signal.SIGTERM) == (-signal.SIGTERM, "", "")
 
 

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterable
 
 from gradscope.analysis.words import source
-from gradscope.fixes.calls import beside
 from gradscope.fixes.source import TRAINING, Binds, Edits, Source
+from gradscope.fixes.statements import beside
 from gradscope.model import Edit, Optimizer, Parameter, Site
 from gradscope.source import LOOPS, called_name, method_name, names_in
 from gradscope.store import Trace

@@ -1,4 +1,4 @@
-"""The mechanical fixes that are one change of one call or statement, by the sites of a finding.
+"""The mechanical fixes that are one change of one call, by the sites of a finding.
 
 Each gives no edits where the source is not plain enough for it.
 """
@@ -6,195 +6,22 @@ Each gives no edits where the source is not plain enough for it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_made
-from gradscope.analysis.text import site_of
 from gradscope.events import Scaler
-from gradscope.fixes.source import Binds, Edits, Source, has_long_text, of_torch
+from gradscope.fixes.source import Binds, Edits, Source, of_torch
+from gradscope.fixes.statements import beside
 from gradscope.model import Edit, Op, Site
-from gradscope.source import LOOPS, PRIMARIES, SourceFile, method_name, names_in
+from gradscope.source import PRIMARIES, method_name, names_in
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-def line_before(trace: Trace, site: Site | None, text: str) -> Edits:
-    """The statement `text` on a line of its own before the one at `site`."""
-    return (here := Source(trace, site.path)).before(here.file.statement(site), text) if site else ()
-
-
-def line_after(trace: Trace, site: Site | None, text: str) -> Edits:
-    """The statement `text` on a line of its own after the one at `site`."""
-    return (here := Source(trace, site.path)).after(here.file.statement(site), text) if site else ()
-
-
-def beside(trace: Trace, site: Site | None, other: Site | None) -> bool:
-    """Whether both stand in the same function, so that the names of one are known at the other."""
-    if site is None or other is None or site.path != other.path:
-        return False
-    file = trace.source_file(site.path)
-    scopes = [[node for node in file.around(s) if isinstance(node, _SCOPES)][:1] for s in (site, other)]
-    return file.tree is not None and scopes[0] == scopes[1]
-
-
-def under_no_grad(trace: Trace, site: Site | None) -> Edits:
-    """The statement at `site`, which gives names their values, under `with torch.no_grad():`."""
-    if site is None:
-        return ()
-    here = Source(trace, site.path)
-    statement = here.file.statement(site)
-    plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))
-    return here.under(statement, "with torch.no_grad():") if plain and "torch" in here.file.imported else ()
-
-
-def moved(
-    trace: Trace, site: Site | None, target: Site | None, *, after: bool = False, conditional: bool = False
-) -> Edits:
-    """The call at `site`, which is a statement, to the line right before or after that of `target`; a
-    `conditional` one with the `if` around it.
-
-    Not where a loop stands around one of them alone: it would run more often, or less."""
-    if site is None or target is None or not beside(trace, site, target):
-        return ()
-    here = Source(trace, site.path)
-    statement, to = here.file.statement(site), here.file.statement(target)
-    if not isinstance(statement, ast.Expr) or to is None or not _as_often(here, statement, to):
-        return ()
-    whole = _with_condition(here, statement, to) if conditional else statement
-    if whole is not statement:
-        to = next((near for near in here.file.siblings(whole) if _holds(near, to)), to)
-    return here.move(whole, to, after=after, lines=conditional)
-
-
-def _with_condition(here: Source, statement: ast.stmt, to: ast.stmt) -> ast.stmt:
-    """The `if` around a statement that is all it decides on, where `to` stands outside of it."""
-    above = here.file.parent.get(id(statement))
-    while (
-        isinstance(above, ast.If) and above.body == [statement] and not above.orelse and not _holds(above, to)
-    ):
-        statement, above = above, here.file.parent.get(id(above))
-    return statement
-
-
-def taken_away(trace: Trace, site: Site) -> Edits:
-    """Takes the call at `site` out, where it is a statement."""
-    here = Source(trace, site.path)
-    statement = here.file.statement(site)
-    return here.remove(statement) if isinstance(statement, ast.Expr) else ()
-
-
-def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
-    """The call at `site`, which is a statement, behind that of `target`, and behind the loop or
-    condition that `target` stands in and `site` does not; with the `if` around it where `target` stands outside."""
-    if site is None or target is None or not beside(trace, site, target):
-        return ()
-    here = Source(trace, site.path)
-    statement, to = here.file.statement(site), here.file.statement(target)
-    if not isinstance(statement, ast.Expr) or to is None:
-        return ()
-    around = next((s for s in here.file.siblings(statement) if _holds(s, to)), None)
-    if around is None:
-        whole = _with_condition(here, statement, to)
-        around = next((s for s in here.file.siblings(whole) if _holds(s, to)), None)
-        once = around is not None and not isinstance(around, LOOPS)
-        return here.move(whole, around, after=True, lines=True) if around is not None and once else ()
-    test = condition_within(here, to, around) if isinstance(around, LOOPS) else ""
-    if test:
-        removed = here.remove(statement)
-        return (
-            (*removed, *here.rows_after(around, [(0, f"if {test}:"), (1, here.text_of(statement))]))
-            if removed
-            else ()
-        )
-    return here.move(statement, around, after=True)
-
-
-def condition_within(here: Source, statement: ast.stmt, around: ast.stmt) -> str:
-    """The condition under which a statement within another one runs, where it is the same throughout that: none of its
-    names is given a value in it. "" where there is none."""
-    given = names_in(around, ast.Store)
-    above, inner = here.file.parent.get(id(statement)), statement
-    while above is not None and inner is not around:
-        if isinstance(above, ast.If) and inner in above.body:
-            names = {part.id for part in ast.walk(above.test) if isinstance(part, ast.Name)}
-            if names and not names & given:
-                return here.file.text(above.test)
-        if isinstance(above, ast.stmt):
-            inner = above
-        above = here.file.parent.get(id(above))
-    return ""
-
-
-def behind_their_loop(trace: Trace, sites: list[Site], around: int = 2) -> tuple[int, Edits]:
-    """The calls at `sites`, which are statements of one loop, behind that loop, where so many, with itself, stand
-    around them: the line of the loop, and the edits."""
-    here = Source(trace, sites[0].path)
-    loops = []
-    for node in here.file.around(sites[0]):
-        if isinstance(node, _SCOPES):
-            break
-        if isinstance(node, LOOPS):
-            loops.append(node)
-    statements = sorted(
-        (s for site in sites if (s := here.file.statement(site)) is not None), key=lambda s: s.lineno
-    )
-    if len(loops) < around or not all(s in loops[0].body and isinstance(s, ast.Expr) for s in statements):
-        return 0, ()
-    loop = loops[0]
-    if loop.body[-len(statements) :] == statements and len(loop.body) > len(statements) and not loop.orelse:
-        return loop.lineno, out_of(here, statements, loop)
-    if loop.body[-1] in statements:
-        return loop.lineno, ()
-    return loop.lineno, tuple(e for s in statements for e in here.move(s, loop, after=True))
-
-
-def out_of(here: Source, last: Sequence[ast.stmt], block: ast.stmt) -> Edits:
-    """The last statements of a block's body behind the block: as far to the left as it stands."""
-    if any(has_long_text(s) for s in last):
-        return ()
-    more = last[0].col_offset - block.col_offset
-    return tuple(Edit(here.path, n, 1, n, 1 + more, "") for n in _lines(last))
-
-
-def _lines(statements: Iterable[ast.stmt]) -> list[int]:
-    return [n for s in statements for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
-
-
-def into_the_loop(trace: Trace, loop: ast.stmt, last: Site) -> Edits:
-    """The calls that follow a loop, up to that at `last`, at the end of its body."""
-    here = Source(trace, last.path)
-    end = here.file.statement(last)
-    after = [s for s in here.file.siblings(loop) if s.lineno > (loop.end_lineno or loop.lineno)]
-    if end not in after or not isinstance(loop, LOOPS) or loop.orelse:
-        return ()
-    moved = after[: after.index(end) + 1]
-    if not all(isinstance(s, ast.Expr) and not has_long_text(s) for s in moved):
-        return ()
-    indent = here.file.lines[loop.body[0].lineno - 1][loop.col_offset : loop.body[0].col_offset]
-    return tuple(Edit(here.path, n, 1, n, 1, indent) for n in _lines(moved))
-
-
-def _holds(statement: ast.stmt, other: ast.stmt) -> bool:
-    return any(node is other for node in ast.walk(statement))
-
-
-def _as_often(here: Source, statement: ast.stmt, to: ast.stmt) -> bool:
-    """Whether the same loops stand around both."""
-    loops: list[list[int]] = []
-    for node in (statement, to):
-        found: list[int] = []
-        above: ast.AST | None = here.file.parent.get(id(node))
-        while above is not None and not isinstance(above, _SCOPES):
-            found += [id(above)] if isinstance(above, LOOPS) else []
-            above = here.file.parent.get(id(above))
-        loops.append(found)
-    return loops[0] == loops[1]
-
-
 def assigned_back(trace: Trace, site: Site | None) -> Edits:
     """`x.detach()` as a statement: `x = x.detach()`."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute):
         return ()
     here, target = Source(trace, site.path), node.func.value
@@ -205,7 +32,7 @@ def assigned_back(trace: Trace, site: Site | None) -> Edits:
 
 def without_argument(trace: Trace, site: Site | None, name: str) -> Edits:
     """The call at `site` without this keyword."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     keyword = next((k for k in node.keywords if k.arg == name), None) if node is not None else None
     if site is None or node is None or keyword is None:
         return ()
@@ -214,7 +41,7 @@ def without_argument(trace: Trace, site: Site | None, name: str) -> Edits:
 
 def with_argument(trace: Trace, site: Site | None, name: str, value: str, position: int = -1) -> Edits:
     """The call at `site` with `name=value`, in the place of what it gives for that now."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None:
         return ()
     here = Source(trace, site.path)
@@ -234,7 +61,7 @@ def with_argument(trace: Trace, site: Site | None, name: str, value: str, positi
 
 def argument_as(trace: Trace, site: Site | None, name: str, position: int, form: str) -> Edits:
     """What the call at `site` is given as its argument `name`, or in that place, as `form` says: "({} + 1) / 2"."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None:
         return ()
     given = [k.value for k in node.keywords if k.arg == name] + node.args[position : position + 1]
@@ -248,7 +75,7 @@ def first_argument(trace: Trace, call: Site | None, reader: Site) -> str:
     """The text of the first argument of the call at `call` where it means the same at `reader`: both stand in one
     function, or in methods of one class and it begins with `self`; else ""."""
     made = call.user if call is not None else None
-    node = _call(trace, made)
+    node = call_at(trace, made)
     if made is None or node is None or not node.args or isinstance(node.args[0], ast.Starred):
         return ""
     file = trace.source_file(made.path)
@@ -261,7 +88,7 @@ def first_argument(trace: Trace, call: Site | None, reader: Site) -> str:
 
 def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
     """`torch.f(x, dim=…)`, `x.f(…)` or `nn.F(…)` at `site` along another axis."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute):
         return ()
     if node.func.attr in ("Softmax", "LogSoftmax") and node.func.attr.lower() == name.replace("_", ""):
@@ -278,7 +105,7 @@ def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
 def renamed(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
     """`module.old(…)` or `x.old(…)` at `site` as a call of `new`; only of a function of torch's that
     is named by its module, or of a method, so that `new` is known there too."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != old:
         return ()
     here = Source(trace, site.path)
@@ -290,7 +117,7 @@ def renamed(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
 
 def receiver_in_place_of(trace: Trace, site: Site | None, method: str) -> Edits:
     """`x` for the call `x.item()` at `site`, or `model` for `model.forward` in `model.forward(x)`."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
         return ()
     here, target = Source(trace, site.path), node.func.value
@@ -301,14 +128,15 @@ def receiver_in_place_of(trace: Trace, site: Site | None, method: str) -> Edits:
     return here.replace(node.func if method == "forward" else node, here.file.text(target))
 
 
-def _call(trace: Trace, site: Site | None) -> ast.Call | None:
+def call_at(trace: Trace, site: Site | None) -> ast.Call | None:
+    """The call that stands at `site`; None where something else does."""
     node = trace.source_file(site.path).at(site) if site is not None else None
     return node if isinstance(node, ast.Call) else None
 
 
 def receiver_replaced(trace: Trace, site: Site | None, method: str, name: str, made: Site | None) -> Edits:
     """`opt.zero_grad()` for the call `model.zero_grad()` at `site`, where `opt`, made at `made`, is known."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
         return ()
     known = name.isidentifier() and beside(trace, site, made)
@@ -407,7 +235,7 @@ def _by_text(value: ast.expr) -> bool:
 
 def scaled_by(trace: Trace, site: Site | None, step: Site, scaler: str) -> Edits:
     """`scaler.scale(loss).backward()` for `loss.backward()` at `site`."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if (
         site is None
         or node is None
@@ -423,7 +251,7 @@ def scaled_by(trace: Trace, site: Site | None, step: Site, scaler: str) -> Edits
 
 def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: str) -> Edits:
     """`scaler.step(opt)` and, where nothing calls it, `scaler.update()` for `opt.step()` at `site`."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     known = optimizer.replace(".", "").isidentifier() and beside(trace, scaled, site)
     if node is None or not known or ast.unparse(node) != f"{optimizer}.step()":
         return ()
@@ -433,26 +261,10 @@ def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: s
     return here.replace(node, f"{scaler}.step({optimizer})") + update
 
 
-def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
-    """For the first argument of the call at `site`, a variable: its name, what it is made of in the
-    same function, and the edits that make that a list."""
-    node = _call(trace, site)
-    name = node.args[0].id if node is not None and node.args and isinstance(node.args[0], ast.Name) else ""
-    here = Source(trace, site.path)
-    made = [
-        other.value
-        for other in ast.walk(here.file.scope(site))
-        if isinstance(other, ast.Assign) and [ast.unparse(t) for t in other.targets] == [name]
-    ]
-    if not name or len(made) != 1:
-        return "", "", ()
-    return name, here.file.text(made[0]), here.around(made[0], "list(", ")")
-
-
 def in_place_of(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
     """`f(new.parameters())` for `f(old.parameters())` at `site`, where `old` stands there once and `new` is known
     in the same block before."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     here = Source(trace, site.path) if site is not None else None
     found = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == old] if node is not None else []
     if here is None or node is None or len(found) != 1:
@@ -460,81 +272,10 @@ def in_place_of(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
     return here.replace(found[0], new) if new in names_in(here.before_line(node), ast.Store) else ()
 
 
-def also_given(
-    trace: Trace, made: Site | None, missing: list[str], *, single: bool = False, instead: bool = False
-) -> Edits:
-    """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made;
-    `[*trunk.parameters(), weight]` where what is missing are `single` parameters; `instead` of what stands there,
-    one thing that is missing alone."""
-    site = made.user if made is not None else None
-    here = Source(trace, site.path) if site is not None else None
-    node = here.file.at(site) if here is not None and site is not None else None
-    if here is None or not isinstance(node, ast.Call) or not node.args:
-        return ()
-    given = _bound_once(here.file, node.args[0]) or node.args[0]
-    names = names_in(here.before_line(node), ast.Store)
-    if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
-        return ()
-    method = given.func if isinstance(given, ast.Call) and not given.args else None
-    if not isinstance(method, ast.Attribute) or method.attr != "parameters":
-        return () if instead else _added_to(here, given, missing, single)
-    if instead:
-        return here.replace(given, f"{missing[0]}.parameters()") if len(missing) == 1 else ()
-    more = missing if single else [f"*{name}.parameters()" for name in missing]
-    return here.replace(given, f"[{', '.join([f'*{here.file.text(given)}', *more])}]")
-
-
-def list_given(trace: Trace, made: Site | None) -> Site | None:
-    """The one line that makes the list which an optimizer is given by its name; None where it is given otherwise."""
-    call = _call(trace, made.user) if made is not None else None
-    if made is None or call is None or not call.args:
-        return None
-    bound = _bound_once(trace.source_file(made.user.path), call.args[0])
-    return site_of(made.user.path, made.user.function, bound) if bound is not None else None
-
-
-def _bound_once(file: SourceFile, given: ast.expr) -> ast.expr | None:
-    """What a name stands for that one statement of the file binds; None for anything else."""
-    bound = file.assigned.get(given.id, ()) if isinstance(given, ast.Name) else ()
-    return bound[0] if len(bound) == 1 else None
-
-
-def _added_to(here: Source, given: ast.expr, missing: list[str], single: bool) -> Edits:
-    """What is missing at the end of a list of groups or of parameters, or of a sum of lists."""
-    if isinstance(given, ast.List) and given.elts:
-        if all(isinstance(part, ast.Dict) for part in given.elts):
-            groups = [
-                f'{{"params": {f"[{name}]" if single else f"{name}.parameters()"}}}' for name in missing
-            ]
-        elif any(isinstance(part, ast.Starred) for part in given.elts):
-            groups = missing if single else [f"*{name}.parameters()" for name in missing]
-        else:
-            return ()
-        last = given.elts[-1]
-        between = ", " if last.lineno == given.lineno else ",\n" + " " * last.col_offset
-        return here.append(last, "".join(between + group for group in groups))
-    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
-        lists = [f"[{name}]" if single else f"list({name}.parameters())" for name in missing]
-        twice = _given_twice(here, given)
-        if twice is not None and len(lists) == 1:
-            return here.replace(twice, lists[0])
-        return here.append(given, "".join(f" + {one}" for one in lists))
-    return ()
-
-
-def _given_twice(here: Source, given: ast.BinOp) -> ast.expr | None:
-    """The right side of a sum of lists, where the same list is in it already."""
-    texts, left = [], given.left
-    while isinstance(left, ast.BinOp):
-        texts.append(here.file.text(left.right))
-        left = left.left
-    return given.right if here.file.text(given.right) in [*texts, here.file.text(left)] else None
-
-
 def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
     """`x` for `torch.f(x, …)` or `x.f(…)` at `site`, where nothing but the call at `reader` gets the
     result: as its argument, or by a variable that is read there alone."""
-    node, here = _call(trace, site), Source(trace, site.path)
+    node, here = call_at(trace, site), Source(trace, site.path)
     call = here.file.at(reader) if beside(trace, site, reader) else None
     if node is None or not isinstance(node.func, ast.Attribute) or not isinstance(call, ast.Call):
         return ()
@@ -558,7 +299,7 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
 
 def unwrapped(trace: Trace, site: Site) -> Edits:
     """`x` for `torch.f(x)` or `x.f()` at `site`, which gives a name or a caller its value."""
-    node, here = _call(trace, site), Source(trace, site.path)
+    node, here = call_at(trace, site), Source(trace, site.path)
     if node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
         return ()
     imported = here.file.is_imported(node.func)
@@ -570,7 +311,7 @@ def unwrapped(trace: Trace, site: Site) -> Edits:
 
 def call_around_taken(trace: Trace, site: Site | None) -> Edits:
     """`x` for `torch.f(x)` at `site`, as edits that leave the text of `x` to others."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or node.keywords or len(node.args) != 1:
         return ()
     here = Source(trace, site.path)
@@ -643,7 +384,7 @@ def kept_inside(trace: Trace, site: Site | None, *bounds: str) -> Edits:
 def _only_argument(trace: Trace, site: Site | None) -> tuple[str, ast.expr | None]:
     """What is called at `site`, a function of torch (`torch.log(x)`) or a method (`x.log()`), and x; None where it
     has more arguments."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
         return "", None
     imported = Source(trace, site.path).file.is_imported(node.func)
@@ -654,7 +395,7 @@ def _only_argument(trace: Trace, site: Site | None) -> tuple[str, ast.expr | Non
 
 def copied(trace: Trace, site: Site | None) -> Edits:
     """A copy in place of shared memory: `x.numpy().copy()`, `torch.tensor(array)` for `torch.from_numpy(array)`."""
-    node = _call(trace, site)
+    node = call_at(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute):
         return ()
     if node.func.attr in ("numpy", "asarray", "from_dlpack"):

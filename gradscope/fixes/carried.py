@@ -15,8 +15,8 @@ from gradscope.analysis.carried import Made, State, since_apart
 from gradscope.analysis.names import place, short_path
 from gradscope.analysis.words import dotted, listed, located, named, parameter_name, quoted
 from gradscope.events import ErrorRaised
-from gradscope.fixes.calls import beside, line_after, line_before
 from gradscope.fixes.source import Binds, Edits, Source
+from gradscope.fixes.statements import beside, line_after, line_before
 from gradscope.model import Module, Parameter, Site, place_of
 from gradscope.source import bound_in
 from gradscope.store import Trace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from gradscope.events import RequiresGrad
-from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Event, Site
 from gradscope.source import LOOPS
 from gradscope.store import Trace

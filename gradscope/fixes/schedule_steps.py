@@ -9,8 +9,8 @@ from gradscope.analysis.schedules import PLATEAU
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, is_known_at, located, named_at, variable, where
 from gradscope.events import SchedulerMade, Step
-from gradscope.fixes.calls import line_after
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import line_after
 from gradscope.model import Site
 from gradscope.source import FUNCTIONS, LOOPS, REPEATS
 from gradscope.store import Trace

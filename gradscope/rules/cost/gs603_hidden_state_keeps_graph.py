@@ -22,8 +22,8 @@ from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.unread import pass_growth
 from gradscope.analysis.words import code, located, plural, source, user
 from gradscope.events import Backward, KeepsGraph
-from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -39,7 +39,7 @@ from gradscope.analysis.unread import (
 from gradscope.analysis.words import listed, located, parameter_subjects
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Backward, DataRead, ModuleCall
-from gradscope.fixes.calls import under_no_grad
+from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

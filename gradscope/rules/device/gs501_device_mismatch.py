@@ -20,8 +20,9 @@ from gradscope.analysis.ops import TO_DEVICE
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, source, tensor_variable, user, variable, where
 from gradscope.events import ErrorRaised
-from gradscope.fixes.calls import beside, line_after, result_kept
+from gradscope.fixes.calls import result_kept
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import shape_words, value_name

@@ -21,8 +21,8 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, source, tensor_variable, user, where
 from gradscope.events import Crashed, ErrorRaised
-from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import became, belongs, shape_words, value_name

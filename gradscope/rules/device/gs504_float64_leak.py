@@ -17,8 +17,8 @@ from math import prod
 
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers, plural, tensor_variable
-from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.device._origins import MAX_HOPS, became, value_name

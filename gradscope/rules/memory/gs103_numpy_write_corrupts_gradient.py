@@ -20,8 +20,9 @@ from dataclasses import dataclass, field, replace
 from gradscope.analysis.names import place
 from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import source, variable
-from gradscope.fixes.calls import beside, copied
+from gradscope.fixes.calls import copied
 from gradscope.fixes.in_place import root_name
+from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions

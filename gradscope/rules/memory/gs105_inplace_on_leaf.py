@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from gradscope.analysis.failures import Failure, Operand, failure_subject, failures, layer_of
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, source
-from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.in_place import layer_not_in_place, on_a_copy, written_name
 from gradscope.fixes.source import Edits, Source, is_name
+from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS

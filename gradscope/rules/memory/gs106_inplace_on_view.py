@@ -18,7 +18,6 @@ from gradscope.analysis.failures import Failure, failure_subject, failures, laye
 from gradscope.analysis.names import place
 from gradscope.analysis.text import methods_named, own_nodes, site_of
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import line_before
 from gradscope.fixes.in_place import (
     is_read_later,
     layer_not_in_place,
@@ -29,6 +28,7 @@ from gradscope.fixes.in_place import (
     written_name,
 )
 from gradscope.fixes.source import Edits, Source, free_name
+from gradscope.fixes.statements import line_before
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import names_in, own_name

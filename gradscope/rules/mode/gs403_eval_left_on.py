@@ -27,8 +27,9 @@ from gradscope.analysis.since import since_segment
 from gradscope.analysis.trainers import runs_it
 from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import Backward, Mode, ModuleCall
-from gradscope.fixes.calls import beside, line_after, renamed
+from gradscope.fixes.calls import renamed
 from gradscope.fixes.source import Source, receiver
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS, stands_in

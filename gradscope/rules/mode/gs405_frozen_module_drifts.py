@@ -25,8 +25,9 @@ from gradscope.analysis.stops import frozen_for_good
 from gradscope.analysis.thaws import without_effect
 from gradscope.analysis.words import is_known_at, located, named_at, numbers, source
 from gradscope.events import Backward, Drift, Mode
-from gradscope.fixes.calls import beside, in_method
+from gradscope.fixes.calls import in_method
 from gradscope.fixes.source import Source, is_name
+from gradscope.fixes.statements import beside
 from gradscope.model import Edit, Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

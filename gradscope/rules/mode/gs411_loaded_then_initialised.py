@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from gradscope.analysis.ops import ALIASES, FILLS
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.analysis.writes import initialises, loads_state, memory_root
-from gradscope.fixes.calls import moved, moved_behind
 from gradscope.fixes.source import Edits
+from gradscope.fixes.statements import moved, moved_behind
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -27,7 +27,8 @@ from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.since import since_graph
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import listed, located, source
-from gradscope.fixes.calls import assigned_back, beside, line_before, method_added
+from gradscope.fixes.calls import assigned_back, method_added
+from gradscope.fixes.statements import beside, line_before
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event

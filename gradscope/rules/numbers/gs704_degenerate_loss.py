@@ -23,8 +23,8 @@ from gradscope.analysis.trails import trail
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
 from gradscope.events import Rooted
 from gradscope.fixes.calls import along as along_axis
-from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event

@@ -21,7 +21,7 @@ from gradscope.analysis.scales import under_a_scaler
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural, where
 from gradscope.events import ZeroWeights
-from gradscope.fixes.calls import taken_away
+from gradscope.fixes.statements import taken_away
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.source import called_name, method_name, names_in

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import beside
 from gradscope.fixes.in_place import root_name
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.source import names_in

@@ -20,8 +20,8 @@ from gradscope.analysis.ops import LOSSES, MAKERS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import KEPT, TAKING, drawn
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import line_after
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import line_after
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses

@@ -31,8 +31,8 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import Sum, trail
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import ScaledWeights
-from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.source import names_in, sides_of

@@ -47,7 +47,6 @@ from gradscope.analysis.words import (
     user,
 )
 from gradscope.events import Backward, ErrorRaised, Step, Update
-from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.carried import (
     cut_where_filled,
     cut_where_joined,
@@ -58,6 +57,7 @@ from gradscope.fixes.carried import (
 )
 from gradscope.fixes.forward_again import forward_again
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

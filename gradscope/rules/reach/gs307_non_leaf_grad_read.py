@@ -21,7 +21,7 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, owner, plural, source
 from gradscope.events import GradRead
-from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import method_name

@@ -27,8 +27,8 @@ from gradscope.analysis.reach import passes
 from gradscope.analysis.trained_copies import TrainedCopy, trained_copies
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
-from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

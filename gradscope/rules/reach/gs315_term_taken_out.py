@@ -21,8 +21,9 @@ from collections.abc import Iterator
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, listed, located, parameter_names, plural
-from gradscope.fixes.calls import out_of, with_argument
+from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import out_of
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import names_in

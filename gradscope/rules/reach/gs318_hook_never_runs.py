@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.words import dotted, located, plural
 from gradscope.events import Crashed, ModuleCall, UnheardHook
-from gradscope.fixes.calls import line_before
+from gradscope.fixes.statements import line_before
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -22,8 +22,8 @@ from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import Key, Paths, Upstream, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
-from gradscope.fixes.calls import line_before
 from gradscope.fixes.source import receiver
+from gradscope.fixes.statements import line_before
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.reach._with_graph import keeps_graph, passes_with_graph

@@ -20,8 +20,8 @@ from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward, Step
-from gradscope.fixes.calls import into_the_loop
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import into_the_loop
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS, method_name

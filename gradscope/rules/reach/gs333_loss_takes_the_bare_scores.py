@@ -23,8 +23,8 @@ from gradscope.analysis.ops import PASSING, PICKS_OF_ROWS, SCALES, WRITES_OF_PAR
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.analysis.writes import before_writes, memory_root
-from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

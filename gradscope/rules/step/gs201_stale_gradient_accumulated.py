@@ -38,8 +38,8 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, StaleUsed, Step, Update, ZeroGrad
-from gradscope.fixes.calls import beside, line_before
 from gradscope.fixes.source import Source, receiver
+from gradscope.fixes.statements import beside, line_before
 from gradscope.model import Edit, Finding, Since, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -27,7 +27,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import StaleUsed, ZeroGrad
-from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -40,8 +40,9 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, RequiresGrad, Step, ZeroGrad
-from gradscope.fixes.calls import moved, receiver_replaced
+from gradscope.fixes.calls import receiver_replaced
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import moved
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

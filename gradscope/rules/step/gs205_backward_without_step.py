@@ -37,8 +37,8 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, SchedulerMade, Step, ZeroGrad
-from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, LOOPS

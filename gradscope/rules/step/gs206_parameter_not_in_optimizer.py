@@ -53,7 +53,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, Mode, SchedulerMade, Step
 from gradscope.fixes.blocks import made_of_all
-from gradscope.fixes.calls import also_given, list_given
+from gradscope.fixes.given import also_given, list_given
 from gradscope.fixes.leaves import made_in_init
 from gradscope.model import Event, Finding, Module, Optimizer, Parameter, Site
 from gradscope.rules import rule

@@ -35,8 +35,10 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, Clip, Scaler
-from gradscope.fixes.calls import argument_as, beside, first_argument, line_before, listed_once, moved
+from gradscope.fixes.calls import argument_as, first_argument
+from gradscope.fixes.given import listed_once
 from gradscope.fixes.source import Edits, receiver
+from gradscope.fixes.statements import beside, line_before, moved
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -32,9 +32,9 @@ from gradscope.analysis.words import (
     variable,
 )
 from gradscope.events import Scaler, Scheduled, SchedulerMade, Step
-from gradscope.fixes.calls import moved_behind
 from gradscope.fixes.schedule_steps import place_of_step
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import moved_behind
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import called_name, method_name

@@ -27,8 +27,9 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, Scaler
-from gradscope.fixes.calls import beside, line_after, scaled_by, stepped_by, taken_away
+from gradscope.fixes.calls import scaled_by, stepped_by
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside, line_after, taken_away
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS

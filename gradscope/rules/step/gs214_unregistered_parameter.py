@@ -33,9 +33,10 @@ from gradscope.analysis.words import (
 )
 from gradscope.analysis.writes import loads_state
 from gradscope.events import Backward, ModuleCall, Step, Unregistered
-from gradscope.fixes.calls import assigned_value, beside, line_after, wrapped_value
+from gradscope.fixes.calls import assigned_value, wrapped_value
 from gradscope.fixes.made_once import made_once
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside, line_after
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, bound_in, called_name, names_in

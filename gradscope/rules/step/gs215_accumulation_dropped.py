@@ -33,8 +33,8 @@ from gradscope.analysis.trainers import runs_it
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Backward, Step, ZeroGrad
-from gradscope.fixes.calls import beside, line_after, moved, taken_away
 from gradscope.fixes.source import Source, is_name, receiver
+from gradscope.fixes.statements import beside, line_after, moved, taken_away
 from gradscope.model import Edit, Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, LOOPS, method_name

@@ -28,8 +28,8 @@ from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Loader, Rates, SchedulerMade, Step
-from gradscope.fixes.calls import behind_their_loop, moved
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import behind_their_loop, moved
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

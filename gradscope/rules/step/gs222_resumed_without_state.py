@@ -19,8 +19,8 @@ from gradscope.analysis.since import since_segment
 from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.words import code, counted, listed, located, method, optimizer_name, plural, user
 from gradscope.events import LoadLost, Resumed, ScalerAnew, StateLeft, Step
-from gradscope.fixes.calls import moved
 from gradscope.fixes.resuming import asked_for, state_taken_along
+from gradscope.fixes.statements import moved
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -20,8 +20,8 @@ from typing import TypeGuard
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, located, optimizer_name, variable
 from gradscope.events import Scheduled, SchedulerMade, Step
-from gradscope.fixes.calls import condition_within
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import condition_within
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS

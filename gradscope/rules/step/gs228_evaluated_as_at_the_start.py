@@ -24,7 +24,7 @@ from gradscope.analysis.text import nodes_of_functions, own_nodes, site_of
 from gradscope.analysis.words import code, located, optimizer_name, parameter_names, parameter_subjects, where
 from gradscope.analysis.writes import loads_state, memory_root
 from gradscope.events import BackAtStart, Step
-from gradscope.fixes.calls import beside, line_after, line_before
+from gradscope.fixes.statements import beside, line_after, line_before
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, called_name, method_name

@@ -33,8 +33,8 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, ZeroGrad
-from gradscope.fixes.calls import line_after, line_before
 from gradscope.fixes.source import receiver
+from gradscope.fixes.statements import line_after, line_before
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

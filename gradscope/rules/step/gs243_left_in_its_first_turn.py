@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from gradscope.analysis.words import code, plural, where
 from gradscope.events import Step
-from gradscope.fixes.calls import out_of
 from gradscope.fixes.source import Source
+from gradscope.fixes.statements import out_of
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, LOOPS, SourceFile

@@ -26,8 +26,8 @@ from gradscope.analysis.words import (
     plural,
 )
 from gradscope.events import Revived, Update
-from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from gradscope.analysis.schedules import schedule_name
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects
 from gradscope.events import OptimizerLoaded, RatesApart, SchedulerMade, Step
-from gradscope.fixes.calls import beside, moved
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import beside, moved
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.source import names_in

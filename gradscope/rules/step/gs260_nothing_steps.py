@@ -22,8 +22,8 @@ from gradscope.analysis.ops import WAITS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, numbers, parameter_subjects, plural
 from gradscope.events import Backward, GradRead, Step, Update, ZeroGrad
-from gradscope.fixes.calls import beside
 from gradscope.fixes.source import Edits, Source, receiver
+from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Parameter
 from gradscope.rules import rule
 from gradscope.store import Trace

@@ -23,7 +23,7 @@ from gradscope.analysis.words import (
     parameter_subjects,
     plural,
 )
-from gradscope.fixes.calls import taken_away
+from gradscope.fixes.statements import taken_away
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace

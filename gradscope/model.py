@@ -402,13 +402,13 @@ class Graph:
                 found.setdefault(value, []).append(op)
         return found
 
-    def upstream(self, value: int, since: int = 0) -> list[int]:
+    def upstream(self, value: int, since: int = 0, most: int | None = None) -> list[int]:
         """Indices of all values that `value` was computed from, itself first
         (dataflow: passes through cuts). `since`: of those with this index or a larger one, which is where all lie that
-        were made of the value with this index."""
+        were made of the value with this index. `most`: no more than this number of them."""
         seen = {value: None}
         todo = [value]
-        while todo:
+        while todo and (most is None or len(seen) < most):
             current = self.values[todo.pop()]
             sources: list[int] = []
             if current.op is not None:
@@ -419,7 +419,7 @@ class Graph:
                 if source not in seen and source >= since:
                     seen[source] = None
                     todo.append(source)
-        return list(seen)
+        return list(seen)[:most]
 
     def reachable(self, node: int) -> list[int]:
         """Indices of all nodes a backward from `node` visits, itself first."""

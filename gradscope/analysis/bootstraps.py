@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gradscope.analysis.calls import Call, Calls
+from gradscope.analysis.memo import once
 from gradscope.analysis.ops import (
     ADDITIONS,
     ALIASES,
@@ -59,12 +60,14 @@ def sums(known: Paths, *, with_graph: bool = False) -> Iterator[Sum]:
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.called(COMPARING_LOSSES | SUBTRACTIONS):
-            if len(op.inputs) < 2 or not (op.name in COMPARING_LOSSES or squared(graph, op)):
-                continue
-            for target, prediction in (op.inputs[1::-1], op.inputs[:2]):
-                if graph.values[prediction].requires_grad and (
-                    with_graph or not graph.values[target].requires_grad
-                ):
+            sides = [
+                (target, prediction)
+                for target, prediction in ((op.inputs[1::-1], op.inputs[:2]) if len(op.inputs) > 1 else ())
+                if graph.values[prediction].requires_grad
+                and (with_graph or not graph.values[target].requires_grad)
+            ]
+            if sides and (op.name in COMPARING_LOSSES or squared(known, op)):
+                for target, prediction in sides:
                     yield from _sums(known, (number, target), (number, prediction))
 
 
@@ -107,7 +110,7 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         return None
     for target, prediction in (sides[::-1], sides):
         made = _sum_with_data(graph, target)
-        if made is None or not (named or squared(graph, op)):
+        if made is None or not (named or squared(known.paths, op)):
             continue
         if not named and not _stands_alone(trace, made, op) and not _steers(known, graph, op):
             continue
@@ -188,14 +191,21 @@ def _its_own_mean(graph: Graph, target: int, prediction: int, call: Call) -> boo
     )
 
 
-def squared(graph: Graph, op: Op) -> bool:
+def squared(known: Paths, op: Op) -> bool:
     """Whether the difference is squared or made absolute, as a loss does; what it is added up to, too
     (an advantage estimated over several steps)."""
-    return any(
-        squares(reader)
-        for value in _carries(graph, op.outputs[0])
-        for reader in graph.consumers.get(value, ())
-    )
+    answers, graph = _squared(known.trace), known.graph(op.graph)
+    key = op.graph, op.index
+    if key not in answers:
+        carried = _carries(graph, op.outputs[0])
+        answers[key] = any(squares(r) for value in carried for r in graph.consumers.get(value, ()))
+    return answers[key]
+
+
+@once
+def _squared(trace: Trace) -> dict[Key, bool]:
+    """What was answered already: many rules ask."""
+    return {}
 
 
 def squares(op: Op) -> bool:
@@ -227,8 +237,9 @@ def _steers(known: Calls, graph: Graph, difference: Op) -> bool:
 def _carries(graph: Graph, value: int) -> Iterator[int]:
     """The value, and what it was added to, scaled with or written into."""
     todo, seen = [value], {value}
-    while todo and len(seen) < MAX_HOPS:
-        current = todo.pop(0)
+    for current in todo:  # grows while it is walked
+        if len(seen) >= MAX_HOPS:
+            return
         yield current
         for op in graph.consumers.get(current, ()):
             if op.module is None and op.name in CARRY and len(set(op.inputs)) == len(op.inputs):

@@ -163,6 +163,7 @@ def _looked_at(turns: list[Turn]) -> Backward | None:
     return next((fill.event for turn in turns for fill in turn.fills if fill.event.graph >= 0), None)
 
 
+@once
 def thrown_away(trace: Trace) -> dict[Line, set[int]]:
     """Line of a pass → parameters whose gradients from there were cleared, and never used."""
     cleared: dict[Line, set[int]] = {}

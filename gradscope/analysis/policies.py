@@ -88,7 +88,7 @@ def _lesson(known: Calls, graph: Graph, difference: Op, estimate: int) -> Op | N
     used = known.paths.used.order
     readers: list[Op] = [difference, *graph.consumers.get(estimate, ())]
     for op in readers:
-        own = op.name in COMPARING_LOSSES or (op.name in SUBTRACTIONS and squared(graph, op))
+        own = op.name in COMPARING_LOSSES or (op.name in SUBTRACTIONS and squared(known.paths, op))
         if own and op.outputs and (graph.id, op.outputs[0]) in used:
             return op
     return None

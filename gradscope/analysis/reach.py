@@ -230,6 +230,17 @@ class Paths:
                     todo.append(source)
         return flow
 
+    def nearest_first(self, key: Key) -> Iterator[Key]:
+        """What a value was computed from, one by one: for who looks for the first of some kind."""
+        seen, todo = {key}, deque([key])
+        while todo:
+            current = todo.popleft()
+            yield current
+            for source in self.sources(current)[0]:
+                if source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+
     def nearest(self, key: Key, nodes: Collection[Key]) -> Key | None:
         """The nearest value with one of these nodes among those with a gradient that this was computed from."""
         seen, todo = {key}, deque([key])

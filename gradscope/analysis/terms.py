@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from math import prod
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 
 MAX_TERMS = 100
+OFTEN = 20  # terms of one line that are looked at: what is behind them is much alike
 _Taken = tuple[Key, Site, list[Key], Op | None]  # of `Wrapped`: value, made, before, given
 
 
@@ -75,6 +77,7 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
     """Terms of losses that were computed from trained parameters through such a cut only (an op
     without a gradient, `.data`), where other terms of the same loss train these parameters."""
     told: set[tuple[str, int]] = set()
+    asked = Counter[int]()
     nodes = known.reached.nodes if known.trace.node_names & ZERO_GRADIENT else ()
     flat = {graph for graph, node in nodes if known.graph(graph).nodes[node].name in ZERO_GRADIENT}
     for root, events in known.roots.items():
@@ -85,6 +88,11 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
         without = [part for part in parts if not known.value(part).requires_grad]
         for part in parts:
             if part not in without and part[0] not in flat:
+                continue
+            made = known.sources(part)[1]
+            line = made.site.id if made is not None else -1
+            asked[line] += 1
+            if asked[line] > OFTEN:
                 continue
             beside = [part] if cut == "nondifferentiable" else without
             found = _dead(known, part, events[0], trained, cut, beside)

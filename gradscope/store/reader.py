@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from gradscope.collector import paused
 from gradscope.events import Backward, Kind
@@ -527,4 +527,10 @@ class Trace:
 
     def of(self, *kinds: type[E]) -> list[E]:
         """The events of these kinds (classes of gradscope.events), in program order."""
-        return [event for event in self.events if isinstance(event, kinds)]
+        if kinds not in self._of:  # hundreds of rules ask
+            self._of[kinds] = [event for event in self.events if isinstance(event, kinds)]
+        return cast(list[E], list(self._of[kinds]))
+
+    @cached_property
+    def _of(self) -> dict[tuple[type[Event], ...], list[Event]]:
+        return {}

@@ -257,7 +257,7 @@ def _made_each_time(trace: Trace, known: Paths, graph: Graph, value: Value) -> b
 def _roots_of(graph: Graph, inputs: Iterable[int]) -> set[int]:
     found: set[int] = set()
     for index in inputs:
-        found.update(graph.upstream(index)[:200])
+        found.update(graph.upstream(index, most=200))
     return found
 
 

@@ -94,7 +94,7 @@ def trained_on_what_is_tested(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for event in {event.graph: event for event in reversed(known.backwards)}.values():
-        for op, given, target in _comparisons(known.graph(event.graph)):
+        for op, given, target in _comparisons(known, known.graph(event.graph)):
             place = op.site.user.location()
             if place in told or not _goes_on_as_a_whole(known, op):
                 continue
@@ -106,7 +106,7 @@ def trained_on_what_is_tested(trace: Trace) -> Iterator[Finding]:
                 yield _finding(trace, known, event, op, rows, parts)
 
 
-def _comparisons(graph: Graph) -> Iterator[tuple[Op, int, int]]:
+def _comparisons(known: Paths, graph: Graph) -> Iterator[tuple[Op, int, int]]:
     """The calls that compare predictions with labels, and both: losses, differences that are squared, and those that
     take the place of the label in each row (`logp.gather(1, y)`, `logp[rows, y]`)."""
     for op in graph.called(LOSSES | SUBTRACTIONS | {"gather", "__getitem__"}):
@@ -115,7 +115,7 @@ def _comparisons(graph: Graph) -> Iterator[tuple[Op, int, int]]:
         if op.name in LOSSES:
             yield op, op.inputs[0], op.inputs[1]
         elif op.name in SUBTRACTIONS:
-            if op.nodes and len(op.inputs) == 2 and squared(graph, op):
+            if op.nodes and len(op.inputs) == 2 and squared(known, op):
                 yield op, op.inputs[0], op.inputs[1]
                 yield op, op.inputs[1], op.inputs[0]
         elif op.nodes and (op.name == "gather" or len(op.inputs) > 2):

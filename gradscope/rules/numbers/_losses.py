@@ -99,7 +99,7 @@ def evaluated(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
             key = (graph_id, op.inputs[0])
             if (graph_id, op.outputs[0]) in known.used.order or key in known.used.order:
                 continue
-            behind = (known.parameter_of(k) for k in known.flow([key]).order)
+            behind = map(known.parameter_of, known.nearest_first(key))
             if any(p is not None and known.stepped(p) for p in behind):
                 yield key, op
 

@@ -117,7 +117,7 @@ def subtracted_in_other_units(trace: Trace) -> Iterator[Finding]:
 def _lessons(known: Paths) -> Iterator[_Lesson]:
     for _, op in known.used_calls(COMPARING_LOSSES | SUBTRACTIONS):
         graph = known.graph(op.graph)
-        if len(op.inputs) < 2 or not (op.name in COMPARING_LOSSES or squared(graph, op)):
+        if len(op.inputs) < 2 or not (op.name in COMPARING_LOSSES or squared(known, op)):
             continue
         for answer, target in (op.inputs[:2], op.inputs[1::-1]):
             if graph.values[answer].requires_grad and not graph.values[target].requires_grad:

@@ -86,7 +86,7 @@ def _compared(known: Paths) -> Iterator[tuple[Key, Key, Op]]:
     for _, op in known.used_calls(SUBTRACTIONS):
         graph = known.graph(op.graph)
         tracked = [i for i in op.inputs if graph.values[i].requires_grad]
-        if len(op.inputs) == 2 and len(tracked) == 1 and squared(graph, op):
+        if len(op.inputs) == 2 and len(tracked) == 1 and squared(known, op):
             other = op.inputs[1 - op.inputs.index(tracked[0])]
             yield (op.graph, tracked[0]), (op.graph, other), op
 

@@ -80,16 +80,15 @@ def good() -> None:
 def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
+    samples: dict[int, list[tuple[Op, int]]] = {}
     for event in known.backwards:
         graph = known.graph(event.graph)
-        if any(map(_keeps_graph, graph.sites)):
-            continue
+        if graph.id not in samples:
+            samples[graph.id] = [] if any(map(_keeps_graph, graph.sites)) else list(_samples(graph))
         reached = None
-        for op in graph.cuts:
-            if op.cut != "no_grad" or len(op.outputs) != 1 or not _of_sample(op):
-                continue
-            place, drawn = op.site.user.location(), _drawn(graph, op)
-            if place in told or drawn is None:
+        for op, drawn in samples[graph.id]:
+            place = op.site.user.location()
+            if place in told:
                 continue
             if reached is None:
                 reached = known.reach((graph.id, root) for root in event.roots)
@@ -98,6 +97,15 @@ def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
             if layer is not None and behind and behind <= reached.parameters:
                 told.add(place)
                 yield _finding(trace, op, layer, sorted(behind))
+
+
+def _samples(graph: Graph) -> Iterator[tuple[Op, int]]:
+    """The calls that draw within a `sample()`, with the value that this gives."""
+    for op in graph.cuts:
+        if op.cut == "no_grad" and len(op.outputs) == 1 and _of_sample(op):
+            drawn = _drawn(graph, op)
+            if drawn is not None:
+                yield op, drawn
 
 
 def _of_sample(op: Op) -> bool:
@@ -142,7 +150,7 @@ def _layer(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | Non
     """The first layer that works on what was drawn, on the way of the pass; None where its probability is asked
     for, or where it meets what it was drawn from."""
     graph = known.graph(op.graph)
-    drawn = {value for index in op.inputs for value in graph.upstream(index)[:8]}
+    drawn = {value for index in op.inputs for value in graph.upstream(index, most=8)}
     found = product = None
     for value, reader in graph.readers_behind([made], lambda r: r.name in PASSING):
         if any(frame.function.endswith(".log_prob") for frame in reader.site.stack):

@@ -72,14 +72,12 @@ def term_added_twice(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for root, events in known.roots.items():
         graph = known.graph(root[0])
-        way = known.flow([root]).order
         for op in graph.called(ADDITIONS):
             place = op.site.user
-            on_the_way = any((graph.id, value) in way for value in op.outputs)
-            if len(op.inputs) != 2 or not op.nodes or not on_the_way or place.location() in told:
+            if len(op.inputs) != 2 or not op.nodes or place.location() in told:
                 continue
             term = _doubled(graph, op)
-            if term is None:
+            if term is None or not any((graph.id, value) in known.flow([root]).order for value in op.outputs):
                 continue
             left = _left_out(trace, graph, op)
             if op.inputs[0] != op.inputs[1]:

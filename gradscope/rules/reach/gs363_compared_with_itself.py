@@ -78,22 +78,24 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for key, loss in known.used_calls({"cross_entropy"}):
-        event = known.loss_of(key)
-        if len(loss.inputs) != 2 or event is None or _counts(known, (loss.graph, loss.inputs[1])):
+        if len(loss.inputs) != 2 or _counts(known, (loss.graph, loss.inputs[1])):
             continue
         product = _product(known, (loss.graph, loss.inputs[0]))
-        if product is not None and product.site.user.location() not in told:
+        if product is None or product.site.user.location() in told:
+            continue
+        if (event := known.loss_of(key)) is not None:
             told.add(product.site.user.location())
             yield _finding(trace, known, event, loss, product)
     for key, picked in known.used_calls({"__getitem__"} | DIAGONALS):
         rows = known.maker((picked.graph, picked.inputs[0])) if picked.inputs else None
-        event = known.loss_of(key)
-        if rows is None or rows.name not in SOFTMAXES or event is None or not _is_diagonal(known, picked):
+        if rows is None or rows.name not in SOFTMAXES or not _is_diagonal(known, picked):
             continue
         product = _product(known, (rows.graph, rows.inputs[0]))
+        if product is None or product.site.user.location() in told:
+            continue
         if len(known.readers((picked.graph, picked.inputs[0]))) > 1:
             continue  # what else is read may be the other view
-        if product is not None and product.site.user.location() not in told:
+        if (event := known.loss_of(key)) is not None:
             told.add(product.site.user.location())
             yield _own_positive(trace, known, event, picked, product)
 

@@ -72,19 +72,29 @@ def good() -> None:
 def state_without_its_past(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
+    cells: dict[int, list[tuple[Op, list[Op]]]] = {}
     for event in known.backwards:
         graph = known.graph(event.graph)
-        lines: dict[tuple[Span, ...], list[Op]] = {}
-        for op in graph.cuts:
-            if op.cut in ("detach", "data") and op.inputs and graph.values[op.inputs[0]].requires_grad:
-                lines.setdefault(tuple(frame.span() for frame in op.site.stack), []).append(op)
-        for cuts in lines.values():
-            if len(cuts) < ENOUGH - 1 or cuts[0].site.user.location() in told:
+        if graph.id not in cells:
+            cells[graph.id] = list(_detached(graph))
+        for cut, calls in cells[graph.id]:
+            if cut.site.user.location() in told:
                 continue
-            calls = list({id(call): call for cut in cuts for call in _taken_by(graph, cut)}.values())
-            if len(calls) >= ENOUGH - 1 and (last := _only_reached(known, event, graph, calls)) is not None:
-                told.add(cuts[0].site.user.location())
-                yield _finding(trace, cuts[0], last, len(calls) + 1)
+            if (last := _only_reached(known, event, graph, calls)) is not None:
+                told.add(cut.site.user.location())
+                yield _finding(trace, cut, last, len(calls) + 1)
+
+
+def _detached(graph: Graph) -> Iterator[tuple[Op, list[Op]]]:
+    """The first cut of a line that detaches a state again and again, and the recurrent calls that go on with it."""
+    lines: dict[tuple[Span, ...], list[Op]] = {}
+    for op in graph.cuts:
+        if op.cut in ("detach", "data") and op.inputs and graph.values[op.inputs[0]].requires_grad:
+            lines.setdefault(tuple(frame.span() for frame in op.site.stack), []).append(op)
+    for cuts in lines.values():
+        calls = list({id(call): call for cut in cuts for call in _taken_by(graph, cut)}.values())
+        if len(cuts) >= ENOUGH - 1 and len(calls) >= ENOUGH - 1:
+            yield cuts[0], calls
 
 
 def _taken_by(graph: Graph, cut: Op) -> Iterator[Op]:

@@ -92,6 +92,8 @@ class _Sorted:
 
 @rule("GS381", name="rows-stay-sorted", severity="warning")
 def rows_stay_sorted(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(SORTS):
+        return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for _, op in known.used_calls(LOSSES):

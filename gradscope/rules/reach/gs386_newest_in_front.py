@@ -117,8 +117,8 @@ def _lists(graph: Graph) -> Iterator[list[Op]]:
             continue
         if any(one is None or one.site.id != first.site.id for one in makers):
             continue
-        upstream = [_states(graph, index, first.site.id) for index in op.inputs]
-        if all(later == {index} for later, index in zip(upstream, (*op.inputs[1:], -1), strict=True)):
+        befores = zip(op.inputs, (*op.inputs[1:], -1), strict=True)
+        if all(_states(graph, index, first.site.id) == {before} for index, before in befores):
             yield [op]
 
 
@@ -127,12 +127,14 @@ def _states(graph: Graph, value: int, line: int) -> set[int]:
     found: set[int] = set()
     maker = graph.maker(value)
     todo = list(maker.inputs) if maker is not None else []
+    seen = set(todo)
     for current in todo:  # grows while it is walked
         op = graph.maker(current)
         if op is not None and op.site.id == line:
             found.add(current)
         elif op is not None and len(todo) < MOST:
-            todo += [index for index in op.inputs if index not in todo]
+            todo += [index for index in op.inputs if index not in seen]
+            seen.update(op.inputs)
     return found or {-1}
 
 

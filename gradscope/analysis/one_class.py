@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ALIASES, BINARY_LOSSES, CASTS
+from gradscope.analysis.ops import ALIASES, BINARY_LOSSES, CASTS, SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.samples import batch_of, calls_at, is_shuffled, loader_behind
 from gradscope.events import Labels, Loader
@@ -57,6 +57,8 @@ def _one_class(trace: Trace, event: Labels) -> OneClass | None:
     if len(set(alone)) < 2:
         return None
     known = paths(trace)
+    if not _one_in_each_step(known, event):
+        return None
     losses = calls_at(known, event.name, event.site.user)
     if len({op.graph for op in losses}) < len({(op.graph, op.index) for op in losses}):
         return None  # several calls in one pass: one for each time step, say
@@ -75,6 +77,16 @@ def _one_class(trace: Trace, event: Labels) -> OneClass | None:
     if not _within_one_turn(trace, event, loader):
         return None
     return OneClass(event, (loader or batch or event).site.user, loader)
+
+
+def _one_in_each_step(known: Paths, event: Labels) -> bool:
+    """Whether the batches that a step of an optimizer sums up hold one class, too, mostly."""
+    steps = sum(optimizer.steps for optimizer in known.trace.optimizers.values())
+    each = round(known.passes / steps) if steps else 1
+    if each < 2:
+        return True
+    windows = [set(event.alone[first : first + each]) for first in range(0, len(event.alone), each)]
+    return sum(len(window) == 1 and -1 not in window for window in windows) >= SHARE * len(windows)
 
 
 def _within_one_turn(trace: Trace, event: Labels, loader: Loader | None) -> bool:
@@ -115,4 +127,6 @@ def _is_cut(batch: Op | None) -> bool:
 def _is_filled(known: Paths, op: Op) -> bool:
     """Whether the program wrote the targets of this loss out itself, all alike."""
     maker = known.maker_behind((op.graph, op.inputs[1]), SPREAD) if len(op.inputs) > 1 else None
+    if maker is not None and maker.name in SCALES and len(maker.inputs) == 1:  # `torch.ones(n) * label`
+        maker = known.maker_behind((maker.graph, maker.inputs[0]), SPREAD)
     return maker is not None and maker.name in FILLS | SPREAD

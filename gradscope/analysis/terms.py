@@ -96,9 +96,20 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
                 continue
             beside = [part] if cut == "nondifferentiable" else without
             found = _dead(known, part, events[0], trained, cut, beside)
-            if found is not None and found.block.site.user.location() not in told:
+            if (
+                found is not None
+                and not _is_a_term(known, found.block, parts)
+                and found.block.site.user.location() not in told
+            ):
                 told.add(found.block.site.user.location())
                 yield found
+
+
+def _is_a_term(known: Paths, block: Op, parts: list[Key]) -> bool:
+    """Whether what was taken out of its graph is a term of this loss with its graph, too: a loss less the one before,
+    where the one before trains by itself."""
+    own = {known.made(part) for part in parts if known.value(part).requires_grad}
+    return any(known.made((block.graph, value)) in own for value in block.inputs)
 
 
 def wrapped_terms(known: Paths) -> Iterator[Wrapped]:

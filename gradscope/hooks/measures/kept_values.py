@@ -19,6 +19,7 @@ class KeptValues(Hook):
 
     def install(self) -> None:
         self.passes = 0
+        self.ended = False
         self.seen: set[Live] = set()
         self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
         self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
@@ -56,7 +57,12 @@ class KeptValues(Hook):
                 alive = [t for t, _ in past if t is not None and has_grad_fn(t)]
                 if len(past) >= MIN_KEPT and not alive:
                     del self.noted[site]  # as nearly all values are
-                elif len(alive) < len(past) or len({number for _, number in past}) < MIN_KEPT:
+                elif len(alive) < len(past):
+                    if not self.ended:
+                        self.kept.pop(
+                            site, None
+                        )  # it was a cycle of references that nothing had collected yet
+                elif len({number for _, number in past}) < MIN_KEPT:
                     continue
                 elif been_through(alive[0], MAX_WALK) and apart(alive) >= MIN_KEPT:
                     self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
@@ -64,6 +70,7 @@ class KeptValues(Hook):
 
     def _tell(self) -> None:
         """Once it is known that they stayed."""
+        self.ended = True  # what a function kept is gone by now
         self._look()
         most = sorted(self.kept.items(), key=lambda item: -item[1][1])[:MAX_LINES]
         for site, (length, nodes, size, numbers) in most:

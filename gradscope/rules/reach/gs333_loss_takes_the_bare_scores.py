@@ -182,7 +182,10 @@ def _between(known: Paths, key: Key, bases: set[int]) -> tuple[bool, set[Key]]:
         if current[0] == key[0] and current[1] in bases:
             met = True
             continue
-        new = [source for source in known.sources(current)[0] if source not in seen]
+        sources, op = known.sources(current)
+        if op is not None and op.name == "grad":  # a gradient of the loss, and no scores
+            continue
+        new = [source for source in sources if source not in seen]
         seen.update(new)
         todo += new
     return met, {known.made(one) for one in seen}

@@ -34,7 +34,7 @@ from gradscope.events import Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile, own_name
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 ENOUGH = 100  # steps
@@ -152,7 +152,19 @@ def _may_follow(trace: Trace) -> bool:
         for node in nodes_of_program(trace)
         if isinstance(node, FUNCTIONS) and node.name in named and not _is_over(trace, node.name, once)
     ]
-    return any(writes_weights(node) for block in again for node in ast.walk(block))
+    if any(writes_weights(node) for block in again for node in ast.walk(block)):
+        return True
+    turns = [node for loop in nodes if isinstance(loop, LOOPS) for node in ast.walk(loop)]
+    called = set(map(called_name, turns))
+    makers = [f for f in nodes_of_program(trace) if isinstance(f, FUNCTIONS) and f.name in called]
+    return any(map(_copies, turns)) or any(_copies(node) for maker in makers for node in ast.walk(maker))
+
+
+def _copies(node: ast.AST) -> bool:
+    """Whether it may make a copy of a network that takes the place of an older one."""
+    if called_name(node) != "deepcopy" or not isinstance(node, ast.Call) or not node.args:
+        return False
+    return called_name(node.args[0]) != "state_dict"
 
 
 def _called_once(trace: Trace) -> frozenset[str]:

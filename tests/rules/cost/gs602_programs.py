@@ -597,3 +597,29 @@ def bad_kept_in_a_dict_by_step() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_a_distribution_that_holds_itself() -> None:
+    """`TransformedDistribution` with a cached transform is a cycle of references: it is gone once that is collected."""
+    import torch
+    from torch import nn
+    from torch.distributions import Independent, Normal, TransformedDistribution
+    from torch.distributions.transforms import TanhTransform
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Linear(4, 1)
+    opts = [torch.optim.Adam(net.parameters(), 1e-3) for net in (actor, critic)]
+    for _ in range(30):
+        x = torch.randn(16, 3)
+        mean, spread = actor(x).chunk(2, 1)
+        around = Independent(Normal(mean, spread.clamp(-20, 2).exp()), 1)
+        policy = TransformedDistribution(around, [TanhTransform(cache_size=1)])
+        action = policy.rsample()
+        entropy = 0.1 * policy.log_prob(action)
+        values = critic(torch.cat([x, action.detach()], 1)).squeeze(1)
+        opts[1].zero_grad()
+        (values - x.sum(1)).pow(2).mean().backward()
+        opts[1].step()
+        opts[0].zero_grad()
+        (entropy - critic(torch.cat([x, action], 1)).squeeze(1)).mean().backward()
+        opts[0].step()

@@ -337,3 +337,23 @@ def good_noise_of_the_same_kind() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(head(h * kept * (1 + 0.1 * noise)), (x[:, 0] > 0).long()).backward()
         opt.step()
+
+
+def good_less_the_loss_before() -> None:
+    """A learned update is judged by how much each step gains: the loss before is a term of its own."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    update = nn.Linear(3, 3)
+    opt = torch.optim.Adam(update.parameters(), 0.01)
+    for _ in range(6):
+        weights, before, gained = torch.randn(3), torch.zeros(()), torch.zeros(())
+        for _ in range(4):
+            weights = weights - 0.1 * update(weights)
+            loss = weights.pow(2).sum()
+            gained = gained + (loss - before)
+            before = loss.data
+        opt.zero_grad()
+        gained.backward()
+        opt.step()

@@ -267,3 +267,25 @@ def good_a_sampler_gives_batches_of_one_class() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def good_gradients_matched_class_by_class() -> None:
+    """Samples are learned whose gradients are those of real ones: each class by itself, all in one step."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, learned = nn.Linear(6, 5), torch.randn(5, 6, requires_grad=True)
+    opt = torch.optim.SGD([learned], lr=0.1)
+    for _ in range(4):
+        total = torch.zeros(())
+        for label in range(5):
+            real, given = torch.randn(8, 6), torch.tensor([label] * 8)
+            loss_real = nn.functional.cross_entropy(net(real), given)
+            wanted = torch.autograd.grad(loss_real, list(net.parameters()))
+            loss_own = nn.functional.cross_entropy(net(learned[label : label + 1]), given[:1])
+            own = torch.autograd.grad(loss_own, list(net.parameters()), create_graph=True)
+            total = total + sum((a - b).pow(2).sum() for a, b in zip(own, wanted, strict=True))
+        opt.zero_grad()
+        total.backward()
+        opt.step()

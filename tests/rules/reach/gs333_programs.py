@@ -156,3 +156,22 @@ def good_margin_written_into_a_copy() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_a_gradient_of_the_form_of_the_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, learned = nn.Linear(6, 5), torch.randn(5, 6, requires_grad=True)
+    opt = torch.optim.SGD([learned], lr=0.1)
+    for _ in range(4):
+        total = torch.zeros(())
+        for label in range(5):
+            loss = nn.functional.cross_entropy(net(learned[label : label + 1]), torch.tensor([label]))
+            weight, bias = torch.autograd.grad(loss, list(net.parameters()), create_graph=True)
+            bias = bias.reshape(1, 5)  # left out of the loss where it has one axis
+            total = total + weight.pow(2).sum()
+        opt.zero_grad()
+        total.backward()
+        opt.step()

@@ -361,3 +361,31 @@ def good_noise_added_with_alpha() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_a_fresh_copy_now_and_then() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    def frozen_copy(net: nn.Module) -> nn.Module:
+        made = copy.deepcopy(net)
+        for parameter in made.parameters():
+            parameter.requires_grad = False
+        return made
+
+    torch.manual_seed(0)
+    agent = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    target_agent = frozen_copy(agent)
+    opt = torch.optim.Adam(agent.parameters(), lr=0.001)
+    for step in range(1, 150):
+        state, after = torch.randn(32, 4), torch.randn(32, 4)
+        action, reward = torch.randint(2, (32, 1)), torch.randn(32)
+        wanted = reward + 0.9 * target_agent(after).max(dim=1)[0]
+        loss = (agent(state).gather(1, action).squeeze(1) - wanted).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if step % 140 == 0:
+            target_agent = frozen_copy(agent)

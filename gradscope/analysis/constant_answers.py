@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from gradscope.analysis.gradients import thrown_away
+from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.events import Backward, ConstantAnswer, PassTime
 from gradscope.model import Op, Parameter, Site
@@ -69,6 +70,8 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
             passes = min((max(map(_uses, map(trace.parameter, ids))) for ids in networks), default=0)
         if passes < PASSES or not networks:
             continue
+        if answer.name in BINARY_LOSSES and _is_fooled(known, lines, frozenset().union(*networks)):
+            continue
         enough = OF_SEVERAL if several else MEASURED
         courses = [
             _course(trace, answer, trace.numbers("loss", sites=sites, filled=ids if several else ()), enough)
@@ -79,6 +82,18 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
             op, event = found[0]
             late, falls = fmean(late for late, _ in stands), any(falls for _, falls in stands)
             yield NoBetter(answer, op, event.site.user, passes, late, frozenset().union(*networks), falls)
+
+
+def _is_fooled(known: Paths, lines: set[tuple[str, int]], ids: frozenset[int]) -> bool:
+    """Whether passes of other lines go through this network and train another one alone: of two that play against each
+    other, a discriminator that can tell nothing apart is what the other aims at."""
+    passes = [event for event in known.backwards if event.site.user.location() not in lines]
+    return any(
+        not any(trained & ids for trained in _networks(known, [event]))
+        and ids & known.fed_by(*((event.graph, root) for root in event.roots))
+        for event in passes
+        if event.call == "backward" and _networks(known, [event])
+    )
 
 
 def _networks(known: Paths, events: list[Backward]) -> list[set[int]]:

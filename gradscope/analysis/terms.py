@@ -106,10 +106,15 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
 
 
 def _is_a_term(known: Paths, block: Op, parts: list[Key]) -> bool:
-    """Whether what was taken out of its graph is a term of this loss with its graph, too: a loss less the one before,
-    where the one before trains by itself."""
-    own = {known.made(part) for part in parts if known.value(part).requires_grad}
-    return any(known.made((block.graph, value)) in own for value in block.inputs)
+    """Whether the call that made what was taken out of its graph also makes terms of this loss that have theirs: a loss
+    less the one before, which trains by itself."""
+    own = {
+        op.site.id
+        for part in parts
+        if known.value(part).requires_grad and (op := known.maker(part)) is not None
+    }
+    makers = (known.maker((block.graph, value)) for value in block.inputs)
+    return any(op is not None and op.site.id in own for op in makers)
 
 
 def wrapped_terms(known: Paths) -> Iterator[Wrapped]:

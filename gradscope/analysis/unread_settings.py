@@ -80,7 +80,7 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                     (pair for pair in _of_parts(trace, key) if _hands_over(pair[1], name, place, False)), None
                 )
             chosen = given is not None and given[0] != path and _imports_by_name(trace)
-            if given is not None and not chosen and not _one_of_several_parts(trace, *given):
+            if given is not None and not chosen and not _may_go_elsewhere(trace, *given):
                 inside, default = _left_at_default(trace, path, function)
                 told = own or overwritten is not None or dropped is not None or inside is not None
                 unpacked = not told and any(word.arg is None for _, call in calls for word in call.keywords)
@@ -103,10 +103,18 @@ def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
                 )
 
 
-def _one_of_several_parts(trace: Trace, path: str, call: ast.Call) -> bool:
-    """Whether the call is of `self.part.method(…)`, and the part is made of one class or another: they are called
-    alike, and what this one leaves the other may read."""
-    part = call.func.value if isinstance(call.func, ast.Attribute) else None
+def _may_go_elsewhere(trace: Trace, path: str, call: ast.Call) -> bool:
+    """Whether the call is of `self.part.method(…)`, and the part is made of one class or another, or of a name that
+    one import or another gives: they are called alike, and what this one leaves the other may read."""
+    part = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    if isinstance(part, ast.Name):
+        file = trace.source_file(path)
+        imports = [("", node.names) for _, node in file.of(ast.Import)]
+        imports += [(node.module or "", node.names) for _, node in file.of(ast.ImportFrom)]
+        origins = {
+            (of, one.name) for of, names in imports for one in names if part.id == (one.asname or one.name)
+        }
+        return len(origins) > 1
     return isinstance(part, ast.Attribute) and len(_classes_of(trace, path, part.attr)) > 1
 
 

@@ -27,6 +27,9 @@ STORAGES = ("untyped_storage", "storage")  # hand out the memory itself
 THROUGH = {"__dlpack__", "from_numpy", *STORAGES}  # the others are numpy's
 # torch's own frames below the call
 PASSED_ON = {*EXPOSING, *STORAGES, "handle_torch_function", "from_dlpack"}
+_FORMS = {  # write to the sizes and strides of a tensor, and not to its memory
+    "transpose_", "t_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_", "detach_", "rename_",
+}  # fmt: skip
 SHOWN = 3  # leaves of which the numbers are told
 MAX_BYTES = 256 << 20  # of copies held at a time
 MAX_WALK = 20_000  # nodes looked at for a proof
@@ -137,7 +140,7 @@ class Aliases(Hook):
         recorder = self.recorder
         try:
             entry = recorder.live.find(args[0])
-            if entry is not None and entry.hidden and writes_by_name(name, kwargs):
+            if entry is not None and entry.hidden and name not in _FORMS and writes_by_name(name, kwargs):
                 with aside():
                     self._hidden_write(args[0], recorder.sites.current(frame), entry.root)
         except BaseException as error:

@@ -6,8 +6,8 @@ score rises as the network learns them by heart, and the best epoch is the one t
 Fix: make the second dataset of held-out samples (`train=False`, another file, the other part of a split).
 
 Measured: the two datasets are different objects of one class with the same content, and the samples of the training's
-first batch were found in the evaluation bit for bit. Silent where anything else is evaluated as well, and on the
-training's own dataset: then it is the training's score that is asked for.
+first batch were found in the evaluation bit for bit. Silent where anything else is evaluated as well,
+where nothing is judged, and on the training's own dataset: then it is the training's score that is asked for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import COMPARISONS, LOSS_FUNCTIONS, SUBTRACTIONS
 from gradscope.analysis.words import located, plural, user
 from gradscope.events import SameSamples
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import SourceFile
 from gradscope.store import Trace
+
+SCORING = COMPARISONS | LOSS_FUNCTIONS | SUBTRACTIONS | {"argmax", "max", "topk", "mean"}
 
 
 def bad() -> None:
@@ -78,9 +81,23 @@ def good() -> None:
 @rule("GS425", name="evaluated-on-the-training-data", severity="warning")
 def evaluated_on_the_training_data(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SameSamples):
-        loop = user(trace.site(event.loop))
-        if loop is not None:
+        whole = trace.site(event.loop)
+        loop = user(whole)
+        if whole is not None and loop is not None and _is_scored(trace, whole):
             yield _finding(trace, event, loop)
+
+
+def _is_scored(trace: Trace, loop: Site) -> bool:
+    """Whether something is judged in the evaluation: a loss, a comparison, the highest score. What a network makes of
+    the training's samples may also be handed on, to a classifier on top of it, say."""
+    around = {(frame.path, frame.function) for frame in loop.stack if frame.kind == "user"}
+    return any(
+        op.name in SCORING
+        and not op.nodes
+        and any((frame.path, frame.function) in around for frame in op.site.stack)
+        for graph in trace.graphs
+        for op in graph.ops
+    )
 
 
 def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:

@@ -604,22 +604,33 @@ def good_a_distribution_that_holds_itself() -> None:
     import torch
     from torch import nn
     from torch.distributions import Independent, Normal, TransformedDistribution
-    from torch.distributions.transforms import TanhTransform
+    from torch.distributions.transforms import AffineTransform, TanhTransform
 
     torch.manual_seed(0)
-    actor, critic = nn.Linear(3, 2), nn.Linear(4, 1)
-    opts = [torch.optim.Adam(net.parameters(), 1e-3) for net in (actor, critic)]
-    for _ in range(30):
+    actor, critic, value = nn.Linear(3, 2), nn.Linear(4, 1), nn.Linear(3, 1)
+    actor_opt, critic_opt, value_opt = (
+        torch.optim.Adam(n.parameters(), 1e-3) for n in (actor, critic, value)
+    )
+    loc, scale = torch.zeros(1), torch.ones(1)
+    for _ in range(40):
         x = torch.randn(16, 3)
         mean, spread = actor(x).chunk(2, 1)
         around = Independent(Normal(mean, spread.clamp(-20, 2).exp()), 1)
-        policy = TransformedDistribution(around, [TanhTransform(cache_size=1)])
+        policy = TransformedDistribution(around, [TanhTransform(cache_size=1), AffineTransform(loc, scale)])
+        policy.mean_ = torch.tanh(policy.base_dist.mean)
         action = policy.rsample()
         entropy = 0.1 * policy.log_prob(action)
-        values = critic(torch.cat([x, action.detach()], 1)).squeeze(1)
-        opts[1].zero_grad()
-        (values - x.sum(1)).pow(2).mean().backward()
-        opts[1].step()
-        opts[0].zero_grad()
-        (entropy - critic(torch.cat([x, action], 1)).squeeze(1)).mean().backward()
-        opts[0].step()
+        wanted = (critic(torch.cat([x, action], 1)).squeeze(1) - entropy).detach()
+        value_loss = (value(x).squeeze(1) - wanted).pow(2).mean()
+        value_opt.zero_grad()
+        value_loss.backward()
+        value_opt.step()
+        told = critic(torch.cat([x, action.detach()], 1)).squeeze(1)
+        critic_loss = (told - value(x).squeeze(1).detach()).pow(2).mean()
+        critic_opt.zero_grad()
+        critic_loss.backward()
+        critic_opt.step()
+        actor_loss = (entropy - critic(torch.cat([x, action], 1)).squeeze(1)).mean()
+        actor_opt.zero_grad()
+        actor_loss.backward()
+        actor_opt.step()

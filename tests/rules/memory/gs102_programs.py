@@ -348,12 +348,31 @@ def good_less_the_loss_before() -> None:
     update = nn.Linear(3, 3)
     opt = torch.optim.Adam(update.parameters(), 0.01)
     for _ in range(6):
-        weights, before, gained = torch.randn(3), torch.zeros(()), torch.zeros(())
-        for _ in range(4):
-            weights = weights - 0.1 * update(weights)
+        weights, before, gained = torch.randn(3), torch.zeros(1), torch.zeros(1)
+        for step in range(8):
+            weights = weights.detach() - 0.1 * update(weights.detach())
             loss = weights.pow(2).sum()
-            gained = gained + (loss - before)
+            gained = gained + loss - torch.autograd.Variable(before)
             before = loss.data
+            if step % 4 == 3:
+                opt.zero_grad()
+                gained.backward()
+                opt.step()
+                gained = torch.zeros(1)
+
+
+def good_the_axes_of_a_view_are_turned() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.Linear(4, 4)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(3):
+        hidden = layer(torch.randn(4, 4))
+        view = hidden.data
+        view.transpose_(0, 1)  # its sizes and strides: what lies in memory stays
         opt.zero_grad()
-        gained.backward()
+        (hidden * hidden).sum().backward()
         opt.step()
+        print(view.mean())

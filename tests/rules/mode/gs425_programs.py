@@ -135,3 +135,30 @@ def good_same_rows_trained_on_in_two_ways() -> None:
             opt.zero_grad()
             nn.functional.mse_loss(model(a), b).backward()
             opt.step()
+
+
+def good_features_of_the_training_samples() -> None:
+    """An encoder that was trained embeds the same samples for what comes on top of it: nothing is judged."""
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    samples = torch.randn(32, 4)
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(2):
+        for (x,) in DataLoader(TensorDataset(samples), batch_size=8, shuffle=True):
+            opt.zero_grad()
+            nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+            opt.step()
+
+    def encode() -> list[torch.Tensor]:
+        encoder.eval()
+        found = []
+        with torch.no_grad():
+            for (x,) in DataLoader(TensorDataset(samples), batch_size=8):
+                found.append(encoder(x))
+        return found
+
+    print(sum(len(part.numpy()) for part in encode()))

@@ -152,3 +152,23 @@ def bad_two_networks_by_one_line_both_stand() -> None:
 
     for _ in range(2):
         fit()
+
+
+def good_a_discriminator_that_is_fooled() -> None:
+    """Of two networks that play against each other the one aims at this answer of the other."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    mapping, judge = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    map_opt = torch.optim.SGD(mapping.parameters(), lr=0.05)
+    judge_opt = torch.optim.SGD(judge.parameters(), lr=0.05)
+    real = torch.cat([torch.ones(16, 1), torch.zeros(16, 1)])
+    for _ in range(150):
+        x = torch.cat([torch.randn(16, 4), mapping(torch.randn(16, 4))])
+        judge_opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(judge(x.detach()), real).backward()
+        judge_opt.step()
+        map_opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(judge(x), 1 - real).backward()
+        map_opt.step()

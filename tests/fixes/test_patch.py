@@ -78,7 +78,7 @@ def apply(patch: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.drawn(0.06)
+@pytest.mark.drawn(0.04)
 @pytest.mark.parametrize("bad", patched())
 def test_patch_mends_the_program(bad: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -105,7 +105,7 @@ def test_patch_mends_the_program(bad: Program, tmp_path: Path, monkeypatch: pyte
     assert not [f for f in report.findings if f.severity != "note"], script.read_text()
 
 
-@pytest.mark.drawn(0.3)
+@pytest.mark.drawn(0.2)
 @pytest.mark.parametrize("bad", programs("bad", "GS403"), ids=lambda program: program.name)
 def test_a_program_put_into_train_mode_goes_on_evaluating_in_eval_mode(
     bad: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -49,7 +49,7 @@ def serious(found: tuple[Finding, ...]) -> list[str]:
     ]
 
 
-@pytest.mark.drawn(0.1)
+@pytest.mark.drawn(0.06)
 @pytest.mark.parametrize("bad", parameters("bad", share=lambda program: float(program.in_rule)))
 def test_bad_is_reported(bad: Program) -> None:
     """At its marked lines, by its rule alone, with a fix: all of one run, which is what takes the time."""
@@ -97,8 +97,8 @@ def fix_changes_something(finding: Finding) -> None:
             assert line[edit.column - 1 : edit.end_column - 1] != edit.text or not edit.text
 
 
-@pytest.mark.drawn(0.05)
-@pytest.mark.parametrize("good", parameters("good", share=lambda program: float(program.in_rule)))
+@pytest.mark.drawn(0.03)
+@pytest.mark.parametrize("good", parameters("good", share=lambda program: 0.6 * program.in_rule))
 def test_good_is_silent_under_every_rule(good: Program) -> None:
     assert not serious(findings(good))
 

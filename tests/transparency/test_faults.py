@@ -261,9 +261,11 @@ class Interrupting:
         return self.line
 
 
-def test_ctrl_c_in_the_middle_of_a_note_leaves_no_half_of_it() -> None:
+@pytest.mark.drawn(0.2)
+@pytest.mark.parametrize("begin", range(1, 46, 9))
+def test_ctrl_c_in_the_middle_of_a_note_leaves_no_half_of_it(begin: int) -> None:
     """The program catches it and goes on."""
-    for at in itertools.count(1, 9):
+    for at in itertools.count(begin, 45):
         second = Interrupting(at)
         with gradscope.watch() as scope:
             model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1))

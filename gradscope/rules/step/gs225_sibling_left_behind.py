@@ -175,5 +175,5 @@ def _name(trace: Trace, network: Network) -> str:
     """As its own call has it (`self.target_actor`), else by its variable or class."""
     module = trace.modules[network.module]
     called = receiver(trace, module.site.user) if module.site is not None else ""
-    name = called or module.name or module.path
+    name = called.removesuffix(".train").removesuffix(".eval") or module.name or module.path
     return f"`{name}`" if name else f"a `{module.cls}`"

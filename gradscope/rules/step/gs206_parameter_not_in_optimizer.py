@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.intent import milder, skipped_by_name
-from gradscope.analysis.loop import idle, norm
+from gradscope.analysis.loop import idle, in_order, norm
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
 from gradscope.analysis.stops import set_at, thawed
@@ -51,7 +51,7 @@ from gradscope.analysis.words import (
     where,
     where_made,
 )
-from gradscope.events import Backward, Mode, SchedulerMade, Step
+from gradscope.events import Backward, Mode, OptimizerMade, RequiresGrad, SchedulerMade, Step
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.given import also_given, list_given
 from gradscope.fixes.leaves import made_in_init
@@ -296,7 +296,10 @@ def _finding(
 
 
 def _required_late(trace: Trace, optimizer: Optimizer, left: list[Parameter]) -> Site | None:
-    """The line that made all of these require a gradient when the optimizer had made a step already."""
+    """The line that made all of these require a gradient when the optimizer had made a step already; None where they
+    did when it was made, and were frozen for a while only."""
+    if {p.id for p in left} & _frozen_since(trace, optimizer):
+        return None
     first = next((event.segment for event in trace.of(Step) if event.optimizer == optimizer.id), None)
     events = [thawed(trace).get(p.id) for p in left]
     lines = {
@@ -304,6 +307,17 @@ def _required_late(trace: Trace, optimizer: Optimizer, left: list[Parameter]) ->
         for e in events
     }
     return lines.pop() if len(lines) == 1 else None
+
+
+def _frozen_since(trace: Trace, optimizer: Optimizer) -> set[int]:
+    """Leaves that were switched off after the optimizer was made, and not before."""
+    off: dict[int, bool] = {}  # leaf → first switched off after that
+    made = False
+    for _, event in in_order(trace):
+        made = made or (isinstance(event, OptimizerMade) and event.optimizer == optimizer.id)
+        if isinstance(event, RequiresGrad) and not event.to and event.leaf is not None:
+            off.setdefault(event.leaf, made)
+    return {leaf for leaf, after in off.items() if after}
 
 
 def _given_late(

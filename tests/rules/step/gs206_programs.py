@@ -642,3 +642,33 @@ def bad_head_is_evaluated_as_well() -> None:
         head.eval()
         with torch.no_grad():
             print((head(encoder(x)).argmax(1) == y).float().mean().item())
+
+
+def bad_frozen_for_one_of_the_passes() -> None:  # fix: by hand
+    """It trains when the optimizers are made: that it is frozen for another's pass has nothing to do with it."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    nets = nn.ModuleDict({"model": nn.Linear(4, 4), "actor": nn.Linear(4, 2), "value": nn.Linear(4, 1)})
+    model, actor, value = nets.values()
+    model_opt = torch.optim.Adam(model.parameters(), lr=0.01)  # cause: GS206
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        state = model(x)
+        model_loss = (state - x).pow(2).mean()
+        for p in value.parameters():
+            p.requires_grad = False
+        actor_loss = -value(torch.cat([state.detach()[:, :2], actor(state.detach())], 1)).mean()
+        for p in value.parameters():
+            p.requires_grad = True
+        value_loss = (value(state.detach()) - x.sum(1, keepdim=True)).pow(2).mean()
+        model_opt.zero_grad()
+        actor_opt.zero_grad()
+        value.zero_grad()
+        model_loss.backward()
+        actor_loss.backward()
+        value_loss.backward()  # effect: GS206
+        model_opt.step()
+        actor_opt.step()

@@ -17,6 +17,7 @@ from gradscope.events import Mode, ModuleCall, Step
 from gradscope.model import Optimizer, Parameter, Site
 from gradscope.store import Trace
 
+FEW = 4  # passes of a loss of its own
 Left = tuple[list[Parameter], list[Parameter], list[Parameter]]
 
 
@@ -65,8 +66,8 @@ def _left_behind(trace: Trace) -> Iterator[Left]:
 
 @once
 def trained_by_nobody(trace: Trace) -> list[Left]:
-    """As `left_out`, of models that no optimizer holds and that are there to be trained: terms of a loss reach their
-    parameters and nothing else, where its other terms reach what is stepped. This run drew their weights."""
+    """As `left_out`, of models that no optimizer holds and that are there to be trained: terms of a loss, or losses
+    with passes of their own, reach their parameters and nothing else. This run drew their weights."""
     return list(_trained_by_nobody(trace)) if trace.optimizers else []
 
 
@@ -81,10 +82,13 @@ def _trained_by_nobody(trace: Trace) -> Iterator[Left]:
     ]
     if not models:
         return
-    for root in known.roots:
+    others = [p for p in trace.parameters if p.registered and p.steps and p.optimizers]
+    for root, events in known.roots.items():
         parts = [known.reach([part]) for part in terms(known, root)]
         reached = {id for part in parts for id in part.parameters}
         stepped = [p for id in sorted(reached) if (p := trace.parameter(id)).steps]
+        if not stepped and sum(e.count for e in events if e.call == "backward" and not e.inputs) >= FEW:
+            stepped = others
         left = {
             p.id
             for parameters in models

@@ -380,9 +380,11 @@ def _measured(trace: Trace, left: list[Parameter]) -> Iterator[str]:
 
 
 def _backward(trace: Trace, left: list[Parameter]) -> Site | None:
+    """A pass that fills nothing else, where there is one: it is made for them."""
     ids = {p.id for p in left}
     events: list[Event] = [e for e in trace.of(Backward) if ids & set(e.filled)]
-    return events[0].site.user if events else None
+    own = [e for e in events if isinstance(e, Backward) and ids.issuperset(e.filled)]
+    return (own or events)[0].site.user if events else None
 
 
 def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) -> list[str]:

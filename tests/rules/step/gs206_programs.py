@@ -644,7 +644,7 @@ def bad_head_is_evaluated_as_well() -> None:
             print((head(encoder(x)).argmax(1) == y).float().mean().item())
 
 
-def bad_frozen_for_one_of_the_passes() -> None:  # fix: by hand
+def bad_frozen_for_one_of_the_passes() -> None:
     """It trains when the optimizers are made: that it is frozen for another's pass has nothing to do with it."""
     import torch
     from torch import nn
@@ -672,3 +672,40 @@ def bad_frozen_for_one_of_the_passes() -> None:  # fix: by hand
         value_loss.backward()  # effect: GS206
         model_opt.step()
         actor_opt.step()
+
+
+def bad_a_network_with_a_loss_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, value = nn.Linear(4, 2), nn.Linear(4, 1)
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)  # cause: GS206
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        actor_loss = (actor(x) - x[:, :2]).pow(2).mean()
+        value_loss = (value(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        actor_opt.zero_grad()
+        value.zero_grad()
+        actor_loss.backward()
+        value_loss.backward()  # effect: GS206
+        actor_opt.step()
+
+
+def good_gradients_of_a_random_network_that_are_read() -> None:
+    """How large its gradients are at the start is all that is asked of it."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trained, random = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.Adam(trained.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        random.zero_grad()
+        (random(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+        assert random.weight.grad is not None
+        size = random.weight.grad.norm() + random.bias.grad.norm()
+        opt.zero_grad()
+        ((trained(x) - x[:, :2]).pow(2).mean() / (1 + size)).backward()
+        opt.step()

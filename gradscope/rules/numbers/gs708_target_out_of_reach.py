@@ -1,8 +1,8 @@
 """The targets of a loss lie outside of what the network's last activation can give.
 
 Why: a sigmoid gives numbers between 0 and 1, tanh between -1 and 1 and so do the states of an LSTM, a GRU or an RNN
-that are its output, ReLU none below 0. A target outside of that is never met: the outputs are pushed against the
-bound, where the gradient dies, and the loss keeps a part that no training takes away.
+that are its output, ReLU and `clamp(min=0)` none below 0. A target outside of that is never met: the outputs are pushed
+against the bound, where the gradient dies, and the loss keeps a part that no training takes away.
 
 A binary cross entropy takes its targets for probabilities. With one outside of 0 to 1 it has no lowest value: the
 further the output goes the smaller the loss, for ever.
@@ -34,7 +34,7 @@ from gradscope.events import Targets
 from gradscope.fixes.calls import argument_as
 from gradscope.model import Finding, Graph, Op, Span
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_values, losses, makers, measured_targets
+from gradscope.rules.numbers._losses import cuts_at_zero, loss_values, losses, makers, measured_targets
 from gradscope.store import Trace
 
 SMOOTHED = 0.5  # what noise on the labels 0 and 1 may add, on purpose
@@ -139,11 +139,11 @@ def _beyond_activation(
     told: set[tuple[str, int]] = set()
     for key, op in (*losses(known, COMPARING_LOSSES), *_differences(known)):
         event = measured.get((op.site.user.span(), op.name))
-        found = makers(known, key)
+        found = makers(known, key, cut=True)
         if event is None or len(found) != 1 or op.site.user.location() in told:
             continue
         made, maker = found[0]
-        low, high = RANGES.get(maker.name, (None, None))
+        low, high = _range(maker)
         if maker.name == "lstm" and known.value(made).position == CELL:
             continue
         outside = _outside(event, low, high)
@@ -164,6 +164,10 @@ def _differences(known: Paths) -> Iterator[tuple[Key, Op]]:
                 yield (op.graph, op.inputs[tracked.index(True)]), op
 
 
+def _range(maker: Op) -> tuple[int | None, int | None]:
+    return RANGES.get(maker.name, (0, None) if cuts_at_zero(maker) else (None, None))
+
+
 def _outside(event: Targets, low: int | None, high: int | None) -> float:
     """The share of the targets beyond these bounds."""
     below = {-1: event.below_minus_one, 0: event.below_zero}
@@ -171,7 +175,7 @@ def _outside(event: Targets, low: int | None, high: int | None) -> float:
 
 
 def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outside: float) -> Finding:
-    low, high = RANGES[maker.name]
+    low, high = _range(maker)
     gives = f"{low} to {high}" if high is not None else f"{low} and more"
     target = _target(trace, known, op)
     reaches = (event.low, event.high)

@@ -225,3 +225,46 @@ def good_cell_of_an_lstm() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(cell[0], 2 * path.sum(1)).backward()
         opt.step()
+
+
+def bad_clamped_at_zero_and_squared_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Anomaly(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Linear(7, 16)
+            self.readout = nn.Linear(16, 1)
+
+        def forward(self, stations: torch.Tensor) -> torch.Tensor:
+            h = nn.functional.silu(self.hidden(stations))
+            return self.readout(h).squeeze(-1).clamp(min=0)  # cause: GS708
+
+    torch.manual_seed(0)
+    net = Anomaly()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        stations = torch.randn(32, 7)
+        deviation = net(stations) - (1.5 * stations[:, 0] - stations[:, 2])  # effect: GS708
+        loss = torch.mean(deviation * deviation)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_rain_clamped_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(7, 16), nn.SiLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        stations = torch.randn(32, 7)
+        rain = (1.5 * stations[:, :1] - stations[:, 2:3]).clamp(min=0)
+        deviation = torch.clamp(net(stations) + 1, min=0) - rain
+        loss = torch.mean(deviation * deviation)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

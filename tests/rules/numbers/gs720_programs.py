@@ -226,3 +226,71 @@ def bad_rate_that_the_program_writes() -> None:  # fix: by hand
         loss = nn.functional.cross_entropy(model(x), y)  # effect: GS720
         loss.backward()
         opt.step()
+
+
+def bad_clamped_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    class Critic(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = nn.Linear(6, 16), nn.Linear(16, 16), nn.Linear(16, 1)
+
+        def forward(self, state: torch.Tensor) -> torch.Tensor:
+            h = torch.clamp(self.a(state), min=0.0)
+            h = torch.clamp(self.b(h), min=0.0)  # effect: GS720
+            return self.c(h).squeeze(1)
+
+    torch.manual_seed(0)
+    critic = Critic()
+    opt = torch.optim.SGD(critic.parameters(), lr=5.0, momentum=0.9)  # cause: GS720
+    state = torch.randn(64, 6)
+    returns = state.abs().sum(1)
+    for _ in range(20):
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(critic(state), returns).backward()
+        opt.step()
+
+
+def bad_written_out() -> None:
+    import torch
+    from torch import nn
+
+    class Critic(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = nn.Linear(6, 16), nn.Linear(16, 16), nn.Linear(16, 1)
+
+        def forward(self, state: torch.Tensor) -> torch.Tensor:
+            h = torch.maximum(self.a(state), torch.zeros(()))
+            h = self.b(h)
+            h = h * (h > 0)  # effect: GS720
+            return self.c(h).squeeze(1)
+
+    torch.manual_seed(0)
+    critic = Critic()
+    opt = torch.optim.SGD(critic.parameters(), lr=5.0, momentum=0.9)  # cause: GS720
+    state = torch.randn(64, 6)
+    returns = state.abs().sum(1)
+    for _ in range(20):
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(critic(state), returns).backward()
+        opt.step()
+
+
+def good_clamped_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second, last = nn.Linear(6, 16), nn.Linear(16, 16), nn.Linear(16, 1)
+    opt = torch.optim.SGD([p for m in (first, second, last) for p in m.parameters()], lr=0.05)
+    state = torch.randn(64, 6)
+    returns = state.abs().sum(1, keepdim=True)
+    for _ in range(20):
+        h = second(first(state).clamp(min=0))
+        h = torch.where(h > 0, h, torch.zeros_like(h))
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(last(h), returns).backward()
+        opt.step()

@@ -1365,6 +1365,7 @@ class ConstantAnswer(Kind):
     spread = Field(_known)  # how far the targets differ from sample to sample; 0 for one class alone
     differ = Field(_numbers)  # how far the answers of the last calls that were looked at did
     apart = Field(_known)  # the share of the targets' variance that lies between the calls
+    first = Field(_number)  # of a loss by hand: what this would be, were it that loss, at the first call
 
 
 class Curvatures(Kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
+from math import isclose, isfinite
 from statistics import fmean
 from typing import NamedTuple
 
@@ -21,15 +21,18 @@ LATE = 2  # of them, at least, in the second half of the run
 NO_BETTER = 0.97  # of what the constant answer has
 ALMOST_ONE = 1e-8  # of the first loss: what that answer has where the targets are nearly one number
 APART = 0.5  # of the targets' variance lies between batches: those that were looked at stand for no others
+SAME = 1e-4  # of a loss by hand: how near to what it would be
 STILL_FALLS = 0.9  # of the losses before, the last quarter's: it has begun to learn
 
 
 class NoBetter(NamedTuple):
-    """op: the call of the loss; line: that of its passes; passes: how many; loss: the mean of those that
+    """op: the call of the loss; compared: that or, of a loss by hand, the difference of the answers and the targets;
+    line: that of its passes; passes: how many; loss: the mean of those that
     were measured in the second half of the run."""
 
     event: ConstantAnswer
     op: Op
+    compared: Op
     line: Site
     passes: int
     loss: float
@@ -57,7 +60,9 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
         if op is not None and key is not None:
             begun.setdefault(key, []).append((op, event))
     for answer in trace.of(ConstantAnswer):
-        found = begun.get((answer.name, answer.site.id), [])
+        by_hand = answer.first is not None
+        key = _by_hand(trace, begun, answer) if by_hand else (answer.name, answer.site.id)
+        found = begun.get(key, []) if key is not None else []
         lines = {event.site.user.location() for _, event in found}
         if any(len(others[line]) > 1 for line in lines) or answer.apart > APART:
             continue
@@ -81,7 +86,29 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
         if len(stands) == len(networks):  # what the best answer has is known of all their targets together
             op, event = found[0]
             late, falls = fmean(late for late, _ in stands), any(falls for _, falls in stands)
-            yield NoBetter(answer, op, event.site.user, passes, late, frozenset().union(*networks), falls)
+            compared = (_difference(known, op, answer) if by_hand else op) or op
+            filled = frozenset().union(*networks)
+            yield NoBetter(answer, op, compared, event.site.user, passes, late, filled, falls)
+
+
+def _by_hand(
+    trace: Trace, begun: dict[tuple[str, int], list[tuple[Op, Backward]]], answer: ConstantAnswer
+) -> tuple[str, int] | None:
+    """The loss that was at first what this one would be, and that is computed from its difference: whatever the
+    calls between, it is that mean."""
+    known = paths(trace)
+    for key, found in begun.items():
+        op, event = found[0]
+        losses = trace.numbers("loss", event.site.id)
+        if losses and answer.first and isclose(losses[0][1], answer.first, rel_tol=SAME):
+            if _difference(known, op, answer) is not None:
+                return key
+    return None
+
+
+def _difference(known: Paths, loss: Op, answer: ConstantAnswer) -> Op | None:
+    ops = known.graph(loss.graph).ops
+    return next((op for op in ops if op.site.id == answer.site.id and op.index < loss.index), None)
 
 
 def _is_fooled(known: Paths, lines: set[tuple[str, int]], ids: frozenset[int]) -> bool:

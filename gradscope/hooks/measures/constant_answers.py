@@ -1,6 +1,6 @@
 """Compares a loss with what the best constant answer would have had: the shares of the classes, the mean of the
-targets, or their median, for every sample. And measures how far the answers differ from sample to sample, and the
-targets from batch to batch."""
+targets, or their median, for every sample; also a loss by hand that begins with the difference of answers and targets.
+And measures how far the answers differ from sample to sample, and the targets from batch to batch."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.losses import SUBTRACTIONS
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
 _REGRESSION = ("input", "target", "size_average", "reduce", "reduction", "weight")
@@ -36,6 +37,8 @@ ENOUGH = 128  # samples: of fewer the shares of the classes are a guess
 SOME = 128  # samples whose answers are compared with each other
 MOST_KEPT = 200_000  # numbers of targets, of which a median is taken
 FIRST = 16  # calls that are all compared, then ever fewer
+MOST_BY_HAND = 32  # places of differences that are looked at
+MEANS = {"l1_loss": torch.abs, "mse_loss": torch.square}  # of a difference: what a loss by hand may be
 
 
 @dataclass
@@ -58,6 +61,7 @@ class _Place:
     differ: deque[float] = field(
         default_factory=lambda: deque(maxlen=LAST)
     )  # the answers, from sample to sample
+    first: dict[str, float] | None = None  # of a difference: what each of `MEANS` was at its first call
 
 
 class ConstantAnswers(Hook):
@@ -65,7 +69,9 @@ class ConstantAnswers(Hook):
 
     def install(self) -> None:
         self.places: dict[int, _Place] = {}
+        self.by_hand: dict[Any, _Place | None] = {}  # by where it stands; None: no answers and targets
         self.recorder.functions.follow(tuple(ARGUMENTS), self._loss)
+        self.recorder.functions.follow(SUBTRACTIONS, self._subtracted)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -101,23 +107,73 @@ class ConstantAnswers(Hook):
                 _count(place, target, ignored)
             else:
                 _add(place, target.reshape(len(target), -1).double())
-            place.answered = float(answers.mean())
-            some = answers[:: max(1, len(answers) // SOME)]
-            place.differ.append(float(some.reshape(len(some), -1).std(dim=0).mean()))
+            _answer(place, answers)
+
+        self.recorder.arrivals.when_here((answers, target), add)
+
+    def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """The same of what a loss by hand begins with: answers, and as many targets."""
+        key = frame.f_code, frame.f_lasti
+        if key in self.by_hand:
+            place = self.by_hand[key]
+            if place is None:
+                return
+            place.calls += 1
+            if place.calls % max(1, place.calls // FIRST):
+                return
+        elif not torch.is_grad_enabled() or len(self.by_hand) >= MOST_BY_HAND:
+            return
+        self.by_hand.setdefault(key, None)
+        sides = _sides(args)
+        if sides is None or kwargs:
+            return
+        answers, target = sides
+        columns = target[0].numel()
+        place = self.by_hand[key]
+        if place is None:
+            place = self.by_hand[key] = _Place("l1_loss", columns, calls=1)
+            self.places[self.recorder.sites.current(frame)] = place
+        if place.columns != columns:
+            return
+
+        def add(answers: torch.Tensor, target: torch.Tensor) -> None:
+            if place.first is None:
+                apart = (answers - target).double()
+                place.first = {name: float(of(apart).mean()) for name, of in MEANS.items()}
+            _add(place, target.reshape(len(target), -1).double())
+            _answer(place, answers)
 
         self.recorder.arrivals.when_here((answers, target), add)
 
     def _tell(self) -> None:
         for site, place in self.places.items():
-            if place.samples >= ENOUGH:
+            if place.samples < ENOUGH:
+                continue
+            assert place.total is not None
+            for name, first in (place.first or {place.name: None}).items():
+                place.name = name
                 best, spread = _best(place)
-                assert place.total is not None
                 data = {
                     "name": place.name, "best": best, "spread": spread, "differ": list(place.differ),
                     "mean": float(place.total.mean()) / place.samples, "answered": place.answered,
-                    "apart": _apart(place),
+                    "apart": _apart(place), "first": first,
                 }  # fmt: skip
                 self.recorder.emit("constant_answer", site, data)
+
+
+def _sides(args: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Of a difference the answers, which have a graph, and the targets, which have none."""
+    if len(args) != 2 or not all(map(_is_compared, args)):
+        return None
+    answers, target = args if args[0].requires_grad else args[::-1]
+    alike = answers.requires_grad and not target.requires_grad and _are_alike(answers, target)
+    return (answers, target) if alike else None
+
+
+def _answer(place: _Place, answers: torch.Tensor) -> None:
+    place.answered = float(answers.mean())
+    some = answers[:: max(1, len(answers) // SOME)]
+    place.differ.append(float(some.reshape(len(some), -1).std(dim=0).mean()))
 
 
 def _is_plain(given: dict[str, Any], result: Any) -> bool:

@@ -88,14 +88,15 @@ def _finding(trace: Trace, found: NoBetter) -> Finding:
             f"the last answers that were looked at: {event.answered:.4g} on the average",
         ),
         fix=f"bring the targets to about 1 before {located(trace, place, 'the loss')} has them,"
-        f" `({target} - {event.mean:.4g}) / {event.spread:.4g}`, or by what the inputs of the same sample are brought"
-        f" there with, and take that back where the answers are used",
+        f" `({target} {'-' if event.mean > 0 else '+'} {abs(event.mean):.4g}) / {event.spread:.4g}`, or by what the"
+        " inputs of the same sample are brought there with, and take that back where the answers are used",
         count=found.passes,
         subjects=parameter_subjects(found.parameters),
     )
 
 
 def _target(trace: Trace, found: NoBetter) -> str:
-    graph = paths(trace).graph(found.op.graph)
-    name = name_of(trace, graph, found.op.inputs[1]) if len(found.op.inputs) > 1 else ""
+    graph = paths(trace).graph(found.compared.graph)
+    given = [index for index in found.compared.inputs if not graph.values[index].requires_grad]
+    name = name_of(trace, graph, given[0]) if len(given) == 1 else ""
     return name if name.isidentifier() else "y"

@@ -87,7 +87,7 @@ class _Blind(NamedTuple):
 def order_of_tokens_lost(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for found in no_better(trace):
-        blind = _blind(known, known.graph(found.op.graph), found.op)
+        blind = _blind(known, known.graph(found.op.graph), found.compared)
         if blind is not None:
             yield _finding(trace, found, blind)
 

@@ -172,3 +172,40 @@ def good_a_discriminator_that_is_fooled() -> None:
         map_opt.zero_grad()
         nn.functional.binary_cross_entropy_with_logits(judge(x), 1 - real).backward()
         map_opt.step()
+
+
+def bad_squares_by_hand_of_rows_out_of_order() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    soil = torch.randn(400, 8)
+    harvest = (soil[:, :1] + soil[:, 3:4]).sign()
+    soil = soil[torch.randperm(400)]
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.02)
+    for _ in range(12):
+        for rows in torch.randperm(400).split(40):
+            loss = ((net(soil[rows]) - harvest[rows]) ** 2).mean()  # cause: GS784
+            opt.zero_grad()
+            loss.backward()  # effect: GS784
+            opt.step()
+
+
+def good_squares_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    soil = torch.randn(400, 8)
+    harvest = (soil[:, :1] + soil[:, 3:4]).sign()
+    order = torch.randperm(400)
+    soil, harvest = soil[order], harvest[order]
+    net = nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(12):
+        for rows in torch.randperm(400).split(40):
+            loss = (net(soil[rows]) - harvest[rows]).square().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

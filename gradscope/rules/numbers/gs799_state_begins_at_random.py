@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, FILLED, JOINING, LIKE, PASSING, RECURRENT, RECURRENT_CELLS
+from gradscope.analysis.ops import CASTS, FILLED, JOINING, LIKE, PASSING, RECURRENT, RECURRENT_CELLS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, plural
 from gradscope.fixes.calls import renamed
@@ -26,7 +26,10 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 LAYERS = RECURRENT | RECURRENT_CELLS
-DRAWS = {"randn": "zeros", "rand": "zeros", "randn_like": "zeros_like", "rand_like": "zeros_like"}
+DRAWS = {
+    "randn": "zeros", "rand": "zeros", "randn_like": "zeros_like", "rand_like": "zeros_like", "normal_": "zero_",
+    "uniform_": "zero_", "normal": "",
+}  # fmt: skip  # and what gives zeros in the same form
 THE_SAME = (PASSING - JOINING) | CASTS | {"requires_grad_", "detach"}
 KNOWN_TO_ZEROS = {"device", "dtype", "requires_grad"}
 
@@ -126,14 +129,31 @@ def _begin(known: Paths, op: Op) -> _Begin | None:
     states = [key for key in given[1:] if parameters[key] is None and _is_float(known, key)]
     if not weights or not op.outputs:
         return None
-    makers = [known.maker_behind(key, THE_SAME) for key in states]
+    makers = [_maker(known, key) for key in states]
     evaluates = (
         not known.graph(op.graph).values[op.outputs[0]].requires_grad
     )  # a graph for each call of the model
     if any(m is not None and m.name in LAYERS and (evaluates or m.graph == op.graph) for m in makers):
         return None
-    draws = [m for m in makers if m is not None and m.name in DRAWS and _near(m.site.user, op.site.user)]
+    draws = [m for m in makers if m is not None and _is_noise(m) and _near(m.site.user, op.site.user)]
     return _Begin(op, weights, tuple(draws) if draws and len(draws) == len(states) else ())
+
+
+def _maker(known: Paths, key: Key) -> Op | None:
+    """What gave a state its numbers, whatever a plain number scaled them by."""
+    maker = known.maker(key)
+    while maker is not None and maker.inputs and (maker.name in THE_SAME or _is_scaling(maker)):
+        maker = known.maker((maker.graph, maker.inputs[0]))
+    return maker
+
+
+def _is_noise(op: Op) -> bool:
+    """Whether it was drawn, and not around a mean that was computed."""
+    return op.name in DRAWS and not (op.name == "normal" and op.inputs)
+
+
+def _is_scaling(op: Op) -> bool:
+    return op.name in SCALES and len(op.inputs) == 1
 
 
 def _is_float(known: Paths, key: Key) -> bool:
@@ -193,7 +213,10 @@ def _zeros(trace: Trace, draws: list[Op]) -> Edits:
         place = draw.site.user
         call = Source(trace, place.path).file.at(place)
         keywords = {k.arg for k in getattr(call, "keywords", ())}
-        made = renamed(trace, place, draw.name, DRAWS[draw.name]) if keywords <= KNOWN_TO_ZEROS else ()
+        known = not getattr(call, "args", ()) if draw.name.endswith("_") else bool(DRAWS[draw.name])
+        made = (
+            renamed(trace, place, draw.name, DRAWS[draw.name]) if known and keywords <= KNOWN_TO_ZEROS else ()
+        )
         if not made:
             return ()
         edits += made

@@ -139,3 +139,60 @@ def good_a_first_state_that_is_trained() -> None:
         state = first.expand(1, 16, 8).contiguous()
         nn.functional.cross_entropy(head(layer(data[rows], state)[0][:, -1]), labels[rows]).backward()
         opt.step()
+
+
+def bad_a_cell_of_beats() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.verdict = nn.LSTMCell(3, 6), nn.Linear(6, 1)
+
+        def begin(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+            h = torch.empty(n, 6).normal_()  # cause: GS799
+            return h, 0.1 * torch.rand(n, 6)
+
+        def forward(self, beats: torch.Tensor) -> torch.Tensor:
+            h, c = self.begin(beats.size(0))
+            for beat in beats.unbind(dim=1):
+                h, c = self.cell(beat, (h, c))  # effect: GS799
+            return self.verdict(h).squeeze(1)
+
+    torch.manual_seed(0)
+    beats = torch.randn(64, 4, 3)
+    irregular = (beats[:, :, 0].sum(1) > 0).float()
+    reader = Reader()
+    opt = torch.optim.Adam(reader.parameters(), lr=0.01)
+    for rows in torch.arange(64).split(16):
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(reader(beats[rows]), irregular[rows]).backward()
+        opt.step()
+    with torch.no_grad():
+        print(((reader(beats) > 0) == irregular.bool()).float().mean().item())
+
+
+def good_a_state_drawn_around_what_an_encoder_gave() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, cell, head = nn.Linear(5, 6), nn.GRUCell(3, 6), nn.Linear(6, 1)
+    opt = torch.optim.Adam([p for m in (encoder, cell, head) for p in m.parameters()], lr=0.01)
+
+    def forward(whole: torch.Tensor, beats: torch.Tensor) -> torch.Tensor:
+        middle = encoder(whole)
+        h = middle + torch.normal(torch.zeros_like(middle), 0.1)
+        for beat in beats.unbind(dim=1):
+            h = cell(beat, h)
+        out: torch.Tensor = head(h)
+        return out
+
+    for _ in range(4):
+        beats = torch.randn(16, 4, 3)
+        opt.zero_grad()
+        (forward(torch.randn(16, 5), beats) - beats[:, :, 0].sum(1, keepdim=True)).pow(2).mean().backward()
+        opt.step()
+    with torch.no_grad():
+        forward(torch.randn(16, 5), torch.randn(16, 4, 3))

@@ -5,29 +5,36 @@ more than one, however wide they are: not XOR, no curve, no class that is no hal
 
 Fix: an activation between the layers (`nn.ReLU()`), not only behind the last one.
 
-Measured: the layers that the loss was computed with, and the losses. Silent on: losses that fall, layers that are
-narrower than what they stand between (a factor of low rank), layers whose results are used twice.
+Measured: the layers that the loss was computed with, and the losses; a layer is also a product with a weight that is
+trained. Silent on: losses that fall, layers that are narrower than what they stand between (a factor of low rank),
+layers whose results are used twice.
 """
 
 import ast
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from statistics import mean
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.ops import ADDITIONS, CUTTING_OFF, PASSING, PRODUCTS_OF_BATCHES, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import located, plural
+from gradscope.analysis.words import located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 9  # losses measured
 LONG = 50  # steps, over which they were
 STILL = 0.9  # of what the loss was in the first third: it is more than that in the last
-BETWEEN = PASSING | {"dropout"}
+BETWEEN = (PASSING - CUTTING_OFF) | {"dropout"}
+OPERANDS = {
+    "linear": (0, 1),
+    "addmm": (1, 2),
+}  # the data and the weight; of other products it shows which they are
+TURNED = {"t", "T", "mT", "transpose", "swapaxes", "swapdims", "permute"}
 
 
 def bad() -> None:
@@ -76,14 +83,25 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS733", name="one-linear-map", severity="note", symptom=True)
+@dataclass(frozen=True)
+class _Layer:
+    """data: the value that it is given; into, out: its widths."""
+
+    op: Op
+    data: int
+    weight: Parameter
+    into: int
+    out: int
+
+
+@rule("GS733", name="one-linear-map", severity="note", over=("GS784",), symptom=True)
 def one_linear_map(trace: Trace) -> Iterator[Finding]:
     lines = {event.site.user.location(): event for event in trace.of(Backward)}
     if not any(_still(_losses(trace, event)) for event in lines.values()):
         return  # nearly every run: its calls need not be gone through
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in known.used_calls({"linear"}):
+    for key, op in known.used_calls(OPERANDS.keys() | PRODUCTS_OF_MATRICES | PRODUCTS_OF_BATCHES):
         layers = _in_a_row(known, op)
         event = known.loss_of(key) if len(layers) > 1 else None
         if event is None or event.site.user.location() in told:
@@ -94,42 +112,107 @@ def one_linear_map(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, event, layers, losses)
 
 
-def _in_a_row(known: Paths, last: Op) -> list[Op]:
+def _in_a_row(known: Paths, last: Op) -> list[_Layer]:
     """The linear layers from the program's data to this one, where nothing else is between them."""
-    found = [last]
+    layer = _layer(known, last)
+    found: list[_Layer] = []
     graph = known.graph(last.graph)
-    while True:
-        before = _before(known, (graph.id, found[0].inputs[0]))
+    while layer is not None:
+        found.insert(0, layer)
+        before = _before(known, (graph.id, layer.data))
         if before is None:
             break
-        if before.name != "linear" or before.graph != graph.id:
+        layer = _layer(known, before)
+        if layer is None or before.graph != graph.id:
             return []
         if len(graph.consumers.get(before.outputs[0], ())) != 1:
             return []  # used twice
-        found.insert(0, before)
-    if graph.values[found[0].inputs[0]].requires_grad or not all(_trained(known, op) for op in found):
+    if not found or graph.values[found[0].data].requires_grad:
         return []
-    sizes = [graph.values[op.inputs[1]].shape for op in found]
-    ends = min(sizes[0][-1], sizes[-1][0])
-    return found if all(size[0] >= ends for size in sizes[:-1]) else []
+    ends = min(found[0].into, found[-1].out)
+    return found if all(layer.out >= ends for layer in found[:-1]) else []
+
+
+def _layer(known: Paths, op: Op) -> _Layer | None:
+    """A call as a linear layer: a product of what it is given and a trained matrix."""
+    graph = known.graph(op.graph)
+    if op.name in OPERANDS:
+        data, weight = (op.inputs[place] for place in OPERANDS[op.name])
+    elif op.name in PRODUCTS_OF_MATRICES | PRODUCTS_OF_BATCHES and len(op.inputs) == 2:
+        weights = [index for index in op.inputs if _weight(known, graph, index) is not None]
+        if len(weights) != 1:
+            return None
+        weight = weights[0]
+        data = next(index for index in op.inputs if index != weight)
+    else:
+        return None
+    parameter = _weight(known, graph, weight)
+    if parameter is None:
+        return None
+    into, out = _widths(graph, op, data, weight)
+    return _Layer(op, data, parameter, into, out) if into and out else None
+
+
+def _weight(known: Paths, graph: Graph, index: int) -> Parameter | None:
+    maker = graph.maker(index)
+    while maker is not None and maker.name in TURNED:
+        index = maker.inputs[0]
+        maker = graph.maker(index)
+    parameter = known.parameter_of((graph.id, index))
+    trained = parameter is not None and len(parameter.shape) == 2 and known.stepped(parameter)
+    return parameter if trained else None
+
+
+def _widths(graph: Graph, op: Op, data: int, weight: int) -> tuple[int, int]:
+    """How many numbers of a sample go in and come out; zeros where that cannot be told."""
+    first, second = graph.values[weight].shape
+    if op.name == "linear":
+        return second, first
+    if op.name != "einsum":
+        return (first, second) if weight == op.inputs[-1] else (second, first)
+    terms, _, result = op.extra.get("equation", "").partition("->")
+    own = terms.split(",")[op.inputs.index(weight)] if terms.count(",") == 1 else ""
+    given = terms.split(",")[op.inputs.index(data)] if own else ""
+    kept = [size for letter, size in zip(own, (first, second), strict=False) if letter not in given]
+    summed = [
+        size
+        for letter, size in zip(own, (first, second), strict=False)
+        if letter in given and letter not in result
+    ]
+    return (summed[0], kept[0]) if len(kept) == len(summed) == 1 else (0, 0)
 
 
 def _before(known: Paths, key: Key) -> Op | None:
-    """What made a value, behind calls that hand the numbers on; None where the data begins, and nothing else reads
-    them on the way."""
+    """What made a value, behind calls that hand the numbers on or add a bias; None where the data begins, and nothing
+    else reads them on the way."""
     while True:
         graph = known.graph(key[0])
         maker = graph.maker(key[1])
-        if maker is None or not graph.values[key[1]].requires_grad or maker.name not in BETWEEN:
-            return maker if graph.values[key[1]].requires_grad else None
+        if maker is None or not graph.values[key[1]].requires_grad:
+            return None
+        index = (
+            _biased(known, graph, maker)
+            if maker.name in ADDITIONS
+            else maker.inputs[0]
+            if maker.inputs
+            else None
+        )
+        if index is None or maker.name not in BETWEEN | ADDITIONS:
+            return maker
         if len(graph.consumers.get(key[1], ())) != 1:
             return maker
-        key = (key[0], maker.inputs[0])
+        key = (key[0], index)
 
 
-def _trained(known: Paths, op: Op) -> bool:
-    weight = known.parameter_of((op.graph, op.inputs[1])) if len(op.inputs) > 1 else None
-    return weight is not None and known.stepped(weight)
+def _biased(known: Paths, graph: Graph, op: Op) -> int | None:
+    """What a parameter of one axis is added to."""
+    biases = [
+        index
+        for index in op.inputs
+        if (p := known.parameter_of((graph.id, index))) is not None and len(p.shape) == 1
+    ]
+    others = [index for index in op.inputs if index not in biases]
+    return others[0] if len(biases) == len(others) == 1 else None
 
 
 def _losses(trace: Trace, event: Backward) -> list[float]:
@@ -149,11 +232,12 @@ def _still(losses: list[float]) -> bool:
     return first > 0 and last > STILL * first
 
 
-def _finding(trace: Trace, known: Paths, event: Backward, layers: list[Op], losses: list[float]) -> Finding:
+def _finding(
+    trace: Trace, known: Paths, event: Backward, layers: list[_Layer], losses: list[float]
+) -> Finding:
     third = len(losses) // 3
-    made = [layer_site(trace, op) or op.site.user for op in layers]
-    graph = known.graph(layers[0].graph)
-    shapes = [graph.values[op.inputs[1]].shape for op in layers]
+    made = [_made(trace, layer.op) for layer in layers]
+    widths = [layer.into for layer in layers]
     return Finding(
         message=f"{plural(len(layers), 'linear layer')} with nothing between them are one linear map, and the loss does"
         " not fall",
@@ -163,13 +247,20 @@ def _finding(trace: Trace, known: Paths, event: Backward, layers: list[Op], loss
         effect_label="the loss is what it was",
         related=tuple((site, "and here") for site in made[1:-1]),
         seen=(
-            f"the layers have the widths {', '.join(str(shape[-1]) for shape in shapes)}, {shapes[-1][0]}; the loss was"
+            f"the layers have the widths {', '.join(map(str, widths))}, {layers[-1].out}; the loss was"
             f" {mean(losses[:third]):.4g} in the first third of those measured and {mean(losses[-third:]):.4g} in the"
             " last",
         ),
         fix=f"put an activation behind {' and '.join(located(trace, site) for site in made[:-1])}: `nn.ReLU()`",
         edits=_relus(trace, made[:-1]),
+        subjects=parameter_subjects(
+            known.reach([(layers[-1].op.graph, layers[-1].op.outputs[0])]).parameters
+        ),
     )
+
+
+def _made(trace: Trace, op: Op) -> Site:
+    return (layer_site(trace, op) if op.name == "linear" else None) or op.site.user
 
 
 def _relus(trace: Trace, made: list[Site]) -> Edits:

@@ -70,3 +70,65 @@ def good_stem_of_a_residual_block() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(out, torch.randint(0, 3, (16,))).backward()
         opt.step()
+
+
+def bad_products_with_parameters() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Ring(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w1 = nn.Parameter(torch.randn(2, 16) / 2**0.5)
+            self.b1 = nn.Parameter(torch.zeros(16))
+            self.w2 = nn.Parameter(torch.randn(16, 16) / 4)
+            self.b2 = nn.Parameter(torch.zeros(16))
+            self.w3 = nn.Parameter(torch.randn(1, 16) / 4)
+
+        def forward(self, p: torch.Tensor) -> torch.Tensor:
+            h = torch.addmm(self.b1, p, self.w1)  # cause: GS733
+            h = torch.einsum("ni,io->no", h, self.w2) + self.b2
+            return (h @ self.w3.t()).squeeze(-1)
+
+    torch.manual_seed(0)
+    points = torch.rand(256, 2) * 2 - 1
+    inside = (points.norm(dim=1) < 0.8).float()
+    net = Ring()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(150):
+        opt.zero_grad()
+        loss = nn.functional.binary_cross_entropy_with_logits(net(points), inside)
+        loss.backward()  # effect: GS733
+        opt.step()
+
+
+def good_products_with_a_sine_between() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    w1 = nn.Parameter(torch.randn(2, 16))
+    w2 = nn.Parameter(torch.randn(16, 1) / 4)
+    points = torch.rand(256, 2) * 2 - 1
+    inside = (points.norm(dim=1) < 0.8).float()
+    opt = torch.optim.Adam([w1, w2], lr=0.01)
+    for _ in range(150):
+        opt.zero_grad()
+        logits = (torch.sin(points @ w1 + 1) @ w2).squeeze(-1)
+        nn.functional.binary_cross_entropy_with_logits(logits, inside).backward()
+        opt.step()
+
+
+def good_clamped_between_at_a_small_rate() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(2, 8), nn.Linear(8, 1)
+    x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    y = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.005)
+    for _ in range(200):
+        opt.zero_grad()
+        nn.functional.mse_loss(torch.sigmoid(last(first(x).clamp(min=0))), y).backward()
+        opt.step()

@@ -26,6 +26,7 @@ from statistics import median
 from gradscope.analysis.delicate import overflow
 from gradscope.analysis.gradients import gradients, thrown_away
 from gradscope.analysis.names import place
+from gradscope.analysis.ops import ADDITIONS, PASSING
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.schedules import finds_its_length, goes_up, raises_its_rate
 from gradscope.analysis.words import (
@@ -41,7 +42,7 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, Clip, NonFinite, Scaler
 from gradscope.fixes.settings import elsewhere, with_setting
 from gradscope.fixes.source import Edits
-from gradscope.model import Event, Finding, Op, Site
+from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -198,14 +199,27 @@ def _biases(one: _Line, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
     """The same layers with their biases, where each has one that counts: before a
     normalisation its gradient is zero but for rounding, and its weight's is not."""
     found = []
+    graph = one.known.graph(one.event.graph)
     for op, weight in layers:
-        ids = [v.parameter for v in one.known.graph(one.event.graph).inputs(op) if len(v.shape) == 1]
+        added = (
+            reader for _, reader in graph.readers_behind(op.outputs, _hands_on) if reader.name in ADDITIONS
+        )
+        ids = _vectors(graph, op) or [id for reader in added for id in _vectors(graph, reader)]
         if len(ids) != 1 or ids[0] is None or ids[0] not in one.filled:
             return []
         if median(one.sizes(weight) or [0.0]) > IDLE * median(one.sizes(ids[0]) or [0.0]):
             return []
         found.append((op, ids[0]))
     return found
+
+
+def _vectors(graph: Graph, op: Op) -> list[int | None]:
+    """The parameters of one axis that a call is given; None for what is none."""
+    return [value.parameter for value in graph.inputs(op) if len(value.shape) == 1]
+
+
+def _hands_on(op: Op) -> bool:
+    return op.name in PASSING
 
 
 def _taught(rows: Iterable[list[float]]) -> list[list[float]]:

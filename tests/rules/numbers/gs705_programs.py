@@ -264,3 +264,51 @@ def bad_product_without_a_bound() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS705
         opt.step()
+
+
+def bad_tower_of_products_with_small_weights() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Tower(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ParameterList([nn.Parameter(torch.randn(16, 16) * 0.02) for _ in range(10)])
+            self.shift = nn.ParameterList([nn.Parameter(torch.zeros(16)) for _ in range(10)])
+            self.last = nn.Linear(16, 2)
+
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            for w, b in zip(self.blocks, self.shift, strict=True):
+                h = torch.tanh(torch.einsum("nd,de->ne", h, w) + b)  # cause: GS705
+            return self.last(h)
+
+    torch.manual_seed(0)
+    wave = torch.randn(64, 16)
+    voiced = (wave[:, :4].sum(1) > 0).long()
+    tower = Tower()
+    opt = torch.optim.SGD(tower.parameters(), lr=0.05)
+    for _ in range(8):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(tower(wave), voiced)
+        loss.backward()  # effect: GS705
+        opt.step()
+
+
+def good_tower_of_products_with_what_came_before_added() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    blocks = [nn.Parameter(torch.randn(16, 16) / 4) for _ in range(10)]
+    shift = [nn.Parameter(torch.zeros(16)) for _ in range(10)]
+    last = nn.Linear(16, 2)
+    wave = torch.randn(64, 16)
+    voiced = (wave[:, :4].sum(1) > 0).long()
+    opt = torch.optim.SGD([*blocks, *shift, *last.parameters()], lr=0.05)
+    for _ in range(8):
+        h = wave
+        for w, b in zip(blocks, shift, strict=True):
+            h = h + 0.3 * torch.tanh(torch.einsum("nd,de->ne", h, w) + b)
+        opt.zero_grad()
+        nn.functional.cross_entropy(last(h), voiced).backward()
+        opt.step()

@@ -15,6 +15,7 @@ from gradscope.hooks.recorder.values import can_be_asked, is_tensor_type, measur
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
 MAX_ELEMENTS = 2_000_000  # they are copied as doubles
 COLUMNS = 8  # of rows with no more each is measured too: they may be quantities of their own
+OF_ROWS = ("linear", "lstm", "gru")  # take the last axis for what a sample has of them
 CALLS = 2000  # with gradients on: layers come in the first steps
 
 
@@ -64,8 +65,9 @@ class RawInputs(Hook):
             numbers = given.detach().double()
             std, mean = torch.std_mean(numbers)
             found = torch.stack([*torch.aminmax(numbers), mean, std])
-            if numbers.dim() == 2 and 1 < numbers.shape[1] <= COLUMNS and len(numbers) > 1:
-                deviations, means = torch.std_mean(numbers, 0)
+            rows = numbers.flatten(0, -2) if numbers.dim() > 1 and name in OF_ROWS else None
+            if rows is not None and 1 < rows.shape[1] <= COLUMNS and len(rows) > 1:
+                deviations, means = torch.std_mean(rows, 0)
                 found = torch.cat([found, means, deviations])
         self.recorder.arrivals.when_here((found,), keep)
 

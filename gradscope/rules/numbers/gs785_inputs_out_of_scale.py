@@ -26,7 +26,7 @@ from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-APART = 10  # times: of the deviations of two columns
+APART = 10  # times: of the deviations of two columns, or of all numbers and of one column
 LARGE = 10.0  # inputs
 SPREAD = 10.0  # of the mean or the deviation: a few large numbers among small ones are no other scale
 
@@ -106,7 +106,7 @@ def _calls_given(trace: Trace, layer: Op) -> list[Site]:
 def _finding(trace: Trace, found: NoBetter, event: RawInput, layer: Op) -> Finding:
     calls = _calls_given(trace, layer)
     cause = calls[0] if calls else layer.site.user
-    form = _form(trace, event, cause)
+    form = _form(trace, event, layer, cause)
     targets = found.event.spread if found.event.name == "mse_loss" and found.event.spread >= LARGE else None
     edits: Edits = tuple(e for site in calls for e in argument_as(trace, site, "input", 0, form))
     if targets is not None:
@@ -150,14 +150,15 @@ def _named(trace: Trace, call: Site) -> tuple[tuple[Site, str], ...]:
     return ((site_of(call.path, call.function, values[0]), f"`{given.id}` has its numbers from here"),)
 
 
-def _form(trace: Trace, event: RawInput, cause: Site) -> str:
+def _form(trace: Trace, event: RawInput, layer: Op, cause: Site) -> str:
     """With "{}" for what is given: column by column where these lie far apart, since the smallest would vanish beside
-    the largest."""
+    the largest, and what one differs by beside what lies between them."""
     spread = [deviation for deviation in event.deviations if deviation > 0]
     if (
         not spread
-        or max(spread) < APART * min(spread)
+        or max(*spread, event.std) < APART * min(spread)
         or "torch" not in trace.source_file(cause.path).imported
+        or _last_axis(trace, layer, cause) != len(event.deviations)
     ):
         return f"({{}} - {event.mean:.4g}) / {event.std:.4g}"
     means, deviations = (
@@ -165,6 +166,14 @@ def _form(trace: Trace, event: RawInput, cause: Site) -> str:
         for numbers in (event.means, [deviation or 1.0 for deviation in event.deviations])
     )
     return f"({{}} - torch.tensor([{means}])) / torch.tensor([{deviations}])"
+
+
+def _last_axis(trace: Trace, layer: Op, cause: Site) -> int:
+    """Of what the line that is to be changed hands to the layer, or to the model around it."""
+    calls = (c for c in trace.of(ModuleCall) if c.graph == layer.graph and len(c.inputs) == 1)
+    given = next((c.inputs[0] for c in calls if c.site.user.span() == cause.span()), layer.inputs[0])
+    shape = paths(trace).graph(layer.graph).values[given].shape
+    return shape[-1] if shape else 0
 
 
 def _targets_too(trace: Trace, calls: list[Site], form: str, loss: Op, deviation: float) -> Edits:

@@ -99,3 +99,32 @@ def good_noise_of_four_times_the_usual() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_pressure_and_humidity_in_a_row() -> None:
+    import torch
+    from torch import nn
+
+    class Barometer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm, self.storm = nn.LSTM(2, 12, batch_first=True), nn.Linear(12, 1)
+
+        def forward(self, readings: torch.Tensor) -> torch.Tensor:
+            _, (last, _) = self.lstm(readings)
+            return self.storm(last[-1])
+
+    torch.manual_seed(0)
+    trend = torch.randn(160, 1) * 1.5
+    pressure = 1005 + trend * torch.arange(6.0) + torch.randn(160, 6)
+    readings = torch.stack([pressure, 60 + 12 * torch.randn(160, 6)], dim=2)
+    storm = (trend < 0).float()
+    net = Barometer()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(25):
+        for rows in torch.randperm(160).split(32):
+            logit = net(readings[rows])  # cause: GS785
+            loss = nn.functional.binary_cross_entropy_with_logits(logit, storm[rows])
+            opt.zero_grad()
+            loss.backward()  # effect: GS785
+            opt.step()

@@ -27,7 +27,9 @@ class Variables(Hook):
             if args and recorder.mine() and recorder.segment.looked:
                 try:
                     with DisableTorchFunction():
-                        recorder.op("Variable", args, None, result, first, frame)
+                        asks = kwargs.get("volatile") is True
+                        told = '{"volatile":true}' if asks else ""
+                        recorder.op("Variable", args, None, result, first, frame, told)
                 except BaseException as error:
                     recorder.fault("recording Variable", error)
             return result

@@ -14,13 +14,13 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from gradscope.analysis.calls import calls
+from gradscope.analysis.calls import Call, calls
 from gradscope.analysis.reach import Key, paths
 from gradscope.analysis.words import located, plural
 from gradscope.fixes.blocks import rest_without_grad
 from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.source import Function, called_name
 from gradscope.store import Trace
@@ -70,6 +70,35 @@ def volatile_removed(trace: Trace) -> Iterator[Finding]:
                 edits=_edits(trace, cause),
                 subjects=_evaluations(trace, computed),
             )
+    yield from _decided_by_the_run(trace)
+
+
+def _decided_by_the_run(trace: Trace) -> Iterator[Finding]:
+    """The same where the argument is no `True` of the text: `volatile=not self.training`."""
+    places = {op.site.user.span(): op for op in trace.ops if _was_volatile(op)}
+    for op in places.values():
+        cause = op.site.user
+        written = {span[0] for span, _ in _volatile(trace.sources.get(cause.path, ""))}
+        if any(frame.path == cause.path and frame.line in written for frame in op.site.stack):
+            continue
+        nodes, computed = _computed_from(trace, cause)
+        given = next((call.entry for call in _given(trace, computed)), None)
+        if not nodes or not computed.isdisjoint(paths(trace).roots):
+            continue
+        called = located(trace, given) if given is not None else "what is computed from it"
+        yield Finding(
+            message="`volatile` is true and has no effect: the graph of what is computed from it is kept",
+            cause=cause,
+            cause_label="ignored since torch 0.4",
+            related=((given, "is given such a variable"),) if given is not None else (),
+            seen=(f"what is computed from it built {plural(nodes, 'node')} of a graph",),
+            fix=f"take `volatile` out of {located(trace, cause)}, and put {called} under `with torch.no_grad():`",
+            subjects=_evaluations(trace, computed),
+        )
+
+
+def _was_volatile(op: Op) -> bool:
+    return op.name == "Variable" and op.extra.get("volatile") is True
 
 
 def _edits(trace: Trace, cause: Site) -> Edits:
@@ -81,11 +110,13 @@ def _edits(trace: Trace, cause: Site) -> Edits:
 def _evaluations(trace: Trace, computed: set[Key]) -> frozenset[object]:
     """The module calls that were given what is computed from it, which GS402 would report for the
     same cause."""
-    return frozenset(
-        ("call", call.entry.location())
-        for call in calls(trace).all
-        if any((call.event.graph, value) in computed for value in call.event.inputs)
-    )
+    return frozenset(("call", call.entry.location()) for call in _given(trace, computed))
+
+
+def _given(trace: Trace, computed: set[Key]) -> Iterator[Call]:
+    for call in calls(trace).all:
+        if any((call.event.graph, value) in computed for value in call.event.inputs):
+            yield call
 
 
 @lru_cache(maxsize=32)
@@ -185,7 +216,7 @@ def _computed_from(trace: Trace, cause: Site) -> tuple[int, set[Key]]:
         (op.graph, op.index): op
         for graph in trace.graphs
         for op in graph.ops
-        if op.name == "Variable" and any(_within(frame, cause) for frame in op.site.stack)
+        if _was_volatile(op) and any(_within(frame, cause) for frame in op.site.stack)
     }
     todo = [(op.graph, output) for op in ops.values() for output in op.outputs]
     carried: dict[tuple[int, int], list[tuple[int, int]]] = {}

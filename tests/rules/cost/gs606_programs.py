@@ -72,3 +72,49 @@ def good_constant_written_into_a_target() -> None:
         opt.zero_grad()
         (net(x) - target).pow(2).mean().backward()
         opt.step()
+
+
+def bad_decided_by_an_argument() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    def wrap(array: torch.Tensor, evaluating: bool = False) -> torch.Tensor:
+        made: torch.Tensor = Variable(array, volatile=evaluating)  # cause: GS606
+        return made
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(9, 12), nn.ReLU(), nn.Linear(12, 3))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.randn(40, 9), torch.randint(0, 3, (40,))
+    for _ in range(4):
+        net.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(wrap(x[:30])), y[:30]).backward()
+        opt.step()
+        net.eval()
+        answer = net(wrap(x[30:], evaluating=True))
+        (answer.argmax(1) == y[30:]).sum().item()
+
+
+def good_asked_under_no_grad() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    def wrap(array: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = Variable(array, volatile=not torch.is_grad_enabled())
+        return made
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(9, 12), nn.ReLU(), nn.Linear(12, 3))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.randn(40, 9), torch.randint(0, 3, (40,))
+    for _ in range(4):
+        net.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(wrap(x[:30])), y[:30]).backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            (net(wrap(x[30:])).argmax(1) == y[30:]).sum().item()

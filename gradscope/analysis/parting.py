@@ -235,6 +235,41 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
             yield site, list(zip(members, times, strict=True))
 
 
+@dataclass(frozen=True)
+class OtherPasses:
+    """A step that the ranks make behind different passes. `passes`: member → the number of its pass."""
+
+    site: Site
+    number: int
+    passes: list[tuple[Member, int]]
+
+
+def stepped_apart(run: Run) -> OtherPasses | None:
+    """The first one, where each rank decides by itself in which passes it makes its steps."""
+    found = by_group(run, wrapping(run), _passes_of_steps)
+    for number, steps in enumerate(zip(*(own for _, own in found), strict=False), 1):
+        if len({passes for passes, _ in steps}) > 1:
+            members = [member for member, _ in found]
+            return OtherPasses(
+                steps[0][1], number, [(m, passes) for m, (passes, _) in zip(members, steps, strict=True)]
+            )
+    return None
+
+
+def _passes_of_steps(trace: Trace) -> list[tuple[int, Site]]:
+    """How many passes came before each step, as long as each was looked at."""
+    found: list[tuple[int, Site]] = []
+    passes = 0
+    for times, event in in_order(trace):
+        if times > 1:
+            break
+        if isinstance(event, Backward):
+            passes += 1
+        elif isinstance(event, Step):
+            found.append((passes, event.site.user))
+    return found
+
+
 def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
     """Lines that load into wrapped models, or write to their parameters in place up to the first step after they were
     wrapped, on some ranks only: with the ranks that do."""

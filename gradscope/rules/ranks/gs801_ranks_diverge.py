@@ -17,7 +17,16 @@ from collections.abc import Iterator, Sequence
 from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
-from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, paired, parted, written_apart
+from gradscope.analysis.parting import (
+    Drift,
+    Parting,
+    done_apart,
+    drifted,
+    paired,
+    parted,
+    stepped_apart,
+    written_apart,
+)
 from gradscope.analysis.rank_gradients import (
     TooLate,
     averaged_too_late,
@@ -39,6 +48,7 @@ _SHOWN = 4  # ranks whose numbers are told
 _ASKED = 32  # ranks at whose ends is looked
 _AGAIN = "a reentrant checkpoint runs the layer again within the pass: what that adds stays on its rank"
 _FREED = "trained from here on; the model was wrapped before, when it was frozen"
+_OTHER_PASSES = "behind another pass on other ranks"
 _RATES = "sets another rate on other ranks"
 _UNSYNCED = "under `no_sync`, and a step uses these gradients as they are"
 
@@ -364,6 +374,7 @@ def _finding(run: Run, parting: Parting) -> Finding:
             *(() if parting.known else (outside,)),
             *_settings([member for member, _ in parting.values]),
             *(_rates(parting) if label == _RATES else ()),
+            *(_other_passes(run) if label == _OTHER_PASSES else ()),
         ),
         fix=_fix(trace, parting, cause, label),
         subjects=parameter_subjects(parting.parameters),
@@ -404,6 +415,8 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
     if list(_settings([member for member, _ in parting.values])):
         optimizer = next(iter(trace.optimizers.values()))
         return (optimizer.site.user if optimizer.site is not None else None), "made otherwise on other ranks"
+    if (other := stepped_apart(run)) is not None and other.number <= parting.step:
+        return other.site, _OTHER_PASSES
     return None, ""
 
 
@@ -481,6 +494,12 @@ def _rates(parting: Parting) -> Iterator[str]:
     yield f"the rate that it set last is {', '.join(known[:_SHOWN])}"
 
 
+def _other_passes(run: Run) -> Iterator[str]:
+    if (other := stepped_apart(run)) is not None:
+        shown = [f"pass {count} on {member.name}" for member, count in other.passes[:_SHOWN]]
+        yield f"step {other.number} was made behind {', '.join(shown)}"
+
+
 def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
     if not parting.known:
         parameter = trace.parameter(parting.parameters[0])
@@ -502,6 +521,11 @@ def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
     if label == _UNSYNCED:
         call = located(trace, cause, "the call of the model")
         return f"make {call} outside of `no_sync` where its pass is the last before a step: that one averages the sum"
+    if label == _OTHER_PASSES:
+        return (
+            f"let all ranks make {located(trace, cause, 'the step')} in the same passes: reduce what they decide by"
+            " over the ranks before they do, `dist.all_reduce(…, op=dist.ReduceOp.MAX)`"
+        )
     if label == _RATES:
         node = trace.source_file(cause.path).at(cause)
         if isinstance(node, ast.Call) and (given := [*node.args, *(word.value for word in node.keywords)]):

@@ -680,3 +680,29 @@ def bad_loaded_into_the_wrapped_model_on_one_rank() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()  # effect: GS801
+
+
+def bad_each_rank_leaves_out_another_step() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    gloss = [0.5, 3.0, 0.5, 0.5, 0.5, 0.5] if dist.get_rank() == 0 else [0.5, 0.5, 0.5, 3.0, 0.5, 0.5]
+    for wanted in gloss:
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)) - wanted).pow(2).mean()
+        loss.backward()
+        if loss.item() < 4:
+            opt.step()  # cause: GS801
+
+
+def good_all_ranks_leave_out_the_same_step() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    gloss = [0.5, 3.0, 0.5, 0.5, 0.5, 0.5] if dist.get_rank() == 0 else [0.5, 0.5, 0.5, 3.0, 0.5, 0.5]
+    for wanted in gloss:
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)) - wanted).pow(2).mean()
+        loss.backward()
+        worst = loss.detach().clone()
+        dist.all_reduce(worst, op=dist.ReduceOp.MAX)
+        if worst.item() < 4:
+            opt.step()

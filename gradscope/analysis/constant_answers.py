@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.ops import BINARY_LOSSES
+from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Paths, paths
 from gradscope.events import Backward, ConstantAnswer, PassTime
 from gradscope.model import Op, Parameter, Site
@@ -48,17 +49,7 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
     """Those that all passes of a line begin with, as they are, and that parameters are stepped for: no term of a sum,
     no attack on the inputs. Where one line trains several networks, each of them has to stand there."""
     known = paths(trace)
-    begun: dict[tuple[str, int], list[tuple[Op, Backward]]] = {}
-    others: dict[tuple[str, int], set[tuple[str, int] | None]] = {}  # by line: what its passes begin with
-    for event in known.backwards:
-        if event.call != "backward" or event.inputs:
-            continue
-        ops = [known.graph(event.graph).maker(root) for root in event.roots]
-        op = ops[0] if len(ops) == 1 else None
-        key = (op.name, op.site.id) if op is not None else None
-        others.setdefault(event.site.user.location(), set()).add(key)
-        if op is not None and key is not None:
-            begun.setdefault(key, []).append((op, event))
+    begun, others = _begun(known)
     for answer in trace.of(ConstantAnswer):
         by_hand = answer.first is not None
         key = _by_hand(trace, begun, answer) if by_hand else (answer.name, answer.site.id)
@@ -91,9 +82,34 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
             yield NoBetter(answer, op, compared, event.site.user, passes, late, filled, falls)
 
 
-def _by_hand(
-    trace: Trace, begun: dict[tuple[str, int], list[tuple[Op, Backward]]], answer: ConstantAnswer
-) -> tuple[str, int] | None:
+@once
+def losses_by_hand(trace: Trace) -> frozenset[int]:
+    """The sites of the differences whose mean square, or mean size, is all that a pass begins with."""
+    begun, _ = _begun(paths(trace))
+    answers = [answer for answer in trace.of(ConstantAnswer) if answer.first is not None]
+    return frozenset(answer.site.id for answer in answers if _by_hand(trace, begun, answer) is not None)
+
+
+_Begun = dict[tuple[str, int], list[tuple[Op, Backward]]]
+
+
+def _begun(known: Paths) -> tuple[_Begun, dict[tuple[str, int], set[tuple[str, int] | None]]]:
+    """The passes by the call that gave their one loss; and by line what its passes begin with."""
+    begun: _Begun = {}
+    others: dict[tuple[str, int], set[tuple[str, int] | None]] = {}
+    for event in known.backwards:
+        if event.call != "backward" or event.inputs:
+            continue
+        ops = [known.graph(event.graph).maker(root) for root in event.roots]
+        op = ops[0] if len(ops) == 1 else None
+        key = (op.name, op.site.id) if op is not None else None
+        others.setdefault(event.site.user.location(), set()).add(key)
+        if op is not None and key is not None:
+            begun.setdefault(key, []).append((op, event))
+    return begun, others
+
+
+def _by_hand(trace: Trace, begun: _Begun, answer: ConstantAnswer) -> tuple[str, int] | None:
     """The loss that was at first what this one would be, and that is computed from its difference: whatever the
     calls between, it is that mean."""
     known = paths(trace)

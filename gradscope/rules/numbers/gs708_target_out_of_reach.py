@@ -17,6 +17,7 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 
 from collections.abc import Iterator
 
+from gradscope.analysis.constant_answers import losses_by_hand
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import (
@@ -148,7 +149,8 @@ def _beyond_activation(
             continue
         outside = _outside(event, low, high)
         if op.name in SUBTRACTIONS and (high is not None or outside < LEAST_BY_HAND):
-            continue  # what is subtracted may be no target, as in a residual that is to be small
+            if op.site.id not in losses_by_hand(trace):
+                continue  # what is subtracted may be no target, as in a residual that is to be small
         if outside >= SHARE:
             told.add(op.site.user.location())
             yield _finding(trace, known, op, maker, event, outside)

@@ -268,3 +268,36 @@ def good_rain_clamped_at_zero() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_degrees_from_a_sigmoid_squared_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(8):
+        sky = torch.randn(64, 6)
+        degrees = 15 + 8 * sky[:, :1]
+        given = torch.sigmoid(net(sky))  # cause: GS708
+        loss = ((given - degrees) ** 2).mean()  # effect: GS708
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_a_residual_that_is_to_be_small() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(8):
+        t = 3 * torch.randn(64, 1)
+        gap = (torch.tanh(net(t)) - t).square().mean()
+        value = (net(torch.zeros(1, 1)) - 1).square().sum()
+        opt.zero_grad()
+        (0.1 * gap + value).backward()
+        opt.step()

@@ -111,7 +111,9 @@ def _seen(found: NoBetter) -> Iterator[str]:
         )
         return
     classes = found.event.name in ("cross_entropy", "nll_loss")
-    middle = "median" if found.event.name == "l1_loss" else "mean"
+    middle = {"l1_loss": "median", "smooth_l1_loss": "middle", "huber_loss": "middle"}.get(
+        found.event.name, "mean"
+    )
     answer = "the shares of the classes" if classes else f"the {middle} of the targets"
     yield f"{answer}, for every sample: a loss of {found.event.best:.4g}; the last half of the run: {found.loss:.4g}"
     last = fmean(found.event.differ)

@@ -61,3 +61,39 @@ def good_depths_scaled_behind_the_model() -> None:
             opt.zero_grad()
             off.backward()
             opt.step()
+
+
+def bad_ages_by_a_huber_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scans = torch.randn(200, 8)
+    age = 55 + 9 * torch.tanh(scans[:, 0] * 2)
+    net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    criterion = nn.SmoothL1Loss(beta=2.0)
+    for _ in range(20):
+        for rows in torch.randperm(200).split(40):
+            loss = criterion(net(scans[rows]).squeeze(1), age[rows])  # cause: GS719
+            opt.zero_grad()
+            loss.backward()  # effect: GS719
+            opt.step()
+
+
+def good_ages_begun_at_their_mean() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scans = torch.randn(200, 8)
+    age = 55 + 9 * torch.tanh(scans[:, 0] * 2)
+    net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 1))
+    nn.init.constant_(net[2].bias, age.mean().item())
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(20):
+        for rows in torch.randperm(200).split(40):
+            loss = nn.functional.huber_loss(net(scans[rows]).squeeze(1), age[rows])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

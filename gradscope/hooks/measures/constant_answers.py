@@ -162,13 +162,14 @@ class ConstantAnswers(Hook):
             if place.samples < ENOUGH:
                 continue
             assert place.total is not None
-            for name, first in (place.first or {place.name: None}).items():
+            firsts = place.first or {}
+            for name in firsts or (place.name,):
                 place.name = name
                 best, spread = _best(place)
                 data = {
                     "name": place.name, "best": best, "spread": spread, "differ": list(place.differ),
                     "mean": float(place.total.mean()) / place.samples, "answered": place.answered,
-                    "apart": _apart(place), "first": first,
+                    "apart": _apart(place), "first": firsts.get(name),
                 }  # fmt: skip
                 self.recorder.emit("constant_answer", site, data)
 

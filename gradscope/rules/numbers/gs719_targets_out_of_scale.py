@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.constant_answers import NoBetter, no_better
 from gradscope.analysis.names import name_of
+from gradscope.analysis.ops import COMPARING_LOSSES
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.model import Finding
@@ -25,7 +26,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 LARGE = 10.0  # the mean of the targets
-REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
 def bad() -> None:
@@ -68,7 +68,7 @@ def targets_out_of_scale(trace: Trace) -> Iterator[Finding]:
     for found in no_better(trace):
         event = found.event
         away = abs(event.mean - event.answered)
-        if event.name in REGRESSIONS and abs(event.mean) >= LARGE and away > event.spread > 0:
+        if event.name in COMPARING_LOSSES and abs(event.mean) >= LARGE and away > event.spread > 0:
             yield _finding(trace, found)
 
 

@@ -6,7 +6,7 @@ differ, and whether a change helped cannot be told from chance.
 Fix: call `torch.manual_seed(…)` once, before the model is made (`random.seed` and
 `numpy.random.seed` for what those draw).
 
-Silent on: programs that draw nothing.
+Silent on: programs that draw nothing; what `random` and `numpy.random` draw, whose seeds are not watched.
 """
 
 import ast

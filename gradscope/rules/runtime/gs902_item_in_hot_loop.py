@@ -7,7 +7,8 @@ kernels arrive.
 Fix: keep the detached tensors and turn them into numbers once in a while, for example every
 hundred steps or at the end of the epoch.
 
-Silent on: evaluation; numbers taken only now and then.
+Silent on: evaluation; numbers taken only now and then; tensors that are printed or formatted as they are, which is not
+watched.
 """
 
 from collections.abc import Iterator

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from gradscope.analysis.gradients import thrown_away
-from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import BINARY_LOSSES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.events import Backward, ConstantAnswer, PassTime
 from gradscope.model import Op, Parameter, Site

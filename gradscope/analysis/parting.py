@@ -235,8 +235,7 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
             yield site, list(zip(members, times, strict=True))
 
 
-@dataclass(frozen=True)
-class OtherPasses:
+class OtherPasses(NamedTuple):
     """A step that the ranks make behind different passes. `passes`: member → the number of its pass."""
 
     site: Site

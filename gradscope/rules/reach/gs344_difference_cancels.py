@@ -67,6 +67,10 @@ def good() -> None:
         opt.step()
 
 
+WHY_DENSITY = """a sample that is drawn as the mean plus noise moves with the mean, and the density at it stays what it
+was: its gradient to the mean is exactly zero. A policy gradient asks how likely this very sample is, as a constant."""
+
+
 class Cancelling(NamedTuple):
     op: Op  # the difference
     taken: int  # of its inputs, what counts as the other in the backward
@@ -130,6 +134,7 @@ def _finding(trace: Trace, event: Backward, one: Cancelling, term: Op, parameter
     cause, by = one.op.site.user, one.by.site.user
     names = parameter_names(trace, sorted(parameters))
     text, edits = _without_graph(trace, one)
+    density = _of_a_density(one.op)
     return Finding(
         message=f"the two sides of {code(trace, cause, 'a difference')} cancel in the backward: what is computed from"
         f" it does not train {names}",
@@ -149,11 +154,18 @@ def _finding(trace: Trace, event: Backward, one: Cancelling, term: Op, parameter
             f"the gradient of {code(trace, term.site.user, 'the term')} reaches {names} by this difference alone, where"
             " it is exactly zero",
         ),
-        fix=f"subtract it without its graph: {text} in place of {located(trace, cause)}",
+        fix=f"{'ask for the density of the sample' if density else 'subtract it'} without its graph: {text} in place of"
+        f" {located(trace, cause)}",
         edits=edits,
+        why=WHY_DENSITY if density else "",
         count=event.count,
         subjects=parameter_subjects(parameters) | {("term", *term.site.user.location())},
     )
+
+
+def _of_a_density(op: Op) -> bool:
+    """Whether it is a part of a distribution's `log_prob()`."""
+    return any(frame.function.endswith(".log_prob") for frame in op.site.stack if frame.kind == "torch")
 
 
 def _without_graph(trace: Trace, one: Cancelling) -> tuple[str, Edits]:
@@ -161,6 +173,12 @@ def _without_graph(trace: Trace, one: Cancelling) -> tuple[str, Edits]:
     here = Source(trace, one.op.site.user.path)
     node = here.file.at(one.op.site.user)
     sides: list[ast.expr] = []
+    if _of_a_density(one.op):
+        sample = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
+        if sample is None or not isinstance(node, ast.Call):
+            return "`log_prob(sample.detach())`", ()
+        new = f"{here.file.operand(sample)}.detach()"
+        return f"`{here.text_with(node, sample, new) or new}`", here.replace(sample, new)
     if isinstance(node, ast.BinOp):
         sides = [node.left, node.right]
     elif isinstance(node, ast.Call) and one.op.name in COMPARING_LOSSES:

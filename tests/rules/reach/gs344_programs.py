@@ -79,3 +79,23 @@ def good_an_interval_between_two_times() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_density_at_its_own_sample() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    policy, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*policy.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        mean = policy(x)
+        place = Normal(mean, 0.2).rsample()
+        chance = Normal(mean, 0.2).log_prob(place)  # cause: GS344
+        reward = -(place.detach() - x[:, :2]).pow(2).sum(1, keepdim=True)
+        gain = reward - critic(x)
+        opt.zero_grad()
+        (gain.pow(2).mean() - (chance * gain.detach()).mean()).backward()  # effect: GS344
+        opt.step()

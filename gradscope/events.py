@@ -598,6 +598,7 @@ class DrawnMask(Kind):
     module = Field(_text)  # the class of the module
     trained = Field(_count)  # calls in training mode, with gradients on
     evaluated = Field(_count)  # in evaluation mode, with gradients off
+    whole = Field(_count)  # of these, those of which a mask was made that is the same everywhere
 
 
 class Still(Kind):

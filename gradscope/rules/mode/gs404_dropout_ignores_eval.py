@@ -8,7 +8,8 @@ Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
 `dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`. A dropout of one's own asks
 `if self.training` before it draws.
 
-Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
+Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train; masks of one's own
+that keep everything in evaluation (`p = self.p if self.training else 1.0`).
 A note for: a model that is asked the same thing several times in a row whenever it is asked, or whose answers are
 averaged, but not where all it gives is its loss; or one that is not trained here and has `training=True` written out
 (Monte Carlo dropout by choice).
@@ -161,9 +162,8 @@ def _gives_a_number(trace: Trace, call: Call) -> bool:
 
 def _written_by_hand(trace: Trace) -> Iterator[Finding]:
     """Dropouts of the program's own: what is kept by chance is divided by its share, in evaluation too."""
-    events = {
-        event.site.user.span(): event for event in trace.of(DrawnMask) if event.site.user.kind == "user"
-    }
+    chance = (event for event in trace.of(DrawnMask) if event.whole < event.evaluated)
+    events = {event.site.user.span(): event for event in chance if event.site.user.kind == "user"}
     draws: dict[Span, list[tuple[Graph, Op]]] = {}
     for graph in trace.graphs if events else ():
         for op in graph.called({event.name for event in events.values()}):
@@ -177,7 +177,10 @@ def _written_by_hand(trace: Trace) -> Iterator[Finding]:
 def _by_hand(trace: Trace, event: DrawnMask, severity: str) -> Finding:
     drawn = event.site.user
     users = [frame for frame in event.site.stack[::-1] if frame.kind == "user"]
-    entry = next((frame for frame in users if not in_method(trace, frame)), drawn)
+    method = next(
+        (n for n, frame in enumerate(users) if in_method(trace, frame)), 0
+    )  # it may draw by a helper
+    entry = next((frame for frame in users[method:] if not in_method(trace, frame)), drawn)
     own, test = _condition(trace, event.site)
     new, edits = (
         "",
@@ -196,10 +199,15 @@ def _by_hand(trace: Trace, event: DrawnMask, severity: str) -> Finding:
             f" {plural(event.evaluated, 'call')} looked at, as in {plural(event.trained, 'call')} of its training;"
             " what is kept is divided by a number, as dropout does",
         ),
-        fix=f"leave it out where `self.training` is False{new}",
+        fix=f"leave it out where `self.training` is False{new or _handed_on(trace, users, method)}",
         edits=edits if severity != "note" else (),
         severity=severity,
     )
+
+
+def _handed_on(trace: Trace, users: list[Site], method: int) -> str:
+    """Where a helper draws: the method that knows the mode and calls it."""
+    return f": {located(trace, users[method])} is where the mode is known" if method else ""
 
 
 def _condition(trace: Trace, site: Site) -> tuple[str, ast.expr | None]:

@@ -528,3 +528,76 @@ def good_scores_that_chance_leaves_out() -> None:
         net.eval()
         with torch.no_grad():
             print((net(x) - x).square().mean())
+
+
+def good_chance_of_one_in_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Stage(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            chance = 0.8 if self.training else 1.0
+            lives = torch.rand(h.size(0), 1) < chance
+            return h + torch.relu(self.layer(h)) * lives / chance
+
+    class Rounded(Stage):
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            keep = 0.8 if self.training else 1.0
+            lives = (keep + torch.rand(h.size(0), 1)).floor_()
+            return h + torch.relu(self.layer(h)).div(keep) * lives
+
+    class Thrown(Stage):
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            keep = 0.8 if self.training else 1.0
+            return h + torch.relu(self.layer(h)) * torch.bernoulli(torch.full_like(h, keep)) / keep
+
+    model = nn.Sequential(nn.Linear(4, 8), Stage(), Rounded(), Thrown(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    held = torch.randn(32, 4)
+    for _ in range(6):
+        model.train()
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x[:, :1]).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(held), held[:, :1]).item()
+
+
+def bad_rounded_down_from_outside() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def path(branch: torch.Tensor, keep: float) -> torch.Tensor:
+        lives = torch.floor(keep + torch.rand(branch.size(0), 1))  # cause: GS404
+        return branch / keep * lives
+
+    class Stage(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            return h + path(torch.relu(self.layer(h)), 0.8)
+
+    model = nn.Sequential(nn.Linear(4, 8), Stage(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    held = torch.randn(32, 4)
+    for _ in range(6):
+        model.train()
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x[:, :1]).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            nn.functional.mse_loss(model(held), held[:, :1]).item()  # effect: GS404

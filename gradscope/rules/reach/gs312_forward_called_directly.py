@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import listed, parameter_subjects, source
 from gradscope.events import DirectForward
 from gradscope.fixes.calls import receiver_in_place_of
-from gradscope.model import Finding
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -77,5 +78,22 @@ def _finding(trace: Trace, event: DirectForward) -> Finding:
 
 
 def _unnormalised(trace: Trace, event: DirectForward) -> frozenset[Any]:
-    """The module's own parameters that got no gradient: the hook that did not run makes its weight of them."""
-    return parameter_subjects(p.id for p in trace.parameters if p.module == event.module and not p.passes)
+    """The parameters without a gradient of the modules that are called there: hooks that did not run make their
+    weights of them."""
+    modules = {event.module} | {trace.parameter(id).module for id in _taken_at(trace, event.site.user)}
+    return parameter_subjects(p.id for p in trace.parameters if p.module in modules and not p.passes)
+
+
+def _taken_at(trace: Trace, site: Site) -> set[int]:
+    """The parameters that operations under this line took, as they are or as what was made of them beforehand."""
+    known, found = paths(trace), set()
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if not any(frame.span() == site.span() for frame in op.site.stack):
+                continue
+            begun = [value for value in op.inputs if graph.values[value].op is None]
+            for key in known.flow([(graph.id, value) for value in begun]).order:
+                parameter = known.value(key).parameter
+                if parameter is not None:
+                    found.add(parameter)
+    return found

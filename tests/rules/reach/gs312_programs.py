@@ -87,3 +87,31 @@ def good_forward_in_a_decorator() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_weights_of_several_layers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Critic(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            sizes = ((4, 8), (8, 8), (8, 1))
+            made = [nn.utils.spectral_norm(nn.Linear(a, b, bias=b < 8)) for a, b in sizes]
+            self.layers = nn.ModuleList(made)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer.forward(nn.functional.leaky_relu(x))  # cause: GS312
+            return x
+
+    critic = Critic()
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss = (critic(x) - x[:, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

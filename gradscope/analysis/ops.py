@@ -138,6 +138,7 @@ ZERO_GRADIENT = {
     "RoundBackward0", "RoundBackward1", "SignBackward0", "SgnBackward0", "FloorBackward0", "CeilBackward0",
     "TruncBackward0", "NormalBackward1", "NormalBackward2", "NormalBackward3", "BernoulliBackward0",
     "BernoulliBackward1", "BernoulliBackward2", "PoissonBackward0",
+    *(f"DivBackward{kind}[{mode}]" for kind in range(4) for mode in ("floor", "trunc")),
 }  # fmt: skip
 
 # -- sizes

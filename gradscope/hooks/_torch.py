@@ -334,6 +334,13 @@ def name_of(node: Any) -> str:
     return str(node.name()).rpartition("::")[2]
 
 
+def full_name_of(node: Any) -> str:
+    """The same, with the mode of a division that rounds: "DivBackward2[floor]" gives a gradient of zero."""
+    name = name_of(node)
+    mode = getattr(node, "_saved_rounding_mode", None) if name.startswith("DivBackward") else None
+    return f"{name}[{mode}]" if isinstance(mode, str) else name
+
+
 def grad_fn_of(t: Any) -> Any:
     """The tensor's grad_fn; None also where torch refuses to say (a view made without
     gradients whose base was written to since)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gradscope.hooks._torch import grad_fn_of, name_of, sequence_of
+from gradscope.hooks._torch import full_name_of, grad_fn_of, sequence_of
 
 # Kinds of edge targets: (kind, a, b, input_nr)
 INTERNAL, INPUT, EARLIER, OUTSIDE, LEAF = range(5)
@@ -111,7 +111,7 @@ def walk(
                     edges.append((OUTSIDE, outside(target), 0, input_nr))
         number = sequence_of(node)
         reusable = reusable and number >= first
-        rows.append((name_of(node), number - first, tuple(edges)))
+        rows.append((full_name_of(node), number - first, tuple(edges)))
     return tuple(rows), tuple(outputs), reusable
 
 

@@ -23,7 +23,7 @@ from typing import TypeGuard
 from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import Cut, constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CLASS_LOSSES, ZERO_GRADIENT
+from gradscope.analysis.ops import CLASS_LOSSES, QUOTIENTS, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
@@ -259,6 +259,8 @@ def _spoken(trace: Trace, op: Op) -> str:
     """`argmax`, or the comparison as it is written: `x > 0` calls no function of a name."""
     if differentiates(op) or constant_derivative(op):
         return cut_words(op, "nondifferentiable")
+    if op.name in QUOTIENTS:
+        return f"the rounding of {code(trace, op.site.user, f'`{op.name}`')}"
     node = trace.source_file(op.site.user.path).at(op.site.user)
     return f"the comparison {code(trace, op.site.user)}" if isinstance(node, ast.Compare) else f"`{op.name}`"
 
@@ -449,6 +451,11 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
         return f"put the loss on {given}, without {place}: {ends}"
     if name in ("round", "floor", "ceil", "trunc", "sign"):
         return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
+    if op.name in QUOTIENTS:
+        return (
+            f"divide without rounding in {place}, or let the gradient past it on purpose: with `y` for the plain"
+            " quotient, `y + (torch.floor(y) - y).detach()`"
+        )
     if name in _BETWEEN_RANKS:
         own = f"`torch.distributed.nn.functional.{_BETWEEN_RANKS[name]}`"
         kept = "; or put this rank's own part, with its graph, in the place of what came back"

@@ -512,3 +512,52 @@ def good_bounds_that_are_data() -> None:
         opt.zero_grad()
         model(x)[:, :n].pow(2).mean().backward()
         opt.step()
+
+
+def bad_division_that_rounds() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Codec(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.squeeze, self.expand, self.width = nn.Linear(6, 3), nn.Linear(3, 6), 0.25
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            codes = torch.div(self.squeeze(x), self.width, rounding_mode="floor")  # cause: GS305
+            return self.expand(codes * self.width)
+
+    codec = Codec()
+    opt = torch.optim.SGD(codec.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        opt.zero_grad()
+        (codec(x) - x).pow(2).mean().backward()  # effect: GS305
+        opt.step()
+
+
+def good_division_that_rounds_nothing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Codec(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.squeeze, self.expand, self.width = nn.Linear(6, 3), nn.Linear(3, 6), 0.25
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            codes = torch.div(self.squeeze(x), self.width, rounding_mode=None)
+            codes = codes + (codes.detach().div(1, rounding_mode="floor") - codes.detach())
+            return self.expand(codes * self.width)
+
+    codec = Codec()
+    opt = torch.optim.SGD(codec.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        opt.zero_grad()
+        (codec(x) - x).pow(2).mean().backward()
+        opt.step()

@@ -192,7 +192,8 @@ def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
     root = memory_root(graph, before_writes(graph, op.writes[0]))
     made = graph.values[root]
     maker = _made_at(trace, made)
-    if maker is None or made.requires_grad or made.parameter is not None:
+    counted = not _past_the_count(graph, op.writes[0])
+    if maker is None or made.parameter is not None or (made.requires_grad and (made.is_leaf or not counted)):
         return None
     here = op.site.path, op.site.function
     if not any((frame.path, frame.function) == here for frame in maker.stack):
@@ -208,7 +209,9 @@ def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
     if any((graph.id, index) in read_later(trace) for index in shared):
         return None
     readers = [one for index in shared for one in graph.consumers.get(index, ()) if one.index != op.index]
-    if not readers or any(one.index > op.index or _backward_reads(one) for one in readers):
+    if not readers or any(one.index > op.index for one in readers):
+        return None
+    if not counted and any(_backward_reads(one) for one in readers):
         return None
     if not _only_read_by(file, statement, name, readers, op.site):
         return None
@@ -224,6 +227,22 @@ def _made_at(trace: Trace, value: Value) -> Site | None:
             return None
         value = trace.graph(graph).values[index]
     return value.site if value.op is not None else None
+
+
+def _past_the_count(graph: Graph, value: int) -> bool:
+    """Whether it is written to by way of `.data`. Any other write counts: a pass that needed the numbers from before
+    would have stopped the run."""
+    seen: set[int] = set()
+    while value not in seen:
+        seen.add(value)
+        maker, base = graph.maker(value), graph.values[value].alias_of
+        if maker is not None and maker.name == "data":
+            return True
+        if maker is not None and value in maker.written:
+            value = maker.writes[maker.written.index(value)]
+        elif base is not None:
+            value = base
+    return False
 
 
 def _backward_reads(reader: Op) -> bool:

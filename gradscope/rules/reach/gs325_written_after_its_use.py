@@ -7,8 +7,8 @@ Fix: put the write before the line that reads the tensor.
 
 Measured: no operation of the run, in any step, read the memory after the write, some had read it before, and the
 program's text names the variable nowhere after it.
-Silent on: tensors that came from elsewhere or are handed on, buffers and states, tensors that a backward may read
-(that of a sum reads nothing).
+Silent on: tensors that came from elsewhere or are handed on, buffers and states, leaves, writes by way of `.data` into
+what a backward may read (that of a sum reads nothing).
 """
 
 from __future__ import annotations

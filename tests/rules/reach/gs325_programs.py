@@ -151,3 +151,62 @@ def good_bias_filled_before_the_softmax() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_scores_masked_behind_their_softmax() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Pool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.key, self.out = nn.Linear(4, 1), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, absent: torch.Tensor) -> torch.Tensor:
+            energy = self.key(x).squeeze(-1) / 2.0
+            share = torch.softmax(energy, dim=-1)  # effect: GS325
+            energy.masked_fill_(absent, float("-inf"))  # cause: GS325
+            return self.out(torch.einsum("bt,btd->bd", share, x))
+
+    pool = Pool()
+    opt = torch.optim.SGD(pool.parameters(), lr=0.1)
+    for _ in range(4):
+        x, absent = torch.randn(8, 5, 4), torch.arange(5) >= torch.randint(1, 6, (8, 1))
+        opt.zero_grad()
+        (pool(x, absent) - x[:, 0, :1]).pow(2).mean().backward()
+        opt.step()
+
+
+def good_shares_masked_and_written_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Pool(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.key, self.out = nn.Linear(4, 1), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, absent: torch.Tensor) -> torch.Tensor:
+            energy = self.key(x).squeeze(-1) / 2.0
+            kept = [energy]
+            share = torch.softmax(energy, dim=-1).clone()
+            energy.masked_fill_(absent, -30.0)
+            share[absent] = 0.0
+            self.quiet = kept[0].detach().exp().mean().item()
+            h = self.out(torch.einsum("bt,btd->bd", share, x))
+            h += 0.1
+            return h
+
+    pool = Pool()
+    opt = torch.optim.SGD(pool.parameters(), lr=0.1)
+    for _ in range(4):
+        x, absent = torch.randn(8, 5, 4), torch.arange(5) >= torch.randint(1, 6, (8, 1))
+        opt.zero_grad()
+        loss = (pool(x, absent) - x[:, 0, :1]).pow(2).mean()
+        loss.backward()
+        opt.step()
+        print(loss.item(), pool.quiet)

@@ -74,6 +74,27 @@ def _follows(trace: Trace, write: _Write, stepped: set[int]) -> bool:
     return bool(sources & stepped - {write.parameter})
 
 
+@once
+def taken_over(trace: Trace) -> dict[int, Op]:
+    """Those into which the program writes, after a step, what was computed from parameters that steps train: a copy or
+    an average, though it was kept elsewhere in between. Or numbers that were made where nobody looked."""
+    known = paths(trace)
+    found: dict[int, Op] = {}
+    stepped = {p.id for p in trace.parameters if p.steps and p.optimizers}
+    first = next((segment.index for segment in trace.segments if segment.is_step), ENDLESS)
+    for write in _writes(trace):
+        op = write.op
+        if op is None or write.parameter in stepped or write.segments[-1] <= first:
+            continue
+        given = known.flow((op.graph, i) for i in op.inputs if i not in op.writes).order
+        parameters = {p.id for key in given if (p := known.parameter_of(key)) is not None}
+        values = [known.value(key) for key in given]
+        unseen = any(value.kind == "input" and value.origin is None for value in values)
+        if parameters & stepped or unseen:
+            found[write.parameter] = op
+    return found
+
+
 # -- when a parameter is used --------------------------------------------------------------
 
 

@@ -7,6 +7,8 @@ and the averaged weights look far worse than they are.
 Fix: copy the buffers along with each average, as `torch.optim.swa_utils.AveragedModel` does, or
 call `torch.optim.swa_utils.update_bn(loader, averaged)` before evaluating.
 
+A warning where the parameters were kept elsewhere, in a dict, say, and given to another network as a whole.
+
 Silent on: copies whose statistics follow; models without such buffers; models that are not averaged.
 """
 
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.names import place
-from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.own_writes import kept_up, taken_over
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import numbers
 from gradscope.events import RunningStats, Update
@@ -104,7 +106,8 @@ def _averaged(trace: Trace, known: Calls, event: RunningStats, written: set[int]
         mine = [p for p in trace.parameters if p.module in members]
         if any(p.steps or p.passes for p in mine):
             break
-        if any(p.id in written or p.updates or (moved and p.changed) for p in mine):
+        written_to = any(p.id in written or p.updates or (moved and p.changed) for p in mine)
+        if written_to or (mine and all(p.id in taken_over(trace) for p in mine)):
             found = trace.modules[above]
         above = trace.modules[above].parent
     return found
@@ -137,6 +140,12 @@ def _averaging(trace: Trace, members: set[int]) -> Site | None:
     return next((e.site.user for e in trace.of(Update) if e.parameter in ids), None)
 
 
+def _given(trace: Trace, members: set[int]) -> Site | None:
+    """Where it writes them as a whole, from an average or copy that it kept elsewhere."""
+    ops = (taken_over(trace).get(p.id) for p in trace.parameters if p.module in members)
+    return next((op.site.user for op in ops if op is not None), None)
+
+
 def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sources: list[Call]) -> Finding:
     source = sources[0]
     site = event.site.user
@@ -147,24 +156,31 @@ def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sour
     last = event.last
     others, whose = (" and of others like it", "their") if len(sources) > 1 else ("", "its")
     times = sum(c.event.count for c in known.all if c.trains and c.event.module == source.event.module)
-    averaging = _averaging(trace, known.members(part.id))
+    members = known.members(part.id)
+    averaging = _averaging(trace, members)
+    given = _given(trace, members) if averaging is None else None
     at = f" ({place(averaging)})" if averaging else ""
     text, edits = buffers_copied(trace, averaging) if len(sources) == 1 else ("", ())
     if len(sources) > 1:  # the clients of federated learning
         fix = f"average the buffers of all of these models too{at}: `state_dict()` holds both"
+    elif given is not None:
+        fix = f"give {copy} the buffers of {original} too ({place(given)}): keep `state_dict()`, which holds them, in"
+        fix += f" place of the parameters alone, or make {copy} as a `copy.deepcopy` of {original}"
     else:
         text = (
             text
             or f"for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)"
         )
         fix = f"copy the buffers of {original} with each average{at}: `{text}`"
+    verb = "averages" if given is None else "is given"
     return Finding(
-        message=f"{copy} averages the parameters of {original}{others} but not {whose} running statistics",
+        message=f"{copy} {verb} the parameters of {original}{others} but not {whose} running statistics",
         cause=site,
         cause_label="normalises by statistics that nobody updated",
         related=(
             (source.entry, "trains with batch statistics here"),
             *(((averaging, "averages the parameters, not the buffers"),) if averaging is not None else ()),
+            *(((given, "writes parameters, not buffers"),) if given is not None else ()),
         ),
         seen=(
             f"`{layer.path}.running_mean` of {copy} is {numbers(last['mean'])} and `running_var` is "
@@ -172,5 +188,6 @@ def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sour
         ),
         fix=fix,
         edits=edits,
+        severity="warning" if given is not None else "",
         subjects=frozenset({("call", site.location())}),
     )

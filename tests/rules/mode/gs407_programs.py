@@ -186,3 +186,58 @@ def good_the_one_before_loaded_whole() -> None:
         if game == 0:
             file.seek(0)
             new.net.load_state_dict(torch.load(file))
+
+
+def bad_averages_given_to_a_fresh_network() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def build() -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+
+    net = build()
+    kept = {name: p.detach().clone() for name, p in net.named_parameters()}
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(8):
+        x = torch.randn(16, 4) + 2
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), (x[:, 0] > 2).long()).backward()
+        opt.step()
+        with torch.no_grad():
+            for name, p in net.named_parameters():
+                kept[name] = 0.5 * kept[name] + 0.5 * p
+    twin = build()
+    twin.load_state_dict(kept, strict=False)
+    twin.eval()
+    with torch.no_grad():
+        twin(torch.randn(16, 4) + 2).argmax(1).float().mean().item()  # cause: GS407
+
+
+def good_averages_given_to_a_copy() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    other = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    kept = {name: p.detach().clone() for name, p in net.named_parameters()}
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(8):
+        net.train()
+        x = torch.randn(16, 4) + 2
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), (x[:, 0] > 2).long()).backward()
+        opt.step()
+        with torch.no_grad():
+            for name, p in net.named_parameters():
+                kept[name] = 0.5 * kept[name] + 0.5 * p
+    twin = copy.deepcopy(net)
+    twin.load_state_dict(kept, strict=False)
+    other.load_state_dict({**net.state_dict(), **kept})
+    with torch.no_grad():
+        for one in (twin, other):
+            one.eval()(torch.randn(16, 4) + 2).argmax(1).float().mean().item()

@@ -22,6 +22,7 @@ from gradscope.fixes.calls import argument_as, call_around_taken, renamed
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._chances import by_own_sum
 from gradscope.rules.numbers._losses import evaluated, loss_values, losses, makers, unused
 from gradscope.store import Trace
 
@@ -72,7 +73,7 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
     for key, op in losses(known, LOG_LOSSES):
         made = [maker for _, maker in makers(known, key)]
-        wrong = [maker for maker in made if maker.name in PROBABILITIES | SCORES]
+        wrong = [maker for maker in made if maker.name in SCORES or _gives_chances(known, maker)]
         if not wrong and op.name.startswith("nll_loss") and _below_zero(trace, known, op):
             wrong = made[:1]
         for maker in wrong:
@@ -81,11 +82,16 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
     trained = {place for place, _ in groups}
     for key, op in evaluated(known, LOG_LOSSES):
         for _, maker in makers(known, key):
-            if maker.name in PROBABILITIES and maker.site.user.location() not in trained:
+            if _gives_chances(known, maker) and maker.site.user.location() not in trained:
                 places = (maker.site.user.location(), op.site.user.location())
                 groups.setdefault(places, []).append((op, maker))
     for (place, _), found in groups.items():
         yield _finding(trace, known, found, "" if place in trained else "note")
+
+
+def _gives_chances(known: Paths, maker: Op) -> bool:
+    """Whether a call makes probabilities, also as a softmax by hand does."""
+    return maker.name in PROBABILITIES or by_own_sum(known, maker) is not None
 
 
 def _below_zero(trace: Trace, known: Paths, op: Op) -> bool:
@@ -131,7 +137,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         count=len(found),
         subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
         severity=severity,
-        edits=argument_as(trace, op.site.user, "input", 0, "{}.log()")
+        edits=argument_as(
+            trace, op.site.user, "log_probs" if op.name == "ctc_loss" else "input", 0, "{}.log()"
+        )
         if shares
         else renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"

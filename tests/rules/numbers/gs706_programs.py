@@ -216,3 +216,50 @@ def good_logarithm_of_a_softmax_by_hand() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_divergence_of_a_softmax_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Song(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.species = nn.Linear(6, 5)
+
+        def forward(self, song: torch.Tensor) -> torch.Tensor:
+            z = self.species(song)
+            e = torch.exp(z - z.amax(-1, keepdim=True))
+            return e / e.sum(-1, keepdim=True)  # cause: GS706
+
+    torch.manual_seed(0)
+    net, distance = Song(), nn.KLDivLoss(reduction="batchmean")
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(4):
+        song = torch.randn(16, 6)
+        votes = torch.softmax(3 * song[:, :5], dim=-1)
+        gap = distance(net(song), votes)  # effect: GS706
+        opt.zero_grad()
+        gap.backward()
+        opt.step()
+
+
+def good_divergence_of_logarithms_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, distance = nn.Linear(6, 5), nn.KLDivLoss(reduction="batchmean")
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(4):
+        song = torch.randn(16, 6)
+        votes = torch.exp(3 * song[:, :5])
+        votes = votes / votes.sum(-1, keepdim=True)
+        z = net(song)
+        e = torch.exp(z - z.amax(-1, keepdim=True))
+        gap = distance((e / e.sum(-1, keepdim=True)).log(), votes) + distance(
+            z - z.exp().sum(-1, True).log(), votes
+        )
+        opt.zero_grad()
+        gap.backward()
+        opt.step()

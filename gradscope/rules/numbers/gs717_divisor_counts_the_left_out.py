@@ -6,9 +6,9 @@ magnitude from batch to batch, and a few samples are all that is learned.
 
 Fix: count what was kept, `(~mask).sum()` where `masked_fill(mask, 0)` has left out what the mask is true for.
 
-Measured: what was summed had been set to zero where a mask is true, or false, and the divisor is the sum of that mask
-the other way round, over the same axes; or of one that was made by the same question, or its opposite, of the same
-values.
+Measured: what was summed had been set to zero where a mask is true, or false, or chosen by it, and the divisor is the
+sum of that mask the other way round, over the same axes; or of one that was made by the same question, or its
+opposite, of the same values.
 Silent where another term of the loss keeps what this one leaves out: a detector's negatives are divided by the number
 of its positives.
 """
@@ -31,6 +31,8 @@ from gradscope.rules.numbers._masks import zeroed_by_where
 from gradscope.source import method_name
 from gradscope.store import Trace
 
+CHOOSING = {"__getitem__", "masked_select"}
+DEEP = 12
 FORMS = CASTS | {
     "unsqueeze",
     "squeeze",
@@ -162,6 +164,9 @@ def _number(known: Paths, op: Op) -> str | None:
 def _kept(known: Paths, graph: Graph, value: int) -> Kept | None:
     """What has set places of a value to zero, last."""
     op = graph.maker_behind(value, SCALED)
+    chosen_by = _chosen(graph, value)
+    if chosen_by is not None:
+        return Kept(chosen_by, _mask(known, graph, chosen_by.inputs[1]))
     if op is not None and op.name == "where":
         chosen = zeroed_by_where(known, op)
         if chosen is None or chosen.turned:
@@ -178,9 +183,25 @@ def _kept(known: Paths, graph: Graph, value: int) -> Kept | None:
     return None
 
 
+def _chosen(graph: Graph, value: int) -> Op | None:
+    """What has chosen the places by a mask, `x[mask]`, of which the value has a number each: its rows are theirs."""
+    rows = graph.values[value].shape[:1]
+    for _ in range(DEEP):
+        op = graph.maker(value)
+        if op is None or graph.values[value].shape[:1] != rows or not graph.values[value].requires_grad:
+            return None
+        if op.name in CHOOSING and len(op.inputs) == 2 and graph.values[op.inputs[1]].dtype == "bool":
+            return op
+        trained = [i for i in op.inputs if graph.values[i].requires_grad]
+        if len(trained) != 1:
+            return None
+        value = trained[0]
+    return None
+
+
 def _keeps(known: Paths, graph: Graph, mask: Mask) -> bool:
     """Whether another term takes part at these places alone."""
-    names = MASKING | MULTIPLICATIONS | {"where"}
+    names = MASKING | MULTIPLICATIONS | CHOOSING | {"where"}
     return any(
         (kept := _kept(known, graph, output)) is not None and kept.mask == mask
         for op in graph.called(names)
@@ -192,15 +213,18 @@ def _keeps(known: Paths, graph: Graph, mask: Mask) -> bool:
 def _finding(trace: Trace, graph: Graph, division: Op, counting: Op, left: Kept) -> Finding:
     whole, zeroed = code(trace, division.site.user, "the division"), left.op.site.user
     text, edits = _turned(trace, counting)
+    picks = left.op.name in CHOOSING
+    does = "chose places" if picks else "set places to zero"
+    counts = "all the others" if picks else "the same places of the same mask"
     return Finding(
         message=f"{whole} divides by the number of places that were left out, and not of those that were kept",
         cause=counting.site.user,
         cause_label="counts what was left out",
         effect=zeroed,
-        effect_label="leaves it out",
+        effect_label="chooses what is kept" if picks else "leaves it out",
         seen=(
-            f"{located(trace, zeroed)} set places to zero by a mask, and {code(trace, counting.site.user, 'the sum')}"
-            " counts the same places of the same mask, over the same axes",
+            f"{located(trace, zeroed)} {does} by a mask, and {code(trace, counting.site.user, 'the sum')}"
+            f" counts {counts}, over the same axes",
         ),
         fix=f"count what was kept: {text or 'turn the mask round'} in {located(trace, counting.site.user)}",
         edits=edits,

@@ -143,3 +143,70 @@ def good_other_thresholds() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_chosen_by_an_index() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Labelled(nn.Module):
+        def forward(self, score: torch.Tensor, use: torch.Tensor) -> torch.Tensor:
+            seen = use != -1
+            each = nn.functional.cross_entropy(score[seen], use[seen], reduction="none")  # effect: GS717
+            return each.sum() / (use == -1).sum().clamp(min=1)  # cause: GS717
+
+    tiles, criterion = nn.Linear(6, 3), Labelled()
+    opt = torch.optim.SGD(tiles.parameters(), lr=0.01)
+    for _ in range(4):
+        bands = torch.randn(40, 6)
+        use = bands[:, :3].argmax(1)
+        use[torch.rand(40) < 0.4] = -1
+        loss = criterion(tiles(bands), use)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_each_part_by_an_index() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    tiles = nn.Linear(6, 3)
+    opt = torch.optim.SGD(tiles.parameters(), lr=0.01)
+    for _ in range(4):
+        bands = torch.randn(40, 6)
+        use = bands[:, :3].argmax(1)
+        use[torch.rand(40) < 0.4] = -1
+        score, seen = tiles(bands), use != -1
+        each = nn.functional.cross_entropy(score[seen], use[seen], reduction="none")
+        blur = -score[~seen].log_softmax(1).mean(1)
+        some = torch.masked_select(score, seen[:, None]).pow(2)
+        loss = (
+            each.sum() / seen.sum() + 0.1 * blur.sum() / (use == -1).sum() + 0.001 * some.sum() / seen.sum()
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_few_found_by_the_number_of_others() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    finder = nn.Linear(6, 1)
+    opt = torch.optim.SGD(finder.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(64, 6)
+        there = x[:, 0] > 0.8
+        score = finder(x).squeeze(1)
+        hit = nn.functional.softplus(-score[there]).sum()
+        miss = nn.functional.softplus(score[~there]).sum()
+        loss = (hit + miss) / there.sum().clamp(min=1)
+        extra = miss / there.sum().clamp(min=1)
+        opt.zero_grad()
+        (loss + 0.1 * extra).backward()
+        opt.step()

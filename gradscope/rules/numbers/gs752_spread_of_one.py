@@ -7,7 +7,7 @@ the small constant that stands beside it: advantages, rewards or features become
 
 Fix: take the statistics over all that are to be compared: the whole group, another axis. Both alike.
 
-Measured: the shapes, in all calls of the line that were looked at.
+Measured: the shapes, in all calls of the line that were looked at: three or more, or one that gives many results.
 Silent on: lines that got more than one number in some call (a last batch of one), results that no loss uses.
 """
 
@@ -38,6 +38,7 @@ SPREADS = {"std", "var", "std_mean", "var_mean"}
 VARIANCES = {"var", "var_mean"}
 KEPT = ADDITIONS | PASSING | {"sqrt", "max", "maximum", "nan_to_num"}
 AT_LEAST = 3  # calls: fewer may be a trial
+MANY = 8  # results of one call: as good as several calls
 
 
 def bad() -> None:  # fix: by hand
@@ -112,8 +113,13 @@ def _of_one(known: Paths) -> dict[tuple[tuple[str, int], str], tuple[list[Op], i
     return {
         place: (ops, times[place])
         for place, ops in found.items()
-        if place not in several and times[place] >= AT_LEAST
+        if place not in several and (times[place] >= AT_LEAST or _of_many(known, ops[0]))
     }
+
+
+def _of_many(known: Paths, op: Op) -> bool:
+    """Whether one call gives many results, of one number each: it was taken along another axis."""
+    return prod(shape_of(known, (op.graph, op.outputs[0]))) >= MANY
 
 
 def _numbers(graph: Graph, op: Op) -> int:

@@ -172,3 +172,41 @@ def good_variance_and_mean_in_one_call_over_time() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_targets_of_a_data_set() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    rooms = torch.rand(32, 4)
+    price = 100 + 300 * rooms[:, :1]
+    var, mean = torch.var_mean(price, dim=1, keepdim=True, correction=0)  # cause: GS752
+    price = (price - mean) / (var + 1e-6).sqrt()  # effect: GS752
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for x, y in DataLoader(TensorDataset(rooms, price), batch_size=8):
+        opt.zero_grad()
+        (net(x) - y).pow(2).mean().backward()
+        opt.step()
+
+
+def good_targets_over_the_data_set() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    rooms = torch.rand(32, 4)
+    price = 100 + 300 * rooms[:, :1]
+    var, mean = torch.var_mean(price, dim=0, keepdim=True, correction=0)
+    price = (price - mean) / (var + 1e-6).sqrt()
+    middle = price.mean(1, keepdim=True)
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for x, y in DataLoader(TensorDataset(rooms, price), batch_size=8):
+        opt.zero_grad()
+        (net(x) - y).pow(2).mean().backward()
+        opt.step()
+    print(middle.std().item())

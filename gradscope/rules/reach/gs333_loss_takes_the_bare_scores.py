@@ -8,7 +8,7 @@ Fix: give the loss the scores with the margin.
 
 Measured: a value with a graph and of the shape of the scores that the loss is given, which was computed from these and
 from the loss's labels; no operation of the run read it, and no pass went through it.
-A loss is also the logarithms of a softmax of which those of the labels are picked.
+A loss is also the logarithms of a softmax, called or written out, of which those of the labels are picked.
 Silent on: values that anything reads, a number for a log included; those that a later statement returns to the loss.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.dead_ends import taken_along
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import PASSING, PICKS_OF_ROWS, SCALES, WRITES_OF_PARTS
+from gradscope.analysis.ops import DIVISIONS, PASSING, PICKS_OF_ROWS, SCALES, WRITES_OF_PARTS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.analysis.writes import before_writes, memory_root
@@ -31,6 +31,8 @@ from gradscope.store import Trace
 
 LOSSES = {"cross_entropy", "nll_loss", "nll_loss_nd", "binary_cross_entropy_with_logits", "multi_margin_loss"}
 LOGARITHMS = {"log_softmax"}
+WRITTEN_OUT = {"logsumexp", "exp"}  # of a softmax or its logarithm
+SHARES = {"neg", "log", *DIVISIONS}  # what comes between the exponentials and the picking of the labels'
 DEEP = 8
 
 
@@ -94,7 +96,7 @@ def loss_takes_the_bare_scores(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[str, int], tuple[Op, Op, int]] = {}
     other: set[tuple[str, int]] = set()  # losses without such a value
     seen: set[tuple[int, int]] = set()
-    for _, op in known.used_calls(LOSSES | LOGARITHMS):
+    for _, op in known.used_calls(LOSSES | LOGARITHMS | WRITTEN_OUT):
         labels = _compared_with(known, op) if (op.graph, op.index) not in seen else None
         seen.add((op.graph, op.index))
         if labels is None:
@@ -115,11 +117,18 @@ def _compared_with(known: Paths, op: Op) -> int | None:
     """The labels that a loss takes, or that the logarithms of the scores are picked by."""
     if op.name in LOSSES:
         return op.inputs[1] if len(op.inputs) > 1 else None
-    graph = known.graph(op.graph)
-    for value, reader in graph.readers_behind(op.outputs, lambda one: one.name == "neg"):
+    picked = _pick(known.graph(op.graph), op)
+    return picked[1] if picked is not None else None
+
+
+def _pick(graph: Graph, op: Op) -> tuple[Op, int] | None:
+    """What picks the labels' logarithms or shares, or their scores, and the labels."""
+    through = {"neg"} if op.name in LOGARITHMS else SHARES
+    values = [*op.outputs, *op.inputs[:1]] if op.name in WRITTEN_OUT else op.outputs
+    for value, reader in graph.readers_behind(values, lambda one: one.name in through):
         chosen = [i for i in reader.inputs if i != value and graph.values[i].dtype == "int64"]
         if reader.name in PICKS_OF_ROWS and chosen:
-            return chosen[-1]
+            return reader, chosen[-1]
     return None
 
 
@@ -221,7 +230,8 @@ def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, count: int) -> Fin
             f"{better} has a graph, and the form {known.graph(maker.graph).values[_made(maker)[0]].shape} of {bare};"
             f" in {passes(count)} looked at nothing read it, and no pass went through it",
         ),
-        fix=f"{better} in place of {bare} in {located(trace, site)}; where it is not meant for the loss, leave it out",
+        fix=f"{better} in place of {bare} in {located(trace, site)}{_and_picks(trace, graph, loss)}; where it is not"
+        " meant for the loss, leave it out",
         count=count,
         edits=_given(trace, loss, made, worked, given),
         subjects=parameter_subjects(known.reach([(loss.graph, loss.inputs[0])]).parameters)
@@ -243,6 +253,12 @@ def _name_of(trace: Trace, maker: Op) -> str:
     return file.variable(place) or ""
 
 
+def _and_picks(trace: Trace, graph: Graph, loss: Op) -> str:
+    """The other place that takes the scores, where a loss is written out."""
+    picked = _pick(graph, loss) if loss.name == "logsumexp" else None
+    return f" and in {located(trace, picked[0].site.user)}" if picked is not None else ""
+
+
 def _given(trace: Trace, loss: Op, made: Site, worked: str, bare: str) -> Edits:
     """The value in place of the scores in the loss's first argument, where its name is known there."""
     site = loss.site.user
@@ -254,6 +270,8 @@ def _given(trace: Trace, loss: Op, made: Site, worked: str, bare: str) -> Edits:
         or not beside(trace, made, site)
         or made.line >= site.line
     ):
+        return ()
+    if loss.name in WRITTEN_OUT:
         return ()
     named = [word.value for word in call.keywords if word.arg == "input"]
     given = named or call.args[:1]

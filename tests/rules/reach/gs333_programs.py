@@ -175,3 +175,66 @@ def good_a_gradient_of_the_form_of_the_scores() -> None:
         opt.zero_grad()
         total.backward()
         opt.step()
+
+
+def bad_loss_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, centres = nn.Linear(6, 4), nn.Parameter(torch.randn(3, 4))
+
+    def am_softmax(cosine: torch.Tensor, who: torch.Tensor) -> torch.Tensor:
+        hit = torch.arange(3) == who.unsqueeze(1)
+        logits = 8 * torch.where(hit, cosine - 0.2, cosine)  # effect: GS333
+        z = 8 * cosine
+        return (torch.logsumexp(z, dim=1) - z.gather(1, who[:, None]).squeeze(1)).mean()  # cause: GS333
+
+    opt = torch.optim.Adam([*embed.parameters(), centres], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        cosine = nn.functional.normalize(embed(x), dim=1) @ nn.functional.normalize(centres, dim=1).T
+        loss = am_softmax(cosine, x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_exponentials_written_out() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Linear(6, 3)
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        y = x[:, :3].argmax(1)
+        scores = body(x)
+        pushed = scores - 0.5 * nn.functional.one_hot(y, 3)  # effect: GS333
+        grown = torch.exp(scores)  # cause: GS333
+        share = grown / grown.sum(1, keepdim=True)
+        loss = -torch.log(share[torch.arange(12), y]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_loss_with_the_margin_written_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Linear(6, 3)
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 6)
+        y = x[:, :3].argmax(1)
+        scores = body(x)
+        pushed = scores - 0.5 * nn.functional.one_hot(y, 3)
+        loss = (torch.logsumexp(pushed, 1) - pushed[torch.arange(12), y]).mean()
+        bare = torch.logsumexp(scores.detach(), 1) - scores.detach().gather(1, y[:, None]).squeeze(1)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        print(bare.mean().item())

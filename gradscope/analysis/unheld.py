@@ -169,7 +169,8 @@ def taken_over(trace: Trace, p: Parameter) -> Parameter | None:
         if len(readers) != 2 or p.id not in readers:
             continue
         (other,) = (trace.parameter(number) for number in readers if number != p.id)
-        if other.optimizers and other.shape == p.shape and readers[other.id][1] < readers[p.id][0]:
+        alike = len(other.shape) == len(p.shape)  # it may have grown
+        if other.optimizers and alike and readers[other.id][1] < readers[p.id][0]:
             return other
     return None
 

@@ -709,3 +709,62 @@ def good_gradients_of_a_random_network_that_are_read() -> None:
         opt.zero_grad()
         ((trained(x) - x[:, :2]).pow(2).mean() / (1 + size)).backward()
         opt.step()
+
+
+def bad_table_grown_while_training() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Recommender(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.mix = nn.Parameter(0.1 * torch.randn(6, 4)), nn.Linear(4, 4)
+
+        def forward(self, seen: torch.Tensor) -> torch.Tensor:
+            return self.mix(nn.functional.embedding(seen, self.table)) @ self.table.t()
+
+        def grow(self) -> None:
+            fresh = 0.1 * torch.randn(3, 4)
+            self.table = nn.Parameter(torch.cat([self.table.detach(), fresh]))  # cause: GS206
+
+    net = Recommender()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for day in range(8):
+        if day == 4:
+            net.grow()
+        seen = torch.randint(0, len(net.table), (16,))
+        loss = nn.functional.cross_entropy(net(seen), (seen + 1) % len(net.table))
+        opt.zero_grad()
+        loss.backward()  # effect: GS206
+        opt.step()
+
+
+def good_table_grown_in_the_optimizer_too() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Recommender(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.mix = nn.Parameter(0.1 * torch.randn(6, 4)), nn.Linear(4, 4)
+
+        def forward(self, seen: torch.Tensor) -> torch.Tensor:
+            return self.mix(nn.functional.embedding(seen, self.table)) @ self.table.t()
+
+    net = Recommender()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for day in range(8):
+        if day in (2, 4):
+            old = net.table
+            net.table = nn.Parameter(torch.cat([old.detach(), 0.1 * torch.randn(3, 4)]))
+            for group in opt.param_groups:
+                group["params"] = [net.table if p is old else p for p in group["params"]]
+        seen = torch.randint(0, len(net.table), (16,))
+        loss = nn.functional.cross_entropy(net(seen), (seen + 1) % len(net.table))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1577,7 +1577,7 @@ class ZeroWeights(Kind):
 
 
 class Moved(Kind):
-    """How far the steps of an optimizer have moved its weights; lists of one length, but for `undone` and `alike`."""
+    """How far the steps of an optimizer have moved its weights; lists of one length, up to `moved`."""
 
     __slots__ = ()
     of = "moved"
@@ -1587,6 +1587,7 @@ class Moved(Kind):
     begun = Field(_numbers)  # root of the mean square of some elements, before the first step
     now = Field(_numbers)
     moved = Field(_numbers)  # of the difference
+    used = Field(_numbers)  # norms of all their gradients together, as some of the first steps found them
     undone = Field(_ids)  # parameters that were where they had begun before each of several steps
     alike_after = Field(_count)  # steps
     alike = Field(_ids)  # parameters whose rows were all the same then

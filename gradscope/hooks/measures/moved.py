@@ -1,6 +1,6 @@
-"""How far the steps have moved the weights of an optimizer, from some elements of each, and which weights have rows
-that are all alike after some. Before the eighth step that was looked at, then whenever a quarter more were made, and
-at the end. Rows are compared on the CPU only."""
+"""How far the steps have moved the weights of an optimizer, from some elements of each, which gradients some of the
+first ones found, and which weights have rows that are all alike after some. Before the eighth step that was looked at,
+then whenever a quarter more were made, and at the end. Rows are compared on the CPU only."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Moved(Hook):
         self.begun: dict[int, Any] = {}  # some elements of each, before its first step: (weights, ELEMENTS)
         self.found: dict[int, dict[str, Any]] = {}  # what is told of it
         self.unmoved: dict[int, list[set[int]]] = {}  # before steps: those that were where they had begun
+        self.used: dict[int, list[float]] = {}  # norms of the gradients that its first steps found
         self.alike: dict[int, tuple[int, list[int]]] = {}  # (steps, weights whose rows were alike after them)
         self.site = 0  # of the last step
         self.recorder.signals.before_step.connect(self._before)
@@ -49,12 +50,23 @@ class Moved(Hook):
                 self.weights[number] = [r for r in records[:MOST] if _weight(r) is not None]
                 if (begun := _elements(self.weights[number])) is not None:
                     self.recorder.arrivals.when_here((begun,), partial(self._begin, number))
-        elif count >= FIRST and self.recorder.optimizers[number]["steps"] >= self.due.get(number, 0):
+        elif count < FIRST:
+            with private.aside():
+                self._use(number)
+        elif self.recorder.optimizers[number]["steps"] >= self.due.get(number, 0):
             with private.aside():
                 self._look(number)
 
     def _begin(self, number: int, begun: torch.Tensor) -> None:
         self.begun[number] = begun.clone()
+
+    def _use(self, number: int) -> None:
+        norms = [norm for record in self.weights[number] if (norm := _gradient(record)) is not None]
+        if norms and len(norms) == len(self.weights[number]) and len({norm.device for norm in norms}) == 1:
+            used = self.used.setdefault(number, [])
+            with torch.no_grad():
+                total = torch.stack(norms).norm()
+            self.recorder.arrivals.when_here((total,), lambda norm: used.append(float(norm)))
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         self.site = site
@@ -87,7 +99,7 @@ class Moved(Hook):
             return  # the program has put them back when it was done
         self.found[number] = {
             "optimizer": number, "steps": steps, "parameters": [record.id for record in records],
-            "begun": sizes[0], "now": sizes[1], "moved": sizes[2],
+            "begun": sizes[0], "now": sizes[1], "moved": sizes[2], "used": self.used.get(number, []),
             "undone": sorted(set.intersection(*looks)) if len(looks) > 1 else [],
             "alike_after": self.alike[number][0], "alike": self.alike[number][1],
         }  # fmt: skip
@@ -107,6 +119,15 @@ def _weight(record: LeafRecord) -> Any:
     if t is None or not can_be_asked(t, sys.maxsize) or not t.is_floating_point():
         return None
     return t.detach() if t.dim() > 1 and t.numel() else None
+
+
+def _gradient(record: LeafRecord) -> Any:
+    """The norm of a weight's gradient as it stands."""
+    t = record.ref()
+    grad = private.grad_of(t) if t is not None else None
+    if grad is None or not can_be_asked(grad, sys.maxsize) or not grad.is_floating_point():
+        return None
+    return grad.detach().norm().double()
 
 
 def _elements(records: list[LeafRecord]) -> Any:

@@ -235,7 +235,8 @@ def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backwa
         f" {located(trace, made)}), or make {holder} ({where_made(optimizer)}) after it"
         if p.shape == old.shape
         else f"give `{name_where_read(trace, p)}` to `add_param_group` of {holder} ({where_made(optimizer)}) behind"
-        f" {located(trace, made)}, or make {holder} anew there: it is of another size than the old one, {p.shape} in place of {old.shape}",
+        f" {located(trace, made)}, or make {holder} anew there: it is of another size"
+        f" than the old one, {p.shape} in place of {old.shape}",
         subjects=parameter_subjects([p.id, old.id]),
         since=since_pass(trace, [p.id]),
     )

@@ -6,13 +6,17 @@ size of the gradients does the same to a rate that is right.
 
 Fix: a larger rate: `1e-3` for Adam, `1e-2` to `1e-1` for SGD; a limit near the usual norm of the gradients (1 to 10).
 
+The same where the program limits or scales the gradients by hand: measured is their norm behind a pass and before a
+step.
+
 Measured: how far the weights are from where they began, and the losses. A note where the loss neither falls nor is
 clipped: training may be at its end. Silent on: fewer than 80 steps, rates that a schedule has made small (GS217),
 losses that fall, gradients that are zero.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from statistics import median
 
 from gradscope.analysis.course import Course, course_of
@@ -27,7 +31,7 @@ from gradscope.analysis.words import (
     user,
     where,
 )
-from gradscope.events import Clip, Moved, Rates
+from gradscope.events import Clip, Moved, Rates, Scaler
 from gradscope.fixes.calls import argument_as
 from gradscope.fixes.settings import with_setting
 from gradscope.fixes.source import Edits
@@ -37,6 +41,7 @@ from gradscope.store import Trace
 
 ENOUGH = 80  # steps
 HARDLY = 1e-3  # of what the weights were: they are no farther from there
+SMALL = 1e-2  # norm of the gradients that a step finds, which is next to nothing
 ABOVE = 100  # times the limit of a clip is the norm of the gradients
 
 
@@ -79,10 +84,14 @@ def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
             continue
         if any(e.optimizer == optimizer.id and e.moved for e in trace.of(Rates)):
             continue
-        course, norm = course_of(trace, optimizer), _norm(trace, optimizer)
+        course, norm = course_of(trace, optimizer), _norm(trace, optimizer.parameters)
         clip = _clip(trace, optimizer, norm)
         if course is not None and norm and (clip is not None or course.stays):
-            yield _finding(trace, event, optimizer, share, norm, course, clip)
+            made_small = _made_small(trace, event) if clip is None else None
+            if made_small is not None:
+                yield _scaled(trace, event, optimizer, share, course, *made_small)
+            else:
+                yield _finding(trace, event, optimizer, share, norm, course, clip)
 
 
 def _share(event: Moved) -> float:
@@ -91,9 +100,9 @@ def _share(event: Moved) -> float:
     return max((moved / begun for begun, moved in rows if begun), default=0.0)
 
 
-def _norm(trace: Trace, optimizer: Optimizer) -> float:
-    """The usual norm of all its gradients, when a pass has left them."""
-    rows = [[norm for _, norm in trace.numbers("grad_norm", id)] for id in optimizer.parameters]
+def _norm(trace: Trace, ids: Iterable[int]) -> float:
+    """The usual norm of all their gradients, when a pass has left them."""
+    rows = [[norm for _, norm in trace.numbers("grad_norm", id)] for id in ids]
     totals = [math.hypot(*norms) for norms in zip(*filter(None, rows), strict=False)]
     return median(totals) if totals else 0.0
 
@@ -107,6 +116,65 @@ def _clip(trace: Trace, optimizer: Optimizer, norm: float) -> Clip | None:
         if clip.fresh & held and 0 < most * ABOVE < norm:
             return clip
     return None
+
+
+def _made_small(trace: Trace, event: Moved) -> tuple[float, float] | None:
+    """The norm of the gradients that a pass leaves and of those that a step finds, where something makes them next to
+    nothing in between. What a `GradScaler` or an Adam divides by comes to the same."""
+    optimizer = trace.optimizers[event.optimizer]
+    if any("eps" in group for group in optimizer.groups) or any(True for _ in trace.of(Scaler)):
+        return None
+    left, used = _norm(trace, event.parameters), median(event.used) if event.used else 0.0
+    return (left, used) if 0 < used * ABOVE < left and used < SMALL else None
+
+
+def _scaling(trace: Trace, event: Moved) -> Site | None:
+    """The line that writes into tensors of the forms of all these weights, which neither are parameters nor were
+    computed: their gradients."""
+    wanted = {trace.parameter(id).shape for id in event.parameters}
+    met: dict[tuple[str, int], set[tuple[int, ...]]] = {}
+    for graph in trace.graphs:
+        for op in graph.writing:
+            values = [graph.values[index] for index in op.writes]
+            plain = [v for v in values if v.op is None and v.parameter is None and not v.requires_grad]
+            met.setdefault(op.site.user.location(), set()).update(value.shape for value in plain)
+            if wanted <= met[op.site.user.location()]:
+                return op.site.user
+    return None
+
+
+def _scaled(
+    trace: Trace,
+    event: Moved,
+    optimizer: Optimizer,
+    share: float,
+    course: Course,
+    left: float,
+    used: float,
+) -> Finding:
+    """Gradients that the program itself makes small between the pass and the step."""
+    found = _finding(trace, event, optimizer, share, left, course, None)
+    site = _scaling(trace, event)
+    place = (
+        f"in {located(trace, site)}"
+        if site is not None
+        else f"between the pass and the step of {where(course.line)}"
+    )
+    return replace(
+        found,
+        cause=site or found.cause,
+        cause_label=f"makes gradients of a norm of {left:.3g} one of {used:.2g}"
+        if site
+        else found.cause_label,
+        seen=(
+            *found.seen,
+            f"a pass left gradients of a norm of {left:.3g}, and the steps found one of {used:.2g}",
+        ),
+        fix=f"let the gradients keep their size {place}: a limit of their norm near {one_digit(max(1.0, left))}, or"
+        f" none, in place of {used:.2g}",
+        edits=(),
+        severity="",
+    )
 
 
 def _finding(

@@ -98,3 +98,47 @@ def good_each_element_clipped() -> None:
         loss.backward()
         nn.utils.clip_grad_value_(model.parameters(), 0.1)
         opt.step()
+
+
+def bad_limited_by_hand_to_nothing() -> None:  # fix: by hand
+    from collections.abc import Iterable
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def limit(params: Iterable[nn.Parameter], top: float) -> None:
+        grads = [p.grad for p in params if p.grad is not None]
+        total = torch.linalg.vector_norm(torch.cat([g.flatten() for g in grads]))
+        if total > top:
+            for g in grads:
+                g.mul_(top / total)  # cause: GS240
+
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2)
+    for _ in range(100):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()  # effect: GS240
+        limit(model.parameters(), 1e-5)
+        opt.step()
+
+
+def good_limited_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2)
+    for _ in range(100):
+        opt.zero_grad()
+        loss = 1000 * nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.div_(1000)
+        opt.step()

@@ -23,6 +23,7 @@ TURNED = {
     "where": ("condition", 0, 0),
     "multi_head_attention_forward": ("attn_mask", -1, 5),
 }
+CHOOSING = {"__getitem__", "masked_select"}  # the places that it is true for
 MAKING = COMPARISONS | LOGIC | {"isin", "tril", "triu", "one_hot"}
 CHANCES = {
     "rand",

@@ -22,11 +22,11 @@ from gradscope.analysis.words import code, located, percent, plural, user
 from gradscope.events import HiddenTargets, PaddedTargets
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._masks import CHOOSING
 from gradscope.store import Trace
 
 MOST = 0.5  # of the targets
 ENOUGH = 2  # calls
-PICKS = {"__getitem__", "masked_select"}
 PUT = {"__setitem__", "masked_fill", "masked_fill_", "where", "index_put_", "index_put"}
 
 
@@ -114,7 +114,7 @@ def _picking(trace: Trace, event: HiddenTargets) -> Op | None:
     for _, op in known.used_calls({event.name}):
         if op.site.user.span() == event.site.user.span() and len(op.inputs) > 1:
             pick = known.maker((op.graph, op.inputs[1]))
-            if pick is not None and pick.name in PICKS and len(pick.inputs) == 2:
+            if pick is not None and pick.name in CHOOSING and len(pick.inputs) == 2:
                 mask = pick.graph, pick.inputs[1]
                 return known.maker(mask) if known.value(mask).dtype == "bool" else None
     return None

@@ -27,11 +27,10 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
-from gradscope.rules.numbers._masks import zeroed_by_where
+from gradscope.rules.numbers._masks import CHOOSING, zeroed_by_where
 from gradscope.source import method_name
 from gradscope.store import Trace
 
-CHOOSING = {"__getitem__", "masked_select"}
 DEEP = 12
 FORMS = CASTS | {
     "unsqueeze",

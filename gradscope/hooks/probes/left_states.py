@@ -7,6 +7,7 @@ import functools
 import sys
 import weakref
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import torch
@@ -36,6 +37,7 @@ class Checkpoint:
     counts: list[str]  # keys of whole numbers
     tensors: list[weakref.ref[Any]]  # of the model's part
     load: int = 0  # where that was given to a model
+    given: list[weakref.ref[Any]] = field(default_factory=list)  # parameters of that
     optimizer: weakref.ref[Any] | None = None  # that steps with an empty state
     found: dict[str, Any] = field(default_factory=dict)
 
@@ -73,6 +75,7 @@ class LeftStates(Hook):
             own = {id(t) for ref in one.tensors if (t := ref()) is not None}
             if own and not one.load and any(id(t) in own for t in dict.values(state)):
                 one.load = site
+                one.given = [weakref.ref(p) for p in islice(torch.nn.Module.parameters(module), FEW)]
 
     def _used(self, optimizer: Any, site: int) -> None:
         self.over = True
@@ -153,6 +156,9 @@ def _is_tensor(value: Any) -> bool:
 def _fits(one: Checkpoint, optimizer: Any) -> bool:
     """Whether the state could be this optimizer's: its parameters have the shapes, its groups the same settings."""
     groups = groups_of(optimizer)
+    held = {id(p) for group in groups for p in group["params"]}
+    if not any(p is not None and id(p) in held for ref in one.given for p in (ref(),)):
+        return False  # what is trained took some of its numbers from that model, or is another one
     shapes = [tuple(p.shape) for group in groups for p in group["params"]]
     return shapes == one.shapes and groups[0].keys() - {"params", "initial_lr"} == one.settings.keys() - {
         "initial_lr"

@@ -510,3 +510,31 @@ def good_scaler_goes_on() -> None:
         return {"model": model.state_dict(), "optimizer": opt.state_dict(), "scaler": scaler.state_dict()}
 
     run(run({}, 24), 24)
+
+
+def good_a_new_model_between_two_that_were_saved() -> None:
+    """The saved one is an end point of a curve: what trains is a copy's neighbour, from the start."""
+    import io
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first = nn.Linear(4, 2)
+    opt = torch.optim.SGD(first.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        opt.zero_grad()
+        first(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    file = io.BytesIO()
+    torch.save({"epoch": 3, "model": first.state_dict(), "opt": opt.state_dict()}, file)
+    file.seek(0)
+    saved = torch.load(file)
+    end, bend = nn.Linear(4, 2), nn.Linear(4, 2)
+    end.load_state_dict(saved["model"])
+    opt = torch.optim.SGD(bend.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (bend(x) + end(x).detach()).pow(2).mean().backward()
+        opt.step()

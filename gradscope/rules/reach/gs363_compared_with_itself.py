@@ -9,8 +9,9 @@ of the negatives, that are pushed away.
 
 Fix: take it out before the softmax: `sim.masked_fill(torch.eye(n, dtype=torch.bool), float("-inf"))`.
 
-Measured: the rows that `cross_entropy` compares, or a softmax of which the diagonal is taken, are the product of one
-value with its own transpose, scaled by numbers alone.
+Measured: the rows that `cross_entropy` compares, or a softmax of which the diagonal is taken, or the sums of
+exponentials that are set against one positive for each row, are the product of one value with its own transpose, scaled
+by numbers alone.
 Silent on: similarities of two different views; rows whose label may be the sample itself; masks by hand.
 """
 
@@ -19,7 +20,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, DIAGONALS, SCALES, SOFTMAXES, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    CASTS,
+    DIAGONALS,
+    DIVISIONS,
+    EXPONENTIALS,
+    LOGARITHMS,
+    PASSING,
+    SCALES,
+    SOFTMAXES,
+    SUBTRACTIONS,
+    SUMS,
+)  # fmt: skip
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.trails import PRODUCTS
@@ -32,6 +44,7 @@ from gradscope.store import Trace
 
 TRANSPOSES = {"t", "T", "mT", "transpose", "permute", "swapaxes"}
 COUNTED = {"arange"}
+SPREAD = {"unsqueeze", "__getitem__", "expand", "repeat"}  # to be compared each with each
 DEEP = 6  # scalings between the product and the loss
 
 
@@ -98,6 +111,56 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
         if (event := known.loss_of(key)) is not None:
             told.add(product.site.user.location())
             yield _own_positive(trace, known, event, picked, product)
+    for key, total in known.used_calls({"logsumexp", "sum"}):
+        event = known.loss_of(key)
+        product = _summed_up(known, total)
+        if product is None or event is None or product.site.user.location() in told:
+            continue
+        if _set_against(known, key, total):
+            told.add(product.site.user.location())
+            yield _finding(trace, known, event, total, product)
+
+
+def _summed_up(known: Paths, total: Op) -> Op | None:
+    """The product of whose rows' exponentials this is the sum: one for each row."""
+    if not total.inputs or len(known.value((total.graph, total.inputs[0])).shape) != 2:
+        return None
+    rows: Key = (total.graph, total.inputs[0])
+    size, given = known.value(rows).shape, known.value((total.graph, total.outputs[0])).shape
+    if given not in (size[:1], (size[0], 1)):
+        return None
+    if total.name == "sum":
+        power = known.maker(rows)
+        if power is None or power.name not in EXPONENTIALS or not power.inputs:
+            return None
+        rows = (power.graph, power.inputs[0])
+    return _product(known, rows)
+
+
+def _set_against(known: Paths, key: Key, total: Op) -> bool:
+    """Whether the sum of each row, or its logarithm, is set against one other number of each row: its positive."""
+    taken = {key} if total.name == "logsumexp" else set()  # logarithms of the sum
+    shape = known.value(key).shape
+    for read, result, op in known.onward(
+        key, lambda _, op: op is not None and op.name in PASSING | LOGARITHMS
+    ):
+        if op is None:
+            continue
+        if (read in taken and op.name in PASSING) or op.name in LOGARITHMS:
+            taken.add(result)
+        compares = op.name in SUMS if read in taken else op.name in DIVISIONS
+        others = [(op.graph, index) for index in op.inputs if (op.graph, index) != read]
+        if compares and len(op.inputs) == 2 and len(others) == 1 and _is_positive(known, others[0], shape):
+            return True
+    return False
+
+
+def _is_positive(known: Paths, key: Key, shape: tuple[int, ...]) -> bool:
+    value = known.value(key)
+    if not value.requires_grad or value.shape not in (shape, shape[:1], (shape[0], 1)):
+        return False
+    maker = known.maker_behind(key, PASSING | SCALES | EXPONENTIALS | {"neg", "__neg__"})
+    return maker is not None and maker.name not in DIAGONALS | {"logsumexp"}
 
 
 def _is_diagonal(known: Paths, op: Op) -> bool:
@@ -114,13 +177,8 @@ def _product(known: Paths, key: Key) -> Op | None:
         op = known.maker(key)
         if op is None or not op.inputs:
             return None
-        if op.name in PRODUCTS and len(op.inputs) == 2:
-            first, second = ((op.graph, index) for index in op.inputs)
-            turned = known.maker(second)
-            itself = turned is not None and turned.name in TRANSPOSES and bool(turned.inputs)
-            if itself and turned is not None:
-                second = (turned.graph, turned.inputs[0])
-            return op if itself and known.made(first) == known.made(second) else None
+        if _compares_each(op):
+            return op if _with_itself(known, op) else None
         shifted = (
             op.name in SUBTRACTIONS
             and len(op.inputs) == 2
@@ -130,6 +188,37 @@ def _product(known: Paths, key: Key) -> Op | None:
             return None
         key = (op.graph, op.inputs[0])
     return None
+
+
+def _compares_each(op: Op) -> bool:
+    """Whether a call may compare each row of one value with each of another one."""
+    return op.name in PRODUCTS or op.name == "cosine_similarity"
+
+
+def _with_itself(known: Paths, op: Op) -> bool:
+    """Whether both sides are one value, once by its rows and once by its columns."""
+    sides: list[Key] = [(op.graph, index) for index in op.inputs]
+    if op.name == "einsum":
+        first, _, rest = op.extra.get("equation", "").replace(" ", "").partition(",")
+        second, _, out = rest.partition("->")
+        each = len(first) == len(second) == 2 and first[1] == second[1] and out == first[0] + second[0]
+        return each and known.made(sides[0]) == known.made(sides[-1])
+    if len(sides) != 2:
+        return False
+    if op.name == "cosine_similarity":
+        shapes = [known.value(side).shape for side in sides]
+        return shapes[0] != shapes[1] and _behind(known, sides[0], SPREAD) == _behind(known, sides[1], SPREAD)
+    turned = known.maker(sides[1])
+    if turned is None or turned.name not in TRANSPOSES or not turned.inputs:
+        return False
+    return known.made(sides[0]) == known.made((turned.graph, turned.inputs[0]))
+
+
+def _behind(known: Paths, key: Key, names: set[str]) -> Key:
+    """What a value came from through calls of these names."""
+    while (op := known.maker(key)) is not None and op.name in names and op.inputs:
+        key = (op.graph, op.inputs[0])
+    return known.made(key)
 
 
 def _counts(known: Paths, labels: Key) -> bool:
@@ -142,6 +231,12 @@ def _finding(trace: Trace, known: Paths, event: Backward, loss: Op, product: Op)
     site = product.site.user
     size = known.value((product.graph, product.outputs[0])).shape[-1]
     text, edits = _without_itself(trace, product)
+    labelled = loss.name == "cross_entropy"
+    against = (
+        "the labels are not the rows' own numbers"
+        if labelled
+        else "another number of each row is its positive"
+    )
     return Finding(
         message=f"{code(trace, site, 'the product')} compares each sample with itself too: that similarity is the"
         " largest of its row, and the loss wants another one",
@@ -151,7 +246,7 @@ def _finding(trace: Trace, known: Paths, event: Backward, loss: Op, product: Op)
         effect_label="takes the softmax over whole rows",
         seen=(
             f"in {plural(known.alike(event), 'pass')} the rows of `{loss.name}` were the product of one value with its"
-            " own transpose, scaled by numbers alone; the labels are not the rows' own numbers",
+            f" own transpose, scaled by numbers alone; {against}",
         ),
         fix=f"take the diagonal out: {text}",
         edits=edits,
@@ -188,7 +283,7 @@ def _own_positive(trace: Trace, known: Paths, event: Backward, picked: Op, produ
 def _without_itself(trace: Trace, product: Op) -> tuple[str, Edits]:
     site = product.site.user
     here = Source(trace, site.path)
-    node, first = here.file.at(site), written_input(trace, product, 0)
+    node, first = here.file.at(site), written_input(trace, product, 1 if product.name == "einsum" else 0)
     rows = f"{here.part(first)}.shape[0]" if first is not None else "n"
     device = f", device={here.part(first)}.device" if first is not None else ""
     mask = f'.masked_fill(torch.eye({rows}, dtype=torch.bool{device}), float("-inf"))'

@@ -17,7 +17,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, JOINING, PASSING, RECURRENT, RECURRENT_CELLS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    JOINING,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    RECURRENT,
+    RECURRENT_CELLS,
+)
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
@@ -28,7 +35,8 @@ from gradscope.rules import rule
 from gradscope.source import called_name
 from gradscope.store import Trace
 
-CELLS = RECURRENT | RECURRENT_CELLS | {"linear"}
+CELLS = RECURRENT | RECURRENT_CELLS
+PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__", "addmm"}
 ENOUGH = 3  # places
 
 
@@ -100,9 +108,15 @@ def _detached(graph: Graph) -> Iterator[tuple[Op, list[Op]]]:
 def _taken_by(graph: Graph, cut: Op) -> Iterator[Op]:
     """The recurrent call that goes on with a state that was detached, or the linear layer of a cell by hand."""
     for _, op in graph.readers_behind(cut.outputs, lambda op: op.name in PASSING):
-        if op.name in CELLS:
+        if op.name in CELLS or _is_linear(graph, op):
             yield op
             return
+
+
+def _is_linear(graph: Graph, op: Op) -> bool:
+    """Whether a call is a linear layer: as such, or by a product of the state with a weight."""
+    weighs = op.name in PRODUCTS and any(graph.values[value].kind == "parameter" for value in op.inputs)
+    return op.name == "linear" or weighs
 
 
 def _others(graph: Graph, call: Op) -> frozenset[int]:
@@ -112,15 +126,15 @@ def _others(graph: Graph, call: Op) -> frozenset[int]:
         made = [graph.maker(value) for value in joined.inputs]
         others = zip(joined.inputs, made, strict=True)
         return frozenset(value for value, op in others if op is None or op.cut is None)
-    added = [op for op in graph.consumers.get(call.outputs[0], ()) if op.name in ADDITIONS]
-    return frozenset(value for op in added for value in op.inputs if value != call.outputs[0])
+    sums = graph.readers_behind(call.outputs, lambda op: op.name in ADDITIONS)
+    return frozenset(value for own, op in sums if op.name in ADDITIONS for value in op.inputs if value != own)
 
 
 def _only_reached(known: Paths, event: Backward, graph: Graph, calls: list[Op]) -> Op | None:
     """The last of these calls of one line, where the pass comes to that one alone, and no other does to the others."""
     if len({call.site.id for call in calls}) > 1:
         return None
-    others = [_others(graph, call) for call in calls if call.name == "linear"]
+    others = [_others(graph, call) for call in calls if _is_linear(graph, call)]
     if others and (len(set(others)) < len(others) or not all(others)):
         return None
     nodes = known.reached.nodes

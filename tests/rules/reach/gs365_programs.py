@@ -98,3 +98,50 @@ def good_made_better_step_by_step() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(out(z), torch.randint(0, 2, (6,))).backward()
         opt.step()
+
+
+def bad_product_with_a_weight() -> None:
+    import torch
+    from torch import nn
+
+    class Elman(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside, self.memory = nn.Parameter(torch.randn(3, 12) * 0.3), nn.Parameter(torch.eye(12))
+            self.shift, self.decide = nn.Parameter(torch.zeros(12)), nn.Linear(12, 2)
+
+        def forward(self, frames: torch.Tensor) -> torch.Tensor:
+            state = frames.new_zeros(len(frames), 12)
+            for frame in frames.unbind(1):
+                back = torch.mm(state.detach(), self.memory)  # cause: GS365
+                state = torch.tanh(back + self.shift + frame @ self.inside)
+            return self.decide(state)
+
+    torch.manual_seed(0)
+    net = Elman()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        frames = torch.randn(20, 8, 3)
+        loss = nn.functional.cross_entropy(net(frames), (frames[:, 0, 0] > 0).long())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_pieces_of_a_stream() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inside, memory = nn.Parameter(torch.randn(3, 12) * 0.3), nn.Parameter(torch.eye(12))
+    decide = nn.Linear(12, 2)
+    opt = torch.optim.SGD([inside, memory, *decide.parameters()], lr=0.1)
+    stream, state = torch.randn(20, 32, 3), torch.zeros(20, 12)
+    for piece in stream.split(8, dim=1):
+        state = state.detach()
+        for frame in piece.unbind(1):
+            state = torch.tanh(state @ memory + frame @ inside)
+        loss = nn.functional.cross_entropy(decide(state), (piece[:, 0, 0] > 0).long())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1010,8 +1010,9 @@ class SharesOfOne(Kind):
 
 
 class NoDifference(Kind):
-    """Of numbers that are trained as many others were taken that are not, and each difference was exactly zero in all
-    calls of the line that were looked at."""
+    """Of numbers that are trained as many others were taken that are not, by the program or within a loss that compares
+    both, and each difference was exactly zero in all calls of the line that were looked at (of `kl_div` zero but for
+    rounding)."""
 
     __slots__ = ()
     of = "no_difference"

@@ -15,9 +15,17 @@ the network itself number and gradient are zero, and the second derivative is no
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from gradscope.analysis.ops import ALIASES, CASTS, EXPONENTIALS, PASSING, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    ALIASES,
+    CASTS,
+    COMPARING_LOSSES,
+    EXPONENTIALS,
+    PASSING,
+    SOFTMAXES,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import nodes_that_ran
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural
@@ -29,6 +37,8 @@ from gradscope.rules.reach._with_graph import keeps_graph
 from gradscope.store import Trace
 
 ENOUGH = 2  # steps between the calls
+LOSSES = COMPARING_LOSSES | {"kl_div"}  # they take a difference of their two sides
+FORMS = PASSING | CASTS | ALIASES | {"detach"}
 
 
 def bad() -> None:
@@ -83,7 +93,9 @@ def reference_is_itself(trace: Trace) -> Iterator[Finding]:
     if not events:
         return
     known = paths(trace)
-    compared = [(key, op) for key, op in known.used_calls(SUBTRACTIONS) if op.site.user.span() in events]
+    compared = [
+        (key, op) for key, op in known.used_calls(SUBTRACTIONS | LOSSES) if op.site.user.span() in events
+    ]
     told = {op.site.user.location() for key, op in compared if _differentiated_twice(known, key)}
     for _, op in compared:
         place = op.site.user.location()
@@ -111,14 +123,27 @@ def _shared(known: Paths, op: Op) -> frozenset[int]:
     if one.requires_grad == other.requires_grad:
         return frozenset()  # another difference in the same call of the program's
     trained, fixed = sides if one.requires_grad else sides[::-1]
-    if _origin(known, fixed) == _origin(known, trained):
+    through = FORMS | SOFTMAXES if op.name in LOSSES else FORMS
+    if _origin(known, fixed, through) == _origin(known, trained, through):
+        return frozenset()
+    if op.name in LOSSES and _asks_for_an_input(known, op):
         return frozenset()
     return known.behind(trained) & known.fed_by(fixed)
 
 
-def _origin(known: Paths, key: Key) -> tuple[int, int] | Key:
+def _asks_for_an_input(known: Paths, op: Op) -> bool:
+    """Whether the pass fills something that no optimizer holds: a tiny change of the input, as for an adversarial one,
+    makes a difference that can't be seen."""
+    event = known.loss_of((op.graph, op.outputs[0]))
+    if event is None:
+        return True
+    filled = [known.parameters.get(number) for number in known.filled_by(event)]
+    return not filled or any(one is None or not one.optimizers for one in filled)
+
+
+def _origin(known: Paths, key: Key, through: Collection[str]) -> tuple[int, int] | Key:
     """The call that gave these numbers, whatever form they have now, and whether with their graph or without."""
-    maker = known.maker_behind(key, PASSING | CASTS | ALIASES | {"detach"})
+    maker = known.maker_behind(key, through)
     return (maker.graph, maker.index) if maker is not None else known.made(key)
 
 
@@ -138,7 +163,7 @@ def _finding(trace: Trace, known: Paths, op: Op, event: NoDifference, shared: fr
     return Finding(
         message=f"{code(trace, site, 'the difference')} is always zero: both sides come from the same parameters",
         cause=site,
-        cause_label="takes a network's answer from its own",
+        cause_label="compares a network's answer with its own",
         effect=effect if effect is not None and effect.location() != site.location() else None,
         effect_label="goes on with zeros",
         seen=(

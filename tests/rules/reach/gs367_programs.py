@@ -88,3 +88,78 @@ def bad_slope_with_a_graph_that_nothing_goes_through() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_teacher_of_a_loss() -> None:
+    import copy
+
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Keeping:
+        def __init__(self, net: nn.Module) -> None:
+            self.student = net
+            self.teacher = net
+
+        def far(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                wanted = F.softmax(self.teacher(x) / 2, dim=-1)
+            said = F.log_softmax(self.student(x) / 2, dim=-1)
+            return F.kl_div(said, wanted, reduction="batchmean")  # cause: GS367
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 3)
+    start = copy.deepcopy(net)
+    kept = Keeping(net)
+    opt = torch.optim.Adam(net.parameters(), lr=0.02)
+    for _ in range(5):
+        x = torch.randn(16, 6)
+        loss = F.cross_entropy(net(x), x[:, :3].argmax(1)) + 2 * kept.far(x)  # effect: GS367
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    net.load_state_dict(start.state_dict())
+
+
+def good_teacher_that_stays() -> None:
+    import copy
+
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 3)
+    teacher = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.Adam(net.parameters(), lr=0.02)
+    for _ in range(5):
+        x = torch.randn(16, 6)
+        far = F.kl_div(net(x).log_softmax(-1), teacher(x).softmax(-1), reduction="batchmean")
+        far = far + F.mse_loss(net(x), teacher(x))
+        loss = F.cross_entropy(net(x), x[:, :3].argmax(1)) + 2 * far
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_virtual_adversary() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+    opt = torch.optim.Adam(net.parameters(), lr=0.02)
+    for _ in range(5):
+        x = torch.randn(16, 6)
+        with torch.no_grad():
+            said = net(x).softmax(1)
+        push = F.normalize(torch.randn_like(x), dim=1).requires_grad_()
+        far = F.kl_div(net(x + 1e-7 * push).log_softmax(1), said, reduction="batchmean")
+        (way,) = torch.autograd.grad(far, push)
+        worst = F.kl_div(net(x + F.normalize(way, dim=1)).log_softmax(1), said, reduction="batchmean")
+        loss = F.cross_entropy(net(x), x[:, :3].argmax(1)) + worst
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

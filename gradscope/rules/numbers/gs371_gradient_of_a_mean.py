@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, DIVISIONS, NORMS, PASSING, POWERS, ROOTS, SUMS
+from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, DIVISIONS, NORMS, PASSING, POWERS, ROOTS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -26,6 +26,17 @@ from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._derivatives import is_grad
 from gradscope.store import Trace
+
+NEGATIONS = {"neg", "__neg__"}
+DISTANCES = POWERS | NORMS | {"abs"}
+TOLD = (
+    (
+        "makes one number of each row",
+        "each row is then reduced by itself: its norm is {n} times too small, its square {square} times",
+    ),
+    ("adds it to others", "what is then added is {n} times too small for each sample"),
+    ("compares it with data", "what is compared with data is {n} times too small for each sample"),
+)  # what is made of the gradient, and what follows
 
 
 def bad() -> None:  # fix: by hand
@@ -76,9 +87,12 @@ def gradient_of_a_mean(trace: Trace) -> Iterator[Finding]:
         mean = _mean(graph, op)
         if mean is None:
             continue
-        if (reader := _row_by_row(known, key) or _added(known, key, op)) is not None:
-            told.add(place)
-            yield _finding(trace, graph, op, mean, reader)
+        used = _row_by_row(known, key), _added(known, key, op), _compared(known, key)
+        for reader, (label, follows) in zip(used, TOLD, strict=True):
+            if reader is not None:
+                told.add(place)
+                yield _finding(trace, graph, op, mean, (reader.site.user, label), follows)
+                break
 
 
 def _mean(graph: Graph, op: Op) -> Op | None:
@@ -142,12 +156,36 @@ def _added(known: Paths, key: Key, grad: Op) -> Op | None:
     return None
 
 
-def _finding(trace: Trace, graph: Graph, op: Op, mean: Op, reader: Op) -> Finding:
+def _compared(known: Paths, key: Key) -> Op | None:
+    """What compares the gradient, as it is or with the other sign, with data of the same form."""
+    shape = known.value(key).shape
+
+    def is_data(op: Op, read: Key) -> bool:
+        others = [known.value((op.graph, index)) for index in op.inputs if (op.graph, index) != read]
+        return len(others) == 1 and not others[0].requires_grad and others[0].shape == known.value(read).shape
+
+    def goes_on(_: Key, op: Op | None) -> bool:
+        return op is not None and op.graph == key[0] and op.name in PASSING | NEGATIONS
+
+    if not shape or not known.value(key).requires_grad:
+        return None
+    for read, result, op in known.onward(key, goes_on):
+        if op is None or op.graph != key[0] or not is_data(op, read):
+            continue
+        if op.name in COMPARING_LOSSES:
+            return op
+        if op.name in SUMS and any(
+            one is not None and one.name in DISTANCES for one in known.readers(result)
+        ):
+            return op
+    return None
+
+
+def _finding(trace: Trace, graph: Graph, op: Op, mean: Op, reader: tuple[Site, str], follows: str) -> Finding:
     place = op.site.user
     samples = graph.values[op.inputs[1]].shape[0]
     root = code(trace, mean.site.user, "the mean")
     new, edits = _of_the_sum(trace, place, mean)
-    added = reader.name in SUMS
     return Finding(
         message=f"{code(trace, place, '`autograd.grad`')} differentiates a mean over {samples} samples: each row is"
         f" 1/{samples} of the sample's own gradient",
@@ -155,15 +193,10 @@ def _finding(trace: Trace, graph: Graph, op: Op, mean: Op, reader: Op) -> Findin
         cause_label="is taken for the gradient of each sample",
         effect=mean.site.user,
         effect_label=f"the mean over {samples} samples",
-        related=((reader.site.user, "adds it to others" if added else "makes one number of each row"),),
+        related=(reader,),
         seen=(
             f"{root} gives the mean of {samples} numbers and is differentiated by a tensor of {samples} rows; "
-            + (
-                f"what is then added is {samples} times too small for each sample"
-                if added
-                else f"each row is then reduced by itself: its norm is {samples} times too small, its square"
-                f" {samples**2:,} times"
-            ),
+            + follows.format(n=samples, square=f"{samples**2:,}"),
         ),
         fix=f"differentiate the sum over the samples in {located(trace, place)}"
         + (f": `{new}` in place of {root}" if edits else ", `….sum()` in place of the mean"),

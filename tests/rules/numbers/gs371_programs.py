@@ -110,3 +110,79 @@ def good_all_of_the_gradient_at_once() -> None:
         opt.zero_grad()
         (loss + 0.1 * slope.square().sum()).backward()
         opt.step()
+
+
+def bad_forces_beside_data() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def forces(potential: nn.Module, places: torch.Tensor) -> torch.Tensor:
+        apart = places[:, :, None] - places[:, None]
+        energy = potential(apart.square().sum(-1).flatten(1)).mean()  # effect: GS371
+        (slope,) = torch.autograd.grad(energy, places, create_graph=True)  # cause: GS371
+        return torch.neg(slope)
+
+    torch.manual_seed(0)
+    potential = nn.Sequential(nn.Linear(9, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(potential.parameters(), lr=0.01)
+    for _ in range(5):
+        places = torch.randn(20, 3, 2)
+        wanted = -3 * (places - places.mean(1, keepdim=True))
+        loss = nn.functional.mse_loss(forces(potential, places.requires_grad_()), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_difference_to_data_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 16), nn.Softplus(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 2, requires_grad=True)
+        height = net(x)
+        mean = height.mean()  # effect: GS371
+        slope = torch.autograd.grad(mean, x, create_graph=True)[0]  # cause: GS371
+        loss = (slope - 2 * x.detach()).abs().mean() + (height - x.square().sum(1, keepdim=True)).abs().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_forces_of_the_sum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    potential = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(potential.parameters(), lr=0.01)
+    for _ in range(5):
+        places = torch.randn(20, 3, 2)
+        wanted = -3 * (places - places.mean(1, keepdim=True))
+        places.requires_grad_()
+        energy = potential(places.flatten(1)).sum()
+        slope = torch.autograd.grad(energy, places, create_graph=True)[0]
+        loss = (slope + wanted).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_step_down_the_mean() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(16, 4, requires_grad=True)
+        slope = torch.autograd.grad(net(x).square().mean(), x, create_graph=True)[0]
+        moved = x.detach() - 16 * 0.1 * slope
+        loss = net(moved).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1204,12 +1204,13 @@ class ScaledWeights(Kind):
 
 
 class ScaledScores(Kind):
-    """The Python number that products of two matrices were multiplied by, or by whose inverse."""
+    """The Python number that products of two matrices, or what may be one side of them, were multiplied by, or by whose
+    inverse."""
 
     __slots__ = ()
     of = "scaled_scores"
     factor = Field(_known)
-    width = Field(_count)  # numbers that each product is a sum of
+    width = Field(_count)  # numbers that each product is a sum of; 0: it was no product
 
 
 class SameEntries(Kind):

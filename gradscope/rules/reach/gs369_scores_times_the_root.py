@@ -6,17 +6,28 @@ gradient is next to nothing, and queries and keys learn nothing.
 
 Fix: multiply by `d**-0.5`, or divide by `d**0.5`.
 
-Measured: the number, the same in each looked-at call, beside the width of the product. Silent on: queries or keys that
+Measured: the number, the same in each looked-at call, by which the product or one of its sides is multiplied, beside
+the width of the product. Silent on: queries or keys that
 are normalised before, scales that are learned, numbers that are not the root of the width.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import CASTS, JOINING, LAYERS, PASSING, PRODUCTS_OF_MATRICES, SCALES
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CASTS,
+    JOINING,
+    LAYERS,
+    MASKING,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    SCALES,
+)
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import ScaledScores
 from gradscope.fixes.calls import without_argument
@@ -27,6 +38,7 @@ from gradscope.store import Trace
 
 ATTENTION = "scaled_dot_product_attention"
 THE_SAME = (PASSING | CASTS) - JOINING
+PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__"}
 TURNED = {"mul", "mul_", "div", "div_"}
 NEAR = 0.01  # of the root
 NARROW = 4  # width: a root of less is a factor like others
@@ -66,32 +78,82 @@ def good() -> None:
 
 @rule("GS369", name="scores-times-the-root", severity="warning")
 def scores_times_the_root(trace: Trace) -> Iterator[Finding]:
-    wrong = {
-        e.site.user.span(): e
-        for e in trace.of(ScaledScores)
-        if e.width >= NARROW and abs(e.factor / e.width**0.5 - 1) <= NEAR
-    }
-    if not wrong:
+    wrong = {e.site.user.span(): e for e in trace.of(ScaledScores) if _is_root(e.factor, e.width)}
+    sides = {e.site.user.span(): e for e in trace.of(ScaledScores) if not e.width}
+    if not wrong and not sides:
         return
     known = paths(trace)
     for _, attention in known.used_calls({ATTENTION}):
         event = wrong.pop(attention.site.user.span(), None)
         if event is not None and _are_of_layers(known, attention):
-            yield _finding(trace, attention, attention, event)
+            yield _finding(trace, attention, attention, event.factor, event.width)
     for _, softmax in known.used_calls({"softmax"}):
-        scale = known.maker_behind((softmax.graph, softmax.inputs[0]), THE_SAME) if softmax.inputs else None
-        if scale is None or scale.name not in SCALES:
+        made = _scores(known, softmax)
+        if made is None:
             continue
-        event = wrong.get(scale.site.user.span())
-        if event is not None and _of_layers(known, scale):
-            del wrong[scale.site.user.span()]
-            yield _finding(trace, scale, softmax, event)
+        if made.name in SCALES:
+            event = wrong.get(made.site.user.span())
+            if event is not None and _of_layers(known, made):
+                del wrong[made.site.user.span()]
+                yield _finding(trace, made, softmax, event.factor, event.width)
+        elif made.name in PRODUCTS:
+            scale, width = _scaled_side(known, made), _width(known, made)
+            event = sides.get(scale.site.user.span()) if scale is not None else None
+            if event is not None and scale is not None and _is_root(event.factor, width):
+                del sides[scale.site.user.span()]
+                yield _finding(trace, scale, softmax, event.factor, width)
+
+
+def _is_root(factor: float, width: int) -> bool:
+    return width >= NARROW and abs(factor / width**0.5 - 1) <= NEAR
+
+
+def _scores(known: Paths, softmax: Op) -> Op | None:
+    """The call that gave the scores of a softmax, behind masks that take places out of them."""
+    made = known.maker_behind((softmax.graph, softmax.inputs[0]), THE_SAME) if softmax.inputs else None
+    while made is not None and made.inputs:
+        mask = made.inputs[1:]
+        added = made.name in ADDITIONS and len(mask) == 1 and not _trained(known, (made.graph, mask[0]))
+        if made.name not in MASKING and not added:
+            break
+        made = known.maker_behind((made.graph, made.inputs[0]), THE_SAME)
+    return made
+
+
+def _trained(known: Paths, key: Key) -> bool:
+    return known.value(key).requires_grad
+
+
+def _scaled_side(known: Paths, product: Op) -> Op | None:
+    """What scales one side of the products of what two layers gave, where nothing scales the other side."""
+    made = [known.maker_behind((product.graph, index), THE_SAME) for index in product.inputs[:2]]
+    scales = [op for op in made if op is not None and op.name in SCALES]
+    if len(made) != 2 or len(scales) != 1 or not scales[0].inputs:
+        return None
+    behind = known.maker_behind((scales[0].graph, scales[0].inputs[0]), PASSING | CASTS)
+    other = known.maker_behind((product.graph, product.inputs[1 - made.index(scales[0])]), PASSING | CASTS)
+    return scales[0] if all(op is not None and op.name in LAYERS for op in (behind, other)) else None
+
+
+def _width(known: Paths, product: Op) -> int:
+    """Of how many numbers each product is a sum."""
+    shape = known.value((product.graph, product.inputs[0])).shape
+    if product.name != "einsum":
+        return shape[-1] if shape else 0
+    read, _, given = product.extra.get("equation", "").replace(" ", "").partition("->")
+    first, _, second = read.partition(",")
+    summed = (set(first) & set(second)) - set(given)
+    return (
+        math.prod(size for letter, size in zip(first, shape, strict=False) if letter in summed)
+        if given
+        else 0
+    )
 
 
 def _of_layers(known: Paths, scale: Op) -> bool:
     """Whether what is scaled are products of what two layers gave, as they gave it."""
     product = known.maker_behind((scale.graph, scale.inputs[0]), THE_SAME)
-    if product is None or product.name not in PRODUCTS_OF_MATRICES | {"__matmul__"}:
+    if product is None or product.name not in PRODUCTS:
         return False
     return _are_of_layers(known, product)
 
@@ -101,8 +163,8 @@ def _are_of_layers(known: Paths, product: Op) -> bool:
     return all(op is not None and op.name in LAYERS for op in made)
 
 
-def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Finding:
-    site, root = scale.site.user, numbers(event.width**0.5)
+def _finding(trace: Trace, scale: Op, softmax: Op, factor: float, width: int) -> Finding:
+    site, root = scale.site.user, numbers(width**0.5)
     here = located(trace, site)
     if scale.name == ATTENTION:
         fix, edits = (
@@ -115,13 +177,13 @@ def _finding(trace: Trace, scale: Op, softmax: Op, event: ScaledScores) -> Findi
         fix = f"{way}, in {here}: the scores are to be {root} times smaller than the sums"
     return Finding(
         message=f"{code(trace, site, 'the scale')} multiplies the scores by {root}, the root of their width"
-        f" {event.width}, where they are to be divided by it",
+        f" {width}, where they are to be divided by it",
         cause=site,
         cause_label=f"makes scores {root} times as large",
         effect=softmax.site.user if softmax.site.user.location() != site.location() else None,
         effect_label="takes one place alone of scores that far apart",
         seen=(
-            f"each score is a sum of {event.width} products, and was multiplied by {numbers(event.factor)} in all"
+            f"each score is a sum of {width} products, and was multiplied by {numbers(factor)} in all"
             " looked-at calls of this line",
         ),
         fix=fix,

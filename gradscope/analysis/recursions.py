@@ -137,7 +137,37 @@ class _Turn:
         if called_name(node) in ("detach", "item") and isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
                 return self._sum(node.func.value, depth + 1)
+        kept = _kept_where(node)
+        if kept is not None and depth < DEEP:
+            value, mask = kept
+            return [(*term, mask) for term in self._sum(value, depth + 1)]
         return [(node,)]
+
+
+def _kept_where(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """x and the mask of a choice between x and nothing: `where(flag, 0, x)`, `x.masked_fill(flag, 0)`, `0 if flag else
+    x`, and the other way round."""
+    if isinstance(node, ast.IfExp):
+        flag, chosen, other, turned = node.test, node.body, node.orelse, ast.Not()
+    elif called_name(node) == "where" and isinstance(node, ast.Call) and len(node.args) == 3:
+        flag, chosen, other = node.args
+        turned = ast.Invert()
+    elif called_name(node) == "masked_fill" and isinstance(node, ast.Call) and len(node.args) in (2, 3):
+        flag, chosen = node.args[-2:]
+        other, turned = node.func.value if isinstance(node.func, ast.Attribute) else node, ast.Invert()
+        other = node.args[0] if len(node.args) == 3 else other
+    else:
+        return None
+    if _is_nothing(chosen) and not _is_nothing(other):
+        mask: ast.expr = ast.copy_location(ast.UnaryOp(turned, flag), flag)
+        return other, mask
+    return (chosen, flag) if _is_nothing(other) and not _is_nothing(chosen) else None
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value == 0 and node.value is not False
+    return called_name(node) in ("zeros", "zeros_like", "new_zeros")
 
 
 def _is(node: ast.expr, name: str) -> bool:

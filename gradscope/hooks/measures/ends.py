@@ -1,6 +1,6 @@
 """Which variables of a function, or attributes of its `self`, hold zeros and ones one after the other, as those that
-say where an episode ended: looked at where the function makes or joins tensors, or takes one from a number. On the CPU
-only."""
+say where an episode ended: looked at where the function makes or joins tensors, takes one from a number, or chooses by
+a condition. On the CPU only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from gradscope.hooks.recorder.values import readable
 from gradscope.hooks.variables import variables
 
 FOLLOWED = (
-    "stack", "cat", "tensor", "as_tensor", "FloatTensor", "rsub", "__rsub__", "logical_not", "__invert__",
+    "stack", "cat", "tensor", "as_tensor", "FloatTensor", "rsub", "__rsub__", "logical_not", "__invert__", "where",
+    "masked_fill",
 )  # fmt: skip
 FIRST = 2  # calls of a place that are looked at in any case, then ever more rarely
 MOST_SITES = 64

@@ -184,3 +184,117 @@ def good_forward_in_time() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_chosen_by_a_condition() -> None:
+    import torch
+    from torch import nn
+
+    def of_chosen(reward: torch.Tensor, value: torch.Tensor, over: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(reward)
+        running, after = torch.zeros(4), torch.zeros(4)
+        for t in range(len(reward) - 1, -1, -1):
+            after = torch.where(over[t], torch.zeros_like(after), after)  # effect: GS392
+            surprise = reward[t] + 0.9 * after - value[t]
+            running = surprise + 0.9 * 0.8 * running  # cause: GS392
+            out[t] = running
+            after = value[t]
+        return out
+
+    torch.manual_seed(0)
+    critic = nn.Linear(3, 1)
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        states, rewards = torch.randn(12, 4, 3), torch.rand(12, 4)
+        ended = torch.arange(12).add(1).remainder(5).eq(0)[:, None].expand(12, 4)
+        value = critic(states).squeeze(-1)
+        goal = of_chosen(rewards, value.detach(), ended) + value.detach()
+        loss = (value - goal).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_filled_with_zeros() -> None:
+    import torch
+    from torch import nn
+
+    def of_filled(reward: torch.Tensor, value: torch.Tensor, over: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(reward)
+        running, after = torch.zeros(4), torch.zeros(4)
+        for t in range(len(reward) - 1, -1, -1):
+            follows = 0.9 * after.masked_fill(over[t], 0.0)  # effect: GS392
+            running = reward[t] + follows - value[t] + 0.72 * running  # cause: GS392
+            out[t] = running
+            after = value[t]
+        return out
+
+    torch.manual_seed(0)
+    critic = nn.Linear(3, 1)
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        states, rewards = torch.randn(12, 4, 3), torch.rand(12, 4)
+        ended = torch.arange(12).add(1).remainder(5).eq(0)[:, None].expand(12, 4)
+        value = critic(states).squeeze(-1)
+        goal = of_filled(rewards, value.detach(), ended) + value.detach()
+        loss = (value - goal).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_both_chosen_by_a_condition() -> None:
+    import torch
+    from torch import nn
+
+    def of_both_chosen(reward: torch.Tensor, value: torch.Tensor, over: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(reward)
+        running, after = torch.zeros(4), torch.zeros(4)
+        for t in range(len(reward) - 1, -1, -1):
+            after = torch.where(over[t], torch.zeros_like(after), after)
+            surprise = reward[t] + 0.9 * after - value[t]
+            running = surprise + 0.9 * 0.8 * torch.where(over[t], torch.zeros_like(running), running)
+            out[t] = running
+            after = value[t]
+        return out
+
+    torch.manual_seed(0)
+    critic = nn.Linear(3, 1)
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        states, rewards = torch.randn(12, 4, 3), torch.rand(12, 4)
+        ended = torch.arange(12).add(1).remainder(5).eq(0)[:, None].expand(12, 4)
+        value = critic(states).squeeze(-1)
+        goal = of_both_chosen(rewards, value.detach(), ended) + value.detach()
+        loss = (value - goal).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_both_filled_with_zeros() -> None:
+    import torch
+    from torch import nn
+
+    def of_both_filled(reward: torch.Tensor, value: torch.Tensor, over: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(reward)
+        running, after = torch.zeros(4), torch.zeros(4)
+        for t in range(len(reward) - 1, -1, -1):
+            running = running.masked_fill(over[t], 0.0)
+            running = reward[t] + 0.9 * after.masked_fill(over[t], 0.0) - value[t] + 0.72 * running
+            out[t] = running
+            after = value[t]
+        return out
+
+    torch.manual_seed(0)
+    critic = nn.Linear(3, 1)
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        states, rewards = torch.randn(12, 4, 3), torch.rand(12, 4)
+        ended = torch.arange(12).add(1).remainder(5).eq(0)[:, None].expand(12, 4)
+        value = critic(states).squeeze(-1)
+        goal = of_both_filled(rewards, value.detach(), ended) + value.detach()
+        loss = (value - goal).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

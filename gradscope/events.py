@@ -1340,11 +1340,12 @@ class Labels(Kind):
 
 
 class Units(Kind):
-    """What a loss of numbers compares, at the last call of one place that was looked at."""
+    """What a loss of numbers, or a difference of two, compares, at the last call of one place that was looked at. Of a
+    difference with gradients off the answers are what it begins with."""
 
     __slots__ = ()
     of = "units"
-    name = Field(_text)  # of the loss
+    name = Field(_text)  # of the loss, or of the subtraction
     trained = Field(_flag)  # the answers need a gradient
     numbers = Field(_count)
     target_mean = Field(_known)

@@ -1339,6 +1339,15 @@ class Labels(Kind):
     answers = Field(_rows)  # (class, the one with the highest score, how many) of the last calls
 
 
+class AnswersCompared(Kind):
+    """What an evaluation compares the classes that a network answers with, without a loss."""
+
+    __slots__ = ()
+    of = "answers_compared"
+    classes = Field(_count)  # that the network tells apart
+    answers = Field(_rows)  # (class, the one with the highest score, how many) of the last calls
+
+
 class Units(Kind):
     """What a loss of numbers, or a difference of two, compares, at the last call of one place that was looked at. Of a
     difference with gradients off the answers are what it begins with."""

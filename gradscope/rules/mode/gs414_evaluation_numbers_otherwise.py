@@ -7,6 +7,9 @@ there than the network has learned. It answers the same for all samples of a cla
 Fix: make one table of names to numbers, from the training, and use it for both; samples of classes that the training
 never had belong in no evaluation of this classifier.
 
+Measured: what a classification loss, or a comparison of the highest scores' places with `==`, is given in the
+evaluation, beside what the network answers.
+
 Silent on: an evaluation that is right more often than a quarter of what chance would give, few samples, a training
 that is not mostly right, inputs that are changed by their gradient (adversarial examples).
 """
@@ -17,8 +20,8 @@ from statistics import fmean
 
 from gradscope.analysis.samples import source_of
 from gradscope.analysis.words import located, percent
-from gradscope.events import Backward, Labels
-from gradscope.model import Finding
+from gradscope.events import AnswersCompared, Backward, Labels
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -96,13 +99,18 @@ def evaluation_numbers_otherwise(trace: Trace) -> Iterator[Finding]:
             continue
         table = _table(event)
         if _numbered_otherwise(table):
-            yield _finding(trace, event, others[0], table)
+            yield _finding(trace, source_of(trace, event), others[0], table)
+    for compared in trace.of(AnswersCompared):
+        others = [other for other in learned if other.classes == compared.classes]
+        table = _table(compared)
+        if others and len(others) == sum(event.trained for event in events) and _numbered_otherwise(table):
+            yield _finding(trace, compared.site.user, others[0], table)
 
 
 _Answers = Counter[tuple[int, int]]
 
 
-def _table(event: Labels) -> _Answers:
+def _table(event: Labels | AnswersCompared) -> _Answers:
     return Counter({(int(label), int(answer)): int(n) for label, answer, n in event.answers})
 
 
@@ -142,8 +150,8 @@ def _most(table: _Answers, label: int) -> tuple[int, float]:
     return answer, n / own.total()
 
 
-def _finding(trace: Trace, event: Labels, learned: Labels, table: _Answers) -> Finding:
-    given, taught = source_of(trace, event), source_of(trace, learned)
+def _finding(trace: Trace, given: Site, learned: Labels, table: _Answers) -> Finding:
+    taught = source_of(trace, learned)
     labels = Counter[int]()
     for (label, _), n in table.items():
         labels[label] += n

@@ -69,3 +69,65 @@ def good_attacked_by_its_gradient() -> None:
     opt.zero_grad()
     with torch.no_grad():
         nn.functional.cross_entropy(judge(attacked + 9 * attacked.grad.sign()), sorts)
+
+
+def bad_answers_counted_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    middle = {name: 3 * torch.randn(8) for name in ("alder", "beech", "cedar", "elm", "fir")}
+
+    def survey(names: list[str], table: dict[str, int]) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = torch.cat([middle[name] + torch.randn(40, 8) for name in names])
+        return rows, torch.tensor([table[name] for name in names]).repeat_interleave(40)
+
+    known = {name: number for number, name in enumerate(middle)}
+    fresh = list(middle)[1:]
+    table = {name: number for number, name in enumerate(fresh)}
+    x, y = survey(list(middle), known)
+    seen, sort = survey(fresh, table)
+    net = nn.Linear(8, 5)
+    opt = torch.optim.SGD(net.parameters(), lr=0.2)
+    for _ in range(40):
+        net.train()
+        loss = nn.functional.cross_entropy(net(x), y)  # effect: GS414
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            guess = net(seen).max(1)[1]
+            right = (sort == guess).float().mean()  # cause: GS414
+        print(right.item())
+
+
+def good_answers_counted_by_one_table() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    middle = {name: 3 * torch.randn(8) for name in ("alder", "beech", "cedar", "elm", "fir")}
+
+    def survey(names: list[str], table: dict[str, int]) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = torch.cat([middle[name] + torch.randn(40, 8) for name in names])
+        return rows, torch.tensor([table[name] for name in names]).repeat_interleave(40)
+
+    known = {name: number for number, name in enumerate(middle)}
+    fresh = list(middle)[1:]
+    table = known
+    x, y = survey(list(middle), known)
+    seen, sort = survey(fresh, table)
+    net = nn.Linear(8, 5)
+    opt = torch.optim.SGD(net.parameters(), lr=0.2)
+    for _ in range(40):
+        net.train()
+        loss = nn.functional.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            guess = net(seen).max(1)[1]
+            right = (sort == guess).float().mean()
+        print(right.item())

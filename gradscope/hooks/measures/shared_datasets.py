@@ -135,7 +135,8 @@ def _held(attributes: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {}
     for name, thing in list(attributes.items())[:ATTRIBUTES]:
         try:
-            found[name] = weakref.ref(thing) if thing is not None else _nothing
+            single = next((held for held in SINGLE if held() is thing), None)
+            found[name] = single if single is not None else weakref.ref(thing)
         except TypeError:
             continue
     return found
@@ -143,6 +144,17 @@ def _held(attributes: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 def _nothing() -> None:
     return None
+
+
+def _true() -> bool:
+    return True
+
+
+def _false() -> bool:
+    return False
+
+
+SINGLE = (_nothing, _true, _false)
 
 
 def _compare(part: _Part, batch: Any) -> None:

@@ -200,4 +200,4 @@ def _given(file: SourceFile, split: Site, attribute: str) -> ast.expr | None:
     if len(made) != 1 or not isinstance(made[0], ast.Call):
         return None
     given = next((k.value for k in made[0].keywords if k.arg == attribute), None)
-    return None if isinstance(given, ast.Constant) else given
+    return None if isinstance(given, ast.Constant) and type(given.value) is not bool else given

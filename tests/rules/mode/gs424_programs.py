@@ -159,3 +159,80 @@ def good_the_same_for_both() -> None:
     model = nn.Linear(4, 1)
     train(model, train_set)
     evaluate(model, val_set)
+
+
+def bad_switch_of_both() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, Subset
+
+    class Recordings(Dataset[Any]):
+        def __init__(self, waves: torch.Tensor, crop: bool) -> None:
+            self.waves: torch.Tensor = waves
+            self.crop = crop
+
+        def __len__(self) -> int:
+            return len(self.waves)
+
+        def __getitem__(self, k: int) -> Any:
+            start = int(torch.randint(0, 9, ())) if self.crop else 4
+            return self.waves[k, start : start + 24], self.waves[k].mean(0, keepdim=True)
+
+    torch.manual_seed(0)
+    whole = Recordings(torch.randn(48, 32), crop=True)  # effect: GS424
+    fit, check = Subset(whole, range(36)), Subset(whole, range(36, 48))
+    check.dataset.crop = False  # type: ignore[attr-defined] # cause: GS424
+    net = nn.Linear(24, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for wave, mean in DataLoader(fit, batch_size=12):
+        opt.zero_grad()
+        nn.functional.mse_loss(net(wave), mean).backward()
+        opt.step()
+    with torch.no_grad():
+        print(
+            [
+                nn.functional.mse_loss(net(wave), mean).item()
+                for wave, mean in DataLoader(check, batch_size=12)
+            ]
+        )
+
+
+def good_switch_of_a_copy() -> None:
+    import copy
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, Subset
+
+    class Recordings(Dataset[Any]):
+        def __init__(self, waves: torch.Tensor, crop: bool) -> None:
+            self.waves: torch.Tensor = waves
+            self.crop = crop
+
+        def __len__(self) -> int:
+            return len(self.waves)
+
+        def __getitem__(self, k: int) -> Any:
+            start = int(torch.randint(0, 9, ())) if self.crop else 4
+            return self.waves[k, start : start + 24], self.waves[k].mean(0, keepdim=True)
+
+    torch.manual_seed(0)
+    every = Recordings(torch.randn(48, 32), crop=True)
+    fit, check = Subset(every, range(36)), Subset(copy.copy(every), range(36, 48))
+    check.dataset.crop = False  # type: ignore[attr-defined]
+    net = nn.Linear(24, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for wave, mean in DataLoader(fit, batch_size=12):
+        opt.zero_grad()
+        nn.functional.mse_loss(net(wave), mean).backward()
+        opt.step()
+    with torch.no_grad():
+        print(
+            [
+                nn.functional.mse_loss(net(wave), mean).item()
+                for wave, mean in DataLoader(check, batch_size=12)
+            ]
+        )

@@ -1504,7 +1504,9 @@ class Degrees(Kind):
     __slots__ = ()
     of = "degrees"
     nodes = Field(_count)
-    how = Field(_text)  # "both" sides were divided by their roots, or "rows" by them
+    how = Field(
+        _text
+    )  # "both" sides were divided by their roots, or "rows" by them, or "edges" by those of both ends
     least = Field(_count)  # of the degrees
     most = Field(_count)
     summed = Field(_id)  # site of the sum that gave them, where that was seen

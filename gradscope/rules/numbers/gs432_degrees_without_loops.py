@@ -6,8 +6,8 @@ few neighbours, and with every layer the features of such nodes grow: the larges
 
 Fix: sum up the rows of the matrix that has the loops.
 
-Measured: the entries of the matrix that a layer multiplies by. Each is 1 divided by degrees that are one less than the
-number of entries of its row.
+Measured: the entries of the matrix that a layer multiplies by, or the weights of a list of edges. Each is 1 divided by
+degrees that are one less than the number of entries of its row, or of the edges of its node.
 Silent on: graphs without loops, or whose edges have weights of their own.
 """
 
@@ -73,11 +73,6 @@ def degrees_without_loops(trace: Trace) -> Iterator[Finding]:
         if cause in told:
             continue
         told.add(cause)
-        sides = (
-            "rows and columns are divided by their roots"
-            if event.how == "both"
-            else "rows are divided by them"
-        )
         yield Finding(
             message=f"the degrees that {code(trace, used, 'this product')} divides a graph by leave out its loops",
             cause=cause,
@@ -86,16 +81,34 @@ def degrees_without_loops(trace: Trace) -> Iterator[Finding]:
             else "uses the graph",
             effect=used if summed is not None else None,
             effect_label="uses the graph",
-            seen=(
-                f"each of the {event.nodes} rows has one entry more than its degree, {event.least} to {event.most}: its"
-                f" loop; the {sides}",
-            ),
-            fix=f"sum up the degrees of the graph with its loops, `A + torch.eye(len(A))`, in {located(trace, cause)}"
-            if summed is not None
-            else f"sum up the degrees of the graph that {located(trace, used)} uses when its loops are there",
+            seen=(_seen(event),),
+            fix=_fix(trace, event, used, summed),
             edits=_counted(trace, summed) if summed is not None else (),
             subjects=frozenset({("line", *cause.location())}),
         )
+
+
+def _seen(event: Degrees) -> str:
+    degrees = f"{event.least} to {event.most}"
+    if event.how == "edges":
+        return (
+            f"at each of the {event.nodes} nodes one edge more ends than its degree says, {degrees}: its loop; each"
+            " edge is divided by the roots of both ends' degrees"
+        )
+    sides = (
+        "rows and columns are divided by their roots" if event.how == "both" else "rows are divided by them"
+    )
+    return (
+        f"each of the {event.nodes} rows has one entry more than its degree, {degrees}: its loop; the {sides}"
+    )
+
+
+def _fix(trace: Trace, event: Degrees, used: Site, summed: Site | None) -> str:
+    if summed is None:
+        return f"sum up the degrees of the graph that {located(trace, used)} uses when its loops are there"
+    if event.how == "edges":
+        return f"count the edges with the loops among them in {located(trace, summed)}"
+    return f"sum up the degrees of the graph with its loops, `A + torch.eye(len(A))`, in {located(trace, summed)}"
 
 
 def _counted(trace: Trace, place: Site) -> Edits:

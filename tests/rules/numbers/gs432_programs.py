@@ -82,3 +82,67 @@ def good_loops_of_weight_two() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_list_of_edges() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4, 2))
+
+        def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+            own = torch.arange(len(x))
+            source, goal = torch.cat([edges[0], own]), torch.cat([edges[1], own])
+            root = torch.bincount(edges[1], minlength=len(x)).float().rsqrt()  # cause: GS432
+            share = root[source] * root[goal]  # effect: GS432
+            message = share.unsqueeze(-1) * (x @ self.weight)[source]
+            return torch.zeros(len(x), 2).index_add(0, goal, message)
+
+    torch.manual_seed(0)
+    ring = torch.arange(30)
+    edges = torch.stack([ring, (ring + 1) % 30])
+    edges = torch.cat([edges, torch.tensor([[3, 7, 9], [12, 21, 2]])], 1)
+    edges = torch.cat([edges, edges.flip(0)], 1)
+    features, labels = torch.randn(30, 4), torch.randint(2, (30,))
+    layer = Layer()
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(layer(features, edges), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_list_of_edges() -> None:
+    import torch
+    from torch import nn
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4, 2))
+
+        def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+            own = torch.arange(len(x))
+            source, goal = torch.cat([edges[0], own]), torch.cat([edges[1], own])
+            root = torch.bincount(goal, minlength=len(x)).float().rsqrt()
+            share = root[source] * root[goal]
+            message = share.unsqueeze(-1) * (x @ self.weight)[source]
+            return torch.zeros(len(x), 2).index_add(0, goal, message)
+
+    torch.manual_seed(0)
+    ring = torch.arange(30)
+    edges = torch.stack([ring, (ring + 1) % 30])
+    edges = torch.cat([edges, torch.tensor([[3, 7, 9], [12, 21, 2]])], 1)
+    edges = torch.cat([edges, edges.flip(0)], 1)
+    features, labels = torch.randn(30, 4), torch.randint(2, (30,))
+    layer = Layer()
+    opt = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(layer(features, edges), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -7,8 +7,8 @@ Fix: multiply by the weight in one of both places.
 
 Measured: what one function had multiplied by a number another one multiplied by the very same object, a float, with at
 most a mean or a sum between, on the way to a backward pass.
-Silent on: numbers that are equal without being one object, or that are not held as an attribute of one name; two
-factors in one function, which may mean the square; what is added between the two, as the discounted sum of rewards.
+Silent on: numbers that are equal without being one object, or that are not held as an attribute or entry of one name;
+two factors in one function, which may mean the square; what is added between the two, as the discounted sum of rewards.
 Only a note: two settings of one value may be one object.
 """
 
@@ -23,8 +23,11 @@ from gradscope.analysis.words import located, plural, user
 from gradscope.events import WeighedTwice
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import own_name, sides_of
+from gradscope.source import called_name, own_name, sides_of
 from gradscope.store import Trace
+
+PRODUCTS = {"mul", "mul_", "multiply"}
+VARIES = "*"  # `getattr(settings, name)`
 
 
 def bad() -> None:
@@ -84,7 +87,7 @@ def term_weighed_twice(trace: Trace) -> Iterator[Finding]:
     for event in events:
         first, second = user(trace.site(event.first)), event.site.user
         if first is not None and second.span() in used and _apart(first, second):
-            if _held(trace, first) == _held(trace, second) != "":
+            if _is_one(_held(trace, first), _held(trace, second)):
                 yield _finding(trace, event, first)
 
 
@@ -113,18 +116,51 @@ def _finding(trace: Trace, event: WeighedTwice, first: Site) -> Finding:
     )
 
 
+def _is_one(one: str, other: str) -> bool:
+    """Whether both factors are called alike; of one that is asked for by a name that varies, at most that."""
+    return bool(one and other) and (one == other or VARIES in (one, other))
+
+
 def _held(trace: Trace, site: Site) -> str:
-    """What the factor is called where something holds it: "weight" of `self.weight * loss` and of `loss.weight * x`. A
-    number that is written out may be one object in all of a file, as Python keeps its constants."""
-    sides = sides_of(trace.source_file(site.path).at(site)) or ()
-    found = [own_name(side) for side in sides if isinstance(side, ast.Attribute)]
-    return found[0] if len(found) == 1 else ""
+    """What the factor is called where something holds it: "weight" of `self.weight * loss`, of `loss.weight * x` and of
+    `mul(x, settings["weight"])`. A number that is written out may be one object in all of a file, as Python keeps its
+    constants."""
+    names = {_name(side) for side in _holders(_sides(trace, site))}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _holders(sides: tuple[ast.expr, ...]) -> list[ast.expr]:
+    """The sides that are attributes; where none is, those that are entries."""
+    return [side for side in sides if isinstance(side, ast.Attribute)] or [
+        side for side in sides if _name(side)
+    ]
+
+
+def _sides(trace: Trace, site: Site) -> tuple[ast.expr, ...]:
+    node = trace.source_file(site.path).at(site)
+    if isinstance(node, ast.Call) and called_name(node) in PRODUCTS:
+        of = (node.func.value,) if isinstance(node.func, ast.Attribute) and len(node.args) == 1 else ()
+        return (*of, *node.args)
+    return sides_of(node) or ()
+
+
+def _name(side: ast.expr) -> str:
+    if isinstance(side, ast.Attribute):
+        return own_name(side)
+    key = side.slice if isinstance(side, ast.Subscript) else None
+    if isinstance(side, ast.Call) and called_name(side) == "getattr" and len(side.args) > 1:
+        key = side.args[1]
+        if not isinstance(key, ast.Constant):
+            return VARIES
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
 
 
 def _weight(trace: Trace, site: Site) -> str:
     """The factor as the program writes it: of `self.weight * loss` the side that is an attribute, an entry, or the only
     one that is no call."""
-    sides = sides_of(trace.source_file(site.path).at(site)) or ()
+    sides = _sides(trace, site)
+    if len(held := _holders(sides)) == 1:
+        return f"`{ast.unparse(held[0])}`"
     for kinds in ((ast.Attribute, ast.Subscript), (ast.Name,)):
         found = [side for side in sides if isinstance(side, kinds)]
         if len(found) == 1:

@@ -138,3 +138,65 @@ def good_two_settings_of_one_value() -> None:
         opt.zero_grad()
         total(net(x), x.sum(1)).backward()
         opt.step()
+
+
+def bad_entry_of_a_dict() -> None:
+    import torch
+    from torch import nn
+
+    def terms(
+        x: torch.Tensor, out: tuple[torch.Tensor, ...], weights: dict[str, float]
+    ) -> dict[str, torch.Tensor]:
+        again, mean, logvar = out
+        gap = -0.5 * (1 + logvar - mean.square() - logvar.exp())
+        return {
+            "near": torch.square(again - x).sum(-1).mean() + weights["shift"],
+            "gap": torch.mul(gap.sum(-1), weights["gap"]).mean(),  # cause: GS389
+        }
+
+    def total(parts: dict[str, torch.Tensor], weights: dict[str, float]) -> torch.Tensor:
+        return parts["near"] + parts["gap"] * weights["gap"]  # effect: GS389
+
+    torch.manual_seed(0)
+    weights = {"gap": 0.05, "shift": 0.1}
+    down, up = nn.Linear(12, 6), nn.Linear(3, 12)
+    opt = torch.optim.Adam([*down.parameters(), *up.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 12)
+        mean, logvar = down(x).chunk(2, -1)
+        out = up(mean + torch.randn_like(mean) * (logvar / 2).exp()), mean, logvar
+        loss = total(terms(x, out, weights), weights)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_entry_of_a_dict() -> None:
+    import torch
+    from torch import nn
+
+    def terms(
+        x: torch.Tensor, out: tuple[torch.Tensor, ...], weights: dict[str, float]
+    ) -> dict[str, torch.Tensor]:
+        again, mean, logvar = out
+        gap = -0.5 * (1 + logvar - mean.square() - logvar.exp())
+        return {
+            "near": torch.square(again - x).sum(-1).mean() + weights["shift"],
+            "gap": gap.sum(-1).mean(),
+        }
+
+    def total(parts: dict[str, torch.Tensor], weights: dict[str, float]) -> torch.Tensor:
+        return parts["near"] + parts["gap"] * weights["gap"]
+
+    torch.manual_seed(0)
+    weights = {"gap": 0.05, "shift": 0.1}
+    down, up = nn.Linear(12, 6), nn.Linear(3, 12)
+    opt = torch.optim.Adam([*down.parameters(), *up.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 12)
+        mean, logvar = down(x).chunk(2, -1)
+        out = up(mean + torch.randn_like(mean) * (logvar / 2).exp()), mean, logvar
+        loss = total(terms(x, out, weights), weights)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

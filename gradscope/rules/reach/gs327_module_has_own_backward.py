@@ -12,7 +12,7 @@ Silent on: modules whose `backward` the program calls itself, and those in which
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gradscope.analysis.text import has_run, head_of, nodes_that_ran, site_of
 from gradscope.analysis.words import counted, where
@@ -73,23 +73,59 @@ def module_has_own_backward(trace: Trace) -> Iterator[Finding]:
     if not passes or _called_by_hand(trace):
         return
     called = {module.cls for module in trace.modules.values()}
-    for path in trace.sources:
-        for _, node in trace.source_file(path).of(ast.ClassDef):
-            own = _own_backward(node) if node.name in called else None
-            if own is not None and not _ran(trace, path, own):
-                yield _finding(trace, path, node, own, passes)
+    classes = {
+        node.name: (path, node)
+        for path in trace.sources
+        for _, node in trace.source_file(path).of(ast.ClassDef)
+    }
+    told: set[int] = set()
+    for name in sorted(called & classes.keys()):
+        found = _own_backward(classes, name)
+        if found is not None and id(found[1]) not in told and not _ran(trace, *found):
+            told.add(id(found[1]))
+            yield _finding(trace, *found, classes[name], passes)
 
 
-def _own_backward(node: ast.ClassDef) -> ast.FunctionDef | None:
-    """Its method `backward(self, grad)` that gives something computed, beside a `forward`."""
-    methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
-    own = methods.get("backward")
-    if own is None or "forward" not in methods or own.decorator_list or len(own.args.args) < 2:
+_Classes = Mapping[str, tuple[str, ast.ClassDef]]
+
+
+def _own_backward(classes: _Classes, name: str) -> tuple[str, ast.FunctionDef] | None:
+    """The method `backward(self, grad)` of a class, or of one that it is made of, that gives something computed, beside
+    a `forward`; with its file."""
+    line = list(_made_of(classes, name))
+    forward = any(part.name == "forward" for _, node in line for part in _methods(node))
+    own = next(
+        ((path, part) for path, node in line for part in _methods(node) if part.name == "backward"), None
+    )
+    if own is None or not forward or own[1].decorator_list or len(own[1].args.args) < 2:
         return None
-    gives = [n.value for n in ast.walk(own) if isinstance(n, ast.Return) and n.value is not None]
-    stops = any(isinstance(n, ast.Raise) for n in ast.walk(own))
-    runs = any(method_name(n) == "backward" for n in ast.walk(own))
-    return own if gives and not stops and not runs else None
+    gives = [n.value for n in ast.walk(own[1]) if isinstance(n, ast.Return) and n.value is not None]
+    stops = any(isinstance(n, ast.Raise) for n in ast.walk(own[1]))
+    runs = any(method_name(n) == "backward" for n in ast.walk(own[1]))
+    return (
+        own if gives and not stops and not runs and not any(_hands_over(node) for _, node in line) else None
+    )
+
+
+def _hands_over(node: ast.ClassDef) -> bool:
+    """Whether a class gives its `backward` to somebody who calls it, as for a hook."""
+    called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    own = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "backward")
+    return any(ast.unparse(n.value) == "self" and id(n) not in called for n in own)
+
+
+def _made_of(classes: _Classes, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """A class of the program's and those that it inherits from, the nearest first, with their files."""
+    todo, seen = [name], set()
+    for one in todo:  # grows while it is walked
+        if one in classes and one not in seen:
+            seen.add(one)
+            yield classes[one]
+            todo += [base.id for base in classes[one][1].bases if isinstance(base, ast.Name)]
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [part for part in node.body if isinstance(part, ast.FunctionDef)]
 
 
 def _ran(trace: Trace, path: str, own: ast.FunctionDef) -> bool:
@@ -116,9 +152,12 @@ def _called_by_hand(trace: Trace) -> bool:
     return False
 
 
-def _finding(trace: Trace, path: str, cls: ast.ClassDef, own: ast.FunctionDef, passes: int) -> Finding:
+def _finding(
+    trace: Trace, path: str, own: ast.FunctionDef, used: tuple[str, ast.ClassDef], passes: int
+) -> Finding:
     place = head_of(path, own)
-    made = _made(trace, path, cls.name)
+    cls = used[1]
+    made = _made(trace, used[0], cls.name)
     return Finding(
         message=f"`{cls.name}` is a module: autograd never calls its `backward`",
         cause=place,

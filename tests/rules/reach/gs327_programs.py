@@ -104,3 +104,54 @@ def good_not_written_yet() -> None:
         opt.zero_grad()
         layer(fc(torch.randn(16, 4))).pow(2).mean().backward()
         opt.step()
+
+
+def bad_inherited() -> None:
+    import torch
+    from torch import nn
+
+    class Damped:
+        share = 0.1
+
+        def backward(self, upstream: torch.Tensor) -> torch.Tensor:  # cause: GS327
+            return upstream * self.share
+
+    class Slow(Damped, nn.Module):
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            return h.clone()
+
+    torch.manual_seed(0)
+    body, slow, head = nn.Linear(4, 8), Slow(), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        loss = head(slow(body(torch.randn(16, 4)))).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_inherited_and_hooked() -> None:
+    import torch
+    from torch import nn
+
+    class Damping:
+        share = 0.1
+
+        def backward(self, upstream: torch.Tensor) -> torch.Tensor:
+            return upstream * self.share
+
+    class Slower(Damping, nn.Module):
+        def forward(self, h: torch.Tensor) -> torch.Tensor:
+            h = h.clone()
+            if h.requires_grad:
+                h.register_hook(self.backward)
+            return h
+
+    torch.manual_seed(0)
+    body, slow, head = nn.Linear(4, 8), Slower(), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        loss = head(slow(body(torch.randn(16, 4)))).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

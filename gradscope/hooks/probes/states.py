@@ -39,6 +39,9 @@ class States(Hook):
     def install(self) -> None:
         self.kept: dict[int, Kept] = {}  # id of a state that lives
         self.made: dict[int, tuple[TensorRef, Kept]] = {}  # id of the first tensor of a state → that state
+        self.newest: OrderedDict[int, Kept] = (
+            OrderedDict()
+        )  # address of the first tensor of a state → that state
         self.told = 0
         self.depth = 0
         self.places: set[tuple[Any, int]] = set()  # (code, instruction) of calls of `load_state_dict`
@@ -82,6 +85,10 @@ class States(Hook):
             alive = [item for item in self.made.items() if item[1][0]() is not None]
             self.made = dict(alive[-MAX_STATES:])
             self.made[id(plain[0][1])] = TensorRef(plain[0][1]), kept[number]
+            self.newest[addresses[plain[0][0]]] = kept[number]
+            self.newest.move_to_end(addresses[plain[0][0]])
+            if len(self.newest) > MAX_STATES:
+                self.newest.popitem(last=False)
 
     def _load(self, real: Any) -> Any:
         def load_state_dict(module: Any, state_dict: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -191,12 +198,16 @@ class States(Hook):
         self.recorder.emit("state_loaded", site, data)
 
     def _taken_from(self, first: torch.Tensor) -> Kept | None:
-        """The state whose first tensor this is, or the newest one whose first tensor it is a view of."""
+        """The state whose first tensor this is, or the newest one whose first tensor it is a view of. That one may be
+        gone: `v.detach()` and, on the CPU, `v.cpu()` give another tensor of the same memory, which the module keeps."""
         ref, kept = self.made.get(id(first), (None, None))
         if ref is not None and ref() is first:
             return kept
         alive = [(t, kept) for ref, kept in self.made.values() if (t := ref()) is not None]
-        return next((kept for t, kept in reversed(alive) if t.data_ptr() == first.data_ptr()), None)
+        viewed = next((kept for t, kept in reversed(alive) if t.data_ptr() == first.data_ptr()), None)
+        if viewed is None and not isinstance(first, nn.Parameter):
+            viewed = self.newest.get(first.data_ptr())
+        return viewed
 
 
 def _states(obj: Any, depth: int = 2) -> list[Any]:

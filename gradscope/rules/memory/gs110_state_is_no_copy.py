@@ -26,6 +26,8 @@ from gradscope.rules import rule
 from gradscope.source import SourceFile, called_name, method_name
 from gradscope.store import Trace
 
+SHARING = {"detach", "cpu", "to", "contiguous"}  # methods that may give the same memory
+
 
 def bad() -> None:
     import torch
@@ -158,7 +160,8 @@ def _copy(trace: Trace, made: Site) -> tuple[str, tuple[Edit, ...]]:
 
 
 def _taken_along(file: SourceFile, node: ast.AST | None) -> ast.expr | None:
-    """`v` of `{k: v for k, v in model.state_dict().items()}`, of the call of `state_dict()` in it."""
+    """`v`, or `v.detach().cpu()`, of `{k: v for k, v in model.state_dict().items()}`, of the call of `state_dict()` in
+    it."""
     items = file.parent.get(id(node))
     loop = file.parent.get(id(file.parent.get(id(items))))
     made = file.parent.get(id(loop))
@@ -167,8 +170,10 @@ def _taken_along(file: SourceFile, node: ast.AST | None) -> ast.expr | None:
     if not isinstance(loop, ast.comprehension) or not isinstance(made, ast.DictComp):
         return None
     pair = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
-    value = made.value
-    same = len(pair) == 2 and isinstance(value, ast.Name) and ast.unparse(pair[1]) == value.id
+    value = of = made.value
+    while isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute) and of.func.attr in SHARING:
+        of = of.func.value
+    same = len(pair) == 2 and isinstance(of, ast.Name) and ast.unparse(pair[1]) == of.id
     return value if same else None
 
 

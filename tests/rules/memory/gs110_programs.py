@@ -324,3 +324,61 @@ def good_trained_weights_averaged_in_their_own_state() -> None:
         for key, value in before.items():
             state[key].lerp_(value, 0.5)
         model.load_state_dict(state)
+
+
+def bad_moved_to_where_it_is() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Patience:
+        def __init__(self, net: nn.Module) -> None:
+            self.net, self.lowest = net, float("inf")
+            self.snapshot: dict[str, Any] = {}
+
+        def update(self, score: float) -> None:
+            if score < self.lowest:
+                state = self.net.state_dict()  # cause: GS110
+                self.lowest, self.snapshot = score, {k: v.detach().cpu() for k, v in state.items()}
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.5)
+    patience, x = Patience(net), torch.randn(8, 3)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = (net(x) - 1).abs().mean()
+        loss.backward()
+        opt.step()
+        patience.update(loss.item())
+    net.load_state_dict(patience.snapshot)  # effect: GS110
+
+
+def good_cloned_where_it_is() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Patience:
+        def __init__(self, net: nn.Module) -> None:
+            self.net, self.lowest = net, float("inf")
+            self.snapshot: dict[str, Any] = {}
+
+        def update(self, score: float) -> None:
+            if score < self.lowest:
+                state = self.net.state_dict()
+                self.lowest, self.snapshot = score, {k: v.detach().cpu().clone() for k, v in state.items()}
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.5)
+    patience, x = Patience(net), torch.randn(8, 3)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = (net(x) - 1).abs().mean()
+        loss.backward()
+        opt.step()
+        patience.update(loss.item())
+    net.load_state_dict(patience.snapshot)

@@ -1,5 +1,6 @@
 """Parameters that the program clamps between a pass and the step that uses its gradients: how many of their elements
-lie outside of the bounds when the next pass begins. On the CPU only."""
+lie outside of the bounds when the next pass begins. Clamped are also those that got what a clamp had made, and those
+all of whose elements on one side of a number were set to it. On the CPU only."""
 
 from __future__ import annotations
 
@@ -13,20 +14,24 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable, readable
 
-CLAMPS = ("clamp_", "clip_")
+CLAMPS = ("clamp_", "clip_", "clamp_min_", "clamp_max_", "relu_")
+MAKING = ("clamp", "clip", "clamp_min", "clamp_max", "relu")  # a tensor, which is then given to the parameter
+SETTING = ("__setitem__", "masked_fill_")  # where a mask says so
 MOST = 256  # parameters
 MAX_ELEMENTS = 1_000_000  # of each
 ROUNDS = 24  # that are looked at of each line
 
 
 class _Clamp(NamedTuple):
-    """`passes`: how many there had been by then."""
+    """`passes`: how many there had been by then. `edge`: what some elements were set to, where that is all that is
+    known of the bounds."""
 
     site: int
     shape: Any
     low: float
     high: float
     passes: int
+    edge: float | None = None
 
 
 class _Stepped(NamedTuple):
@@ -59,7 +64,13 @@ class LeftBounds(Hook):
         self.held: list[tuple[LeafRecord, _Clamp]] = []  # of the step that runs
         self.stepped: dict[int, _Stepped] = {}  # by address
         self.found: dict[int, _Found] = {}  # by site of the clamp
+        self.made: tuple[Any, float, float] | None = (
+            None  # weak reference to what the last clamp made, its bounds
+        )
         self.recorder.functions.follow(CLAMPS, self._clamp)
+        self.recorder.functions.follow(MAKING, self._make)
+        self.recorder.functions.follow(["copy_"], self._copy)
+        self.recorder.functions.follow(SETTING, self._set)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
         self.recorder.signals.before_pass.connect(self._pass)
@@ -72,21 +83,35 @@ class LeftBounds(Hook):
         self.stepped.clear()
 
     def _clamp(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        t: Any = args[0] if args else None
-        if type(t) not in (torch.Tensor, torch.nn.Parameter) or not measurable(t) or not t.is_cpu:
+        bounds = _bounds(name, args, kwargs)
+        if args and bounds is not None:
+            self._note(args[0], *bounds, None, frame)
+
+    def _make(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        bounds = _bounds(name, args, kwargs)
+        if bounds is not None and isinstance(result, torch.Tensor) and not result.requires_grad:
+            self.made = private.TensorRef(result), *bounds
+            self._note(result, *bounds, None, frame)  # it may become the parameter's data
+
+    def _copy(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if self.made is not None and len(args) > 1 and self.made[0]() is args[1]:
+            self._note(args[0], *self.made[1:], None, frame)
+
+    def _set(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if len(args) != 3 or type(args[2]) not in (int, float) or type(args[1]) is not torch.Tensor:
             return
-        low, high = (*args[1:], None, None)[:2]
-        if kwargs:
-            low, high = kwargs.get("min", low), kwargs.get("max", high)
-        if any(bound is not None and type(bound) not in (int, float) for bound in (low, high)):
+        if args[1].dtype is torch.bool and args[1].shape == args[0].shape:
+            self._note(args[0], float("-inf"), float("inf"), float(args[2]), frame)
+
+    def _note(self, t: Any, low: float, high: float, edge: float | None, frame: Any) -> None:
+        if type(t) not in (torch.Tensor, torch.nn.Parameter) or not measurable(t) or not t.is_cpu:
             return
         with private.aside():
             address = t.data_ptr()
         self.stepped.pop(address, None)
         if len(self.clamped) < MOST:
             site = self.recorder.sites.current(frame)
-            bounds = float("-inf" if low is None else low), float("inf" if high is None else high)
-            self.clamped[address] = _Clamp(site, t.shape, *bounds, self.recorder.passes)
+            self.clamped[address] = _Clamp(site, t.shape, low, high, self.recorder.passes, edge)
 
     def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         self.held = []
@@ -95,7 +120,11 @@ class LeftBounds(Hook):
             if t is not None and readable(t, MAX_ELEMENTS):
                 with private.aside():
                     clamp = self.clamped.get(t.data_ptr())
-                if clamp is not None and clamp.shape == t.shape and clamp.passes == self.recorder.passes:
+                if clamp is None or clamp.shape != t.shape or clamp.passes != self.recorder.passes:
+                    continue
+                if clamp.edge is not None:
+                    clamp = _one_sided(t, clamp, clamp.edge)
+                if clamp is not None:
                     self.held.append((record, clamp))
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
@@ -144,3 +173,27 @@ class LeftBounds(Hook):
                     "least": found.least, "most": found.most,
                 }  # fmt: skip
                 self.recorder.emit("bounds_left", site, data)
+
+
+def _bounds(name: str, args: Any, kwargs: Any) -> tuple[float, float] | None:
+    """The numbers that a call clamps to; None where they are no numbers."""
+    low, high = (*args[1:], None, None)[:2]
+    if name.startswith("relu"):
+        low, high = 0, None
+    elif name.startswith("clamp_max"):
+        low, high = None, low
+    if kwargs:
+        low, high = kwargs.get("min", low), kwargs.get("max", high)
+    if any(bound is not None and type(bound) not in (int, float) for bound in (low, high)):
+        return None
+    return float("-inf" if low is None else low), float("inf" if high is None else high)
+
+
+def _one_sided(t: torch.Tensor, clamp: _Clamp, edge: float) -> _Clamp | None:
+    """The clamp with the number that elements were set to as the bound that it is of all, where it is one."""
+    with torch.no_grad(), private.aside():
+        least, most = (float(found) for found in torch.aminmax(t.detach()))
+    bound = float(torch.tensor(edge, dtype=t.dtype, device="cpu"))
+    if (least == bound) == (most == bound):
+        return None
+    return clamp._replace(low=edge) if least == bound else clamp._replace(high=edge)

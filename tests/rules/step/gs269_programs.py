@@ -79,3 +79,153 @@ def good_clamped_before_the_forward() -> None:
         x = torch.randn(8, 4)
         nn.functional.mse_loss(net(x), x.sum(1, keepdim=True)).backward()
         opt.step()
+
+
+def bad_set_to_the_bound() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loads, self.parts = nn.Parameter(torch.rand(20, 3)), nn.Parameter(torch.rand(3, 15))
+
+        @torch.no_grad()
+        def project(self) -> None:
+            for factor in (self.loads, self.parts):
+                factor[factor < 0] = 0.0  # cause: GS269
+
+    torch.manual_seed(0)
+    table, factors = torch.rand(20, 3) @ torch.rand(3, 15).mul(2).sub(1).relu(), Factors()
+    opt = torch.optim.Adam(factors.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = (factors.loads @ factors.parts - table).square().sum()
+        opt.zero_grad()
+        loss.backward()
+        factors.project()
+        opt.step()  # effect: GS269
+
+
+def bad_copied() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loads, self.parts = nn.Parameter(torch.rand(20, 3)), nn.Parameter(torch.rand(3, 15))
+
+        @torch.no_grad()
+        def project(self) -> None:
+            for factor in (self.loads, self.parts):
+                factor.copy_(torch.clamp(factor, min=0))  # cause: GS269
+
+    torch.manual_seed(0)
+    table, factors = torch.rand(20, 3) @ torch.rand(3, 15).mul(2).sub(1).relu(), Factors()
+    opt = torch.optim.Adam(factors.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = (factors.loads @ factors.parts - table).square().sum()
+        opt.zero_grad()
+        loss.backward()
+        factors.project()
+        opt.step()  # effect: GS269
+
+
+def bad_given_as_data() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loads, self.parts = nn.Parameter(torch.rand(20, 3)), nn.Parameter(torch.rand(3, 15))
+
+        @torch.no_grad()
+        def project(self) -> None:
+            for factor in (self.loads, self.parts):
+                factor.data = factor.data.clamp(min=0)  # cause: GS269
+
+    torch.manual_seed(0)
+    table, factors = torch.rand(20, 3) @ torch.rand(3, 15).mul(2).sub(1).relu(), Factors()
+    opt = torch.optim.Adam(factors.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = (factors.loads @ factors.parts - table).square().sum()
+        opt.zero_grad()
+        loss.backward()
+        factors.project()
+        opt.step()  # effect: GS269
+
+
+def good_set_to_the_bound_behind() -> None:
+    import torch
+    from torch import nn
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loads, self.parts = nn.Parameter(torch.rand(20, 3)), nn.Parameter(torch.rand(3, 15))
+
+        @torch.no_grad()
+        def project(self) -> None:
+            for factor in (self.loads, self.parts):
+                factor[factor < 0] = 0.0
+
+    torch.manual_seed(0)
+    table, factors = torch.rand(20, 3) @ torch.rand(3, 15).mul(2).sub(1).relu(), Factors()
+    opt = torch.optim.Adam(factors.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = (factors.loads @ factors.parts - table).square().sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        factors.project()
+
+
+def good_given_as_data_behind() -> None:
+    import torch
+    from torch import nn
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loads, self.parts = nn.Parameter(torch.rand(20, 3)), nn.Parameter(torch.rand(3, 15))
+
+        @torch.no_grad()
+        def project(self) -> None:
+            for factor in (self.loads, self.parts):
+                factor.data = factor.data.clamp(min=0)
+
+    torch.manual_seed(0)
+    table, factors = torch.rand(20, 3) @ torch.rand(3, 15).mul(2).sub(1).relu(), Factors()
+    opt = torch.optim.Adam(factors.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = (factors.loads @ factors.parts - table).square().sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        factors.project()
+
+
+def good_some_are_left_out() -> None:
+    import torch
+    from torch import nn
+
+    class Factors(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loads, self.parts = nn.Parameter(torch.rand(20, 3)), nn.Parameter(torch.rand(3, 15))
+
+        @torch.no_grad()
+        def project(self) -> None:
+            for factor in (self.loads, self.parts):
+                factor[torch.eye(*factor.shape).bool()] = 0.5
+
+    torch.manual_seed(0)
+    table, factors = torch.rand(20, 3) @ torch.rand(3, 15).mul(2).sub(1).relu(), Factors()
+    opt = torch.optim.Adam(factors.parameters(), lr=0.05)
+    for _ in range(20):
+        loss = (factors.loads @ factors.parts - table).square().sum()
+        opt.zero_grad()
+        loss.backward()
+        factors.project()
+        opt.step()

@@ -148,11 +148,13 @@ def is_it(node: ast.AST, name: str) -> bool:
             return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == name
 
 
-def gone_through(loop: ast.For) -> ast.Name | ast.Attribute | None:
-    """`loader` of `for … in enumerate(loader)` and `tqdm(loader)`; None where that has no name."""
+def gone_through(loop: ast.For) -> ast.Name | ast.Attribute | ast.Subscript | None:
+    """`loader` of `for … in enumerate(loader)` and `tqdm(loader)`, or `loaders["val"]`; None where that has no name."""
     node = loop.iter
     while called_name(node) in _SHOWN_BY and isinstance(node, ast.Call) and node.args:
         node = node.args[0]
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return node if isinstance(node.value, (ast.Name, ast.Attribute)) else None
     return node if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 

@@ -197,4 +197,6 @@ def _right(trace: Trace, one: Sum, found: _Divided) -> tuple[str, Edits]:
     if through is None:
         return str(found.batches), ()
     right = f"len({ast.unparse(through)})"
+    if '"' in one.file.text(found.quotient.divisor):  # in an f-string the other one may end it
+        right = right.replace("'", '"')
     return right, Source(trace, one.path).replace(found.quotient.divisor, right)

@@ -113,3 +113,71 @@ def good_stops_early() -> None:
         opt.step()
         total += loss.item()
     print(total / len(val_loader))
+
+
+def bad_loaders_of_a_dict() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Session:
+        def __init__(self, net: nn.Module, loaders: dict[str, DataLoader]) -> None:
+            self.net, self.loaders = net, loaders
+            self.opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+        def fit(self) -> None:
+            for x, y in self.loaders["fit"]:
+                self.opt.zero_grad()
+                nn.functional.cross_entropy(self.net(x), y).backward()
+                self.opt.step()
+
+        @torch.no_grad()
+        def check(self) -> float:
+            running = torch.zeros(())
+            for x, y in self.loaders["check"]:
+                running += (self.net(x).argmax(-1) == y).float().mean()  # effect: GS426
+            return torch.div(running, len(self.loaders["fit"])).item()  # cause: GS426
+
+    def loader(n: int) -> DataLoader:
+        x = torch.randn(n, 5)
+        return DataLoader(TensorDataset(x, (x[:, 0] > 0).long()), batch_size=10)
+
+    torch.manual_seed(0)
+    session = Session(nn.Linear(5, 2), {"fit": loader(120), "check": loader(40)})
+    for _ in range(2):
+        session.fit()
+        print(session.check())
+
+
+def good_loaders_of_a_dict() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Session:
+        def __init__(self, net: nn.Module, loaders: dict[str, DataLoader]) -> None:
+            self.net, self.loaders = net, loaders
+            self.opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+        def fit(self) -> None:
+            for x, y in self.loaders["fit"]:
+                self.opt.zero_grad()
+                nn.functional.cross_entropy(self.net(x), y).backward()
+                self.opt.step()
+
+        @torch.no_grad()
+        def check(self) -> float:
+            running = torch.zeros(())
+            for x, y in self.loaders["check"]:
+                running += (self.net(x).argmax(-1) == y).float().mean()
+            return torch.div(running, len(self.loaders["check"])).item()
+
+    def loader(n: int) -> DataLoader:
+        x = torch.randn(n, 5)
+        return DataLoader(TensorDataset(x, (x[:, 0] > 0).long()), batch_size=10)
+
+    torch.manual_seed(0)
+    session = Session(nn.Linear(5, 2), {"fit": loader(120), "check": loader(40)})
+    for _ in range(2):
+        session.fit()
+        print(session.check())

@@ -99,6 +99,13 @@ def _finding(trace: Trace, event: ScheduleLeft, made: SchedulerMade) -> Finding:
     kept, turned = max(event.kept), max(event.turned)
     name, load = variable(trace, made.site), located(trace, event.site.user)
     own = f"`{name}.state_dict()`" if name else "its `state_dict()`"
+    fix, edits = f"save {own} in the checkpoint too, and load it beside {load}", _edits(trace, event, name)
+    if _made_behind(event.site.user, made.site.user):
+        fix = (
+            f"save {own} in the checkpoint too, and load both states, first its own and then that of {holder} ({load}),"
+            f" behind {located(trace, made.site.user)}: that sets the rate to its beginning when it is made"
+        )
+        edits = ()
     steps = f", after {counted(event.done, 'step')}" if event.done else ""
     return Finding(
         message=f"{holder} goes on where it was saved, and {schedule} begins anew: the rate goes from {kept:.3g} to"
@@ -111,10 +118,15 @@ def _finding(trace: Trace, event: ScheduleLeft, made: SchedulerMade) -> Finding:
             f"the state of {holder} has a rate of {kept:.3g}{steps}",
             f"{schedule} stood at 0 at the first step after that: no state was loaded into it",
         ),
-        fix=f"save {own} in the checkpoint too, and load it beside {load}",
-        edits=_edits(trace, event, name),
+        fix=fix,
+        edits=edits,
         subjects=frozenset({("scheduler", event.scheduler)}),
     )
+
+
+def _made_behind(load: Site, made: Site) -> bool:
+    """Whether one function loads the optimizer's state before it makes the schedule."""
+    return (load.path, load.function) == (made.path, made.function) and load.line < made.line
 
 
 def _turn(trace: Trace, event: ScheduleLeft) -> Site | None:

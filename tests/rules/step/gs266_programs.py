@@ -89,3 +89,66 @@ def good_back_to_the_best_one() -> None:
         if epoch == 3:
             model.load_state_dict(best[0])
             opt.load_state_dict(best[1])
+
+
+def bad_made_behind_the_load() -> None:  # fix: by hand
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    data = torch.randn(40, 8, 3)
+
+    def session(disk: Any) -> Any:
+        net = nn.Linear(3, 1)
+        opt = torch.optim.AdamW(net.parameters(), lr=0.02)
+        if disk is not None:
+            found = torch.load(disk)
+            net.load_state_dict(found["net"])
+            opt.load_state_dict(found["opt"])  # cause: GS266
+        warmup = torch.optim.lr_scheduler.LambdaLR(opt, lambda done: 1 / (1 + done / 9))
+        for x in data:
+            opt.zero_grad()
+            nn.functional.smooth_l1_loss(net(x), x.sum(1, keepdim=True)).backward()
+            opt.step()
+            warmup.step()  # effect: GS266
+        kept = io.BytesIO()
+        torch.save({"net": net.state_dict(), "opt": opt.state_dict()}, kept)
+        kept.seek(0)
+        return kept
+
+    torch.manual_seed(0)
+    session(session(None))
+
+
+def good_made_before_the_load() -> None:
+    import io
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    data = torch.randn(40, 8, 3)
+
+    def session(disk: Any) -> Any:
+        net = nn.Linear(3, 1)
+        opt = torch.optim.AdamW(net.parameters(), lr=0.02)
+        warmup = torch.optim.lr_scheduler.LambdaLR(opt, lambda done: 1 / (1 + done / 9))
+        if disk is not None:
+            found = torch.load(disk)
+            net.load_state_dict(found["net"])
+            warmup.load_state_dict(found["warmup"])
+            opt.load_state_dict(found["opt"])
+        for x in data:
+            opt.zero_grad()
+            nn.functional.smooth_l1_loss(net(x), x.sum(1, keepdim=True)).backward()
+            opt.step()
+            warmup.step()
+        kept = io.BytesIO()
+        torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "warmup": warmup.state_dict()}, kept)
+        kept.seek(0)
+        return kept
+
+    torch.manual_seed(0)
+    session(session(None))

@@ -25,7 +25,7 @@ from gradscope.events import Backward
 from gradscope.fixes.source import is_name
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import bound_in, own_name
+from gradscope.source import bound_in, called_name, own_name
 from gradscope.store import Trace
 
 
@@ -106,32 +106,53 @@ def _number_of_passes(trace: Trace, op: Op) -> ast.expr | None:
     file = trace.source_file(here.path)
     statement = file.statement(here)
     node = statement if isinstance(statement, ast.AugAssign) else file.at(here)
-    by = node.value if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
-    if statement is None or not isinstance(by, ast.expr) or not is_name(by):
+    by = _divisor(node)
+    if statement is None or by is None or not is_name(by):
         return None
-    guard = file.parent.get(id(statement))
-    if not isinstance(guard, ast.If) or not _asks_for_more_than_one(guard.test, by):
+    choice = file.parent.get(id(node))
+    guard = (
+        choice if isinstance(choice, ast.IfExp) and choice.body is node else file.parent.get(id(statement))
+    )
+    if not isinstance(guard, (ast.If, ast.IfExp)) or not _asks_for_more_than_one(guard.test, by):
         return None
     own = {id(part) for part in (*ast.walk(guard.test), *ast.walk(statement))}
     around = file.scope(here)
     local = isinstance(by, ast.Name) and by.id in bound_in(around)
     scope = set(map(id, ast.walk(around))) if local else None
     for path, other in mentions(trace, own_name(by)):
-        shown = isinstance(trace.source_file(path).statement_of(other), ast.Expr)
+        stands = trace.source_file(path).statement_of(other)
+        shown = isinstance(stands, ast.Expr) or _keeps(stands, other)
         elsewhere = id(other) in own or (scope is not None and id(other) not in scope)
         if isinstance(other.ctx, ast.Load) and not elsewhere and not shown:
             return None
     return by
 
 
+def _keeps(statement: ast.AST | None, name: ast.expr) -> bool:
+    """Whether it is `self.passes = passes`, perhaps beside others."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target, value = statement.targets[0], statement.value
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=False))
+    return any(given is name and own_name(to) == own_name(name) for to, given in pairs)
+
+
+def _divisor(node: ast.AST | None) -> ast.expr | None:
+    if isinstance(node, ast.AugAssign):
+        return node.value
+    if isinstance(node, ast.Call):
+        return node.args[-1] if called_name(node) in DIVISIONS and node.args else None
+    return node.right if isinstance(node, ast.BinOp) else None
+
+
 def _asks_for_more_than_one(test: ast.expr, by: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and len(test.ops) == 1
-        and isinstance(test.ops[0], ast.Gt)
-        and ast.unparse(test.left) == ast.unparse(by)
-        and ast.unparse(test.comparators[0]) == "1"
-    )
+    """`by > 1`, `by >= 2` or `by != 1`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or ast.unparse(test.left) != ast.unparse(by):
+        return False
+    asked = type(test.ops[0]), ast.unparse(test.comparators[0])
+    return asked in ((ast.Gt, "1"), (ast.GtE, "2"), (ast.NotEq, "1"))
 
 
 def _finding(trace: Trace, site: Site, op: Op, by: ast.expr, steps: dict[Site, int]) -> Finding:

@@ -70,3 +70,50 @@ def good_every_pass_where_it_is_one() -> None:
         if (i + 1) % passes == 0:
             opt.step()
             opt.zero_grad()
+
+
+def bad_chosen_in_one_line() -> None:
+    import torch
+    from torch import nn
+
+    class Training:
+        def __init__(self, rate: float, gathered: int) -> None:
+            self.net, self.gathered, self.turn = nn.Linear(6, 2), gathered, 0
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=rate)
+
+        def batch(self, x: torch.Tensor) -> None:
+            loss = nn.functional.l1_loss(self.net(x), x[:, :2])
+            loss = torch.div(loss, self.gathered) if self.gathered != 1 else loss  # cause: GS375
+            loss.backward()
+            self.turn += 1
+            self.opt.step()  # effect: GS375
+            self.opt.zero_grad()
+
+    torch.manual_seed(0)
+    training = Training(0.05, 4)
+    for _ in range(12):
+        training.batch(torch.randn(8, 6))
+
+
+def good_chosen_in_one_line() -> None:
+    import torch
+    from torch import nn
+
+    class Accumulating:
+        def __init__(self, rate: float, several: int) -> None:
+            self.net, self.several, self.turn = nn.Linear(6, 2), several, 0
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=rate)
+
+        def batch(self, x: torch.Tensor) -> None:
+            loss = nn.functional.l1_loss(self.net(x), x[:, :2])
+            loss = torch.div(loss, self.several) if self.several != 1 else loss
+            loss.backward()
+            self.turn += 1
+            if self.turn % self.several == 0:
+                self.opt.step()
+                self.opt.zero_grad()
+
+    torch.manual_seed(0)
+    training = Accumulating(0.05, 4)
+    for _ in range(12):
+        training.batch(torch.randn(8, 6))

@@ -147,15 +147,15 @@ class _Turn:
 def _kept_where(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """x and the mask of a choice between x and nothing: `where(flag, 0, x)`, `x.masked_fill(flag, 0)`, `0 if flag else
     x`, and the other way round."""
+    turned: ast.unaryop = ast.Invert()
     if isinstance(node, ast.IfExp):
         flag, chosen, other, turned = node.test, node.body, node.orelse, ast.Not()
     elif called_name(node) == "where" and isinstance(node, ast.Call) and len(node.args) == 3:
         flag, chosen, other = node.args
-        turned = ast.Invert()
     elif called_name(node) == "masked_fill" and isinstance(node, ast.Call) and len(node.args) in (2, 3):
         flag, chosen = node.args[-2:]
-        other, turned = node.func.value if isinstance(node.func, ast.Attribute) else node, ast.Invert()
-        other = node.args[0] if len(node.args) == 3 else other
+        of = node.func.value if isinstance(node.func, ast.Attribute) else node
+        other = node.args[0] if len(node.args) == 3 else of
     else:
         return None
     if _is_nothing(chosen) and not _is_nothing(other):

@@ -32,7 +32,7 @@ class Differences(Hook):
         self.recorder.signals.before_end.connect(self._tell)
 
     def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        site = self._looked_at(*args, frame) if len(args) == 2 else None
+        site = self._looked_at(args[0], args[1], frame) if len(args) == 2 else None
         if site is not None:
             self._look(site, result)
 

@@ -33,7 +33,8 @@ class Units(Hook):
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(ARGUMENTS, args, kwargs)
-        answers, targets = given.get("input"), given.get("target")
+        answers: Any = given.get("input")
+        targets: Any = given.get("target")
         if _comparable(answers, targets) and not targets.requires_grad:
             self._measure(name, answers, targets, self.recorder.sites.current(frame))
 

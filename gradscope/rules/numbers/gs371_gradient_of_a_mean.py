@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, DIVISIONS, NORMS, PASSING, POWERS, ROOTS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -27,7 +28,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._derivatives import is_grad
 from gradscope.store import Trace
 
-NEGATIONS = {"neg", "__neg__"}
 DISTANCES = POWERS | NORMS | {"abs"}
 TOLD = (
     (

@@ -23,6 +23,7 @@ from gradscope.analysis.ops import (
     COMPARING_LOSSES,
     EXPONENTIALS,
     PASSING,
+    SCALES,
     SOFTMAXES,
     SUBTRACTIONS,
 )
@@ -159,7 +160,7 @@ def _finding(trace: Trace, known: Paths, op: Op, event: NoDifference, shared: fr
     loss = known.loss_of((op.graph, op.outputs[0]))
     reader = next(_readers(known, op), None)
     effect = reader.site.user if reader is not None else loss.site.user if loss is not None else None
-    text, edits = _copied(trace)
+    text, edits = _copied(trace, _asked(known, op))
     return Finding(
         message=f"{code(trace, site, 'the difference')} is always zero: both sides come from the same parameters",
         cause=site,
@@ -178,8 +179,18 @@ def _finding(trace: Trace, known: Paths, op: Op, event: NoDifference, shared: fr
     )
 
 
-def _copied(trace: Trace) -> tuple[str, Edits]:
-    """`reference = copy.deepcopy(model)` for the one `reference = model` of the program, and the edit."""
+def _asked(known: Paths, op: Op) -> str:
+    """The call that gave the side without a graph, as the program writes it: `self.teacher(x)`."""
+    sides = [(op.graph, index) for index in op.inputs]
+    fixed = next((side for side in sides if not known.value(side).requires_grad), None)
+    made = known.maker_behind(fixed, FORMS | SOFTMAXES | SCALES) if fixed is not None else None
+    node = known.trace.source_file(made.site.user.path).at(made.site.user) if made is not None else None
+    return ast.unparse(node) if isinstance(node, ast.Call) else ""
+
+
+def _copied(trace: Trace, asked: str) -> tuple[str, Edits]:
+    """`reference = copy.deepcopy(model)` for the one `reference = model` of the program, of several the one that was
+    asked, and the edit."""
     roots = {
         module.variable for module in trace.modules.values() if module.parent is None and module.variable
     }
@@ -188,6 +199,8 @@ def _copied(trace: Trace) -> tuple[str, Edits]:
         for path, function, node in nodes_that_ran(trace, ast.Assign)
         if isinstance(node.value, (ast.Name, ast.Attribute)) and ast.unparse(node.value) in roots
     ]
+    if len(found) > 1:
+        found = [one for one in found if asked.startswith(f"{ast.unparse(one[2].targets[0])}(")]
     if len(found) != 1:
         return "`copy.deepcopy(model)` where the reference is made, with `requires_grad_(False)`", ()
     path, _, node = found[0]

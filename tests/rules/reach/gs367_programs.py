@@ -90,7 +90,7 @@ def bad_slope_with_a_graph_that_nothing_goes_through() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_teacher_of_a_loss() -> None:
+def bad_teacher_of_a_loss() -> None:  # fix: by hand
     import copy
 
     import torch

@@ -11,6 +11,7 @@ from itertools import accumulate
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import in_order, timeline
+from gradscope.analysis.own_leaves import serves_leaves
 from gradscope.events import Backward, ModuleCall, Scaler, Step, Unregistered, Update, ZeroGrad
 from gradscope.model import Event, Site
 from gradscope.store import Trace
@@ -89,7 +90,7 @@ class _Passes:
             return
         site = event.site.user
         line = self.lines.setdefault(site, Line())
-        line.spared = line.spared or bool(event.leaves) or bool(event.inputs)
+        line.spared = line.spared or bool(event.inputs) or serves_leaves(self.trace, event)
         line.filled |= ids
         line.asks = line.asks or self.evaluating
         self.waiting.append(_Waiting(event, ids, repeat))
@@ -233,4 +234,6 @@ def counts_passes(trace: Trace, line: Site, step: Site) -> bool:
         if turn.times > 1:
             since.add(of_stretch[mine[-1].stretch])
         before = last
-    return times == 0 or (times > 1 and (len(since) == 1 or (len(used) == 1 and used != {1})))
+    # `if i % 4 == 0 and i > 0`: the first step of a loop waits for one more.
+    as_many = bool(used) and max(used) - min(used) <= 1 < min(used)
+    return times == 0 or (times > 1 and (len(since) == 1 or as_many))

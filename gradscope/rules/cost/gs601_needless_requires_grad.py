@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.ops import LOSS_FUNCTIONS
-from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.own_leaves import leaf_place, wanted_leaves
+from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, source, user
-from gradscope.events import Backward, GradientHook, GradRead, ModuleCall, RequiresGrad, Step
+from gradscope.events import Backward, GradientHook, ModuleCall, RequiresGrad, Step
 from gradscope.fixes.leaves import without_request
 from gradscope.fixes.source import receiver
 from gradscope.model import Finding, Graph, Site, Value
@@ -80,7 +81,7 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
         return
     if any(event.module for event in trace.of(GradientHook)):
         return  # the hook of a frozen layer is called where a gradient goes back to what the layer is given
-    wanted = _wanted(trace, known)
+    wanted = wanted_leaves(trace)
     groups: dict[tuple[str, int], Needless] = {}
     for event in known.backwards:
         if event.graph < 0 or event.create_graph or not _trains(trace, known, event):
@@ -88,7 +89,7 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
         graph = known.graph(event.graph)
         for leaf in event.leaves:
             value = graph.values[leaf["value"]]
-            made = _key(value)
+            made = leaf_place(value)
             if made is None or made in wanted or not _is_data(known, graph, value, event, trace):
                 continue
             group = groups.get(made)
@@ -169,36 +170,6 @@ def _asked_elsewhere(trace: Trace, group: Needless) -> Site | None:
                 if call.lineno > site.line and ran.isdisjoint(lines):
                     return Site(-1, site.path, *file.span(call), site.function, "user")
     return None
-
-
-def _key(value: Value) -> tuple[str, int] | None:
-    return value.site.user.location() if value.site is not None else None
-
-
-def _wanted(trace: Trace, known: Paths) -> set[tuple[str, int]]:
-    """Where leaves were made of which some gradient was read, asked for, or used for an update."""
-    found: set[tuple[str, int] | None] = set()
-    for read in trace.of(GradRead):
-        if read.graph >= 0:
-            found |= _asked_of(known, (read.graph, read.value))
-    for event in known.backwards:
-        for index in event.inputs:
-            found |= _asked_of(known, (event.graph, index))
-    for parameter in known.parameters.values():
-        if parameter.reads or parameter.optimizers or parameter.registered or parameter.updates:
-            if parameter.site is not None and not parameter.registered:
-                found.add(parameter.site.user.location())
-    return {key for key in found if key is not None}
-
-
-def _asked_of(known: Paths, asked: Key) -> set[tuple[str, int] | None]:
-    """Where the tensor was made whose gradient is asked for, and the leaves by which alone it has one."""
-    asked = known.made(asked)
-    reach = known.reach([asked])
-    behind = [known.parameters[id] for id in reach.parameters if id in known.parameters]
-    if any(p.registered or p.declared or p.optimizers or p.updates for p in behind):
-        return {_key(known.value(asked))}
-    return {_key(known.value(key)) for key in (asked, *reach.leaves)}
 
 
 def _is_data(known: Paths, graph: Graph, value: Value, event: Backward, trace: Trace) -> bool:

@@ -7,10 +7,10 @@ import ast
 from gradscope.analysis.calls import Call, calls
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import DRAWS, FILLS, WRITES_OF_PARTS
-from gradscope.analysis.reach import paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import nodes_of_functions
 from gradscope.analysis.writes import loads_state
-from gradscope.model import Parameter
+from gradscope.model import Graph, Parameter
 from gradscope.store import Trace
 
 
@@ -66,10 +66,17 @@ def _drawn(trace: Trace) -> dict[int, bool]:
     known, found = paths(trace), dict[int, bool]()
     for graph in trace.graphs:
         for op in graph.writing:
-            made = known.parameter_of((graph.id, op.writes[0]))
-            if made is not None and op.name in DRAWS | FILLS | WRITES_OF_PARTS:
-                found[made.id] = op.name in DRAWS
+            if op.name in DRAWS | FILLS | WRITES_OF_PARTS:
+                made = _whole(known, graph, op.writes[0])
+                if made is not None:
+                    found[made.id] = op.name in DRAWS
     return found
+
+
+def _whole(known: Paths, graph: Graph, value: int) -> Parameter | None:
+    """The parameter all of whose numbers a write to this value gives: its own memory, also by way of `.data`."""
+    made = known.parameter_of((graph.id, known.memory(graph.id, value)))
+    return made if made is not None and graph.values[value].shape == made.shape else None
 
 
 def _sides(

@@ -108,10 +108,16 @@ def _event_gathers(trace: Trace, event: GradientHook) -> bool:
 def _gathers(function: ast.FunctionDef | ast.Lambda) -> bool:
     if isinstance(function, ast.Lambda):
         return isinstance(function.body, ast.Call) and ast.unparse(function.body.func) != "print"
+    outer = {
+        n for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for n in node.names
+    }
     for node in ast.walk(function):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         call = node.value if isinstance(node, ast.Expr) else None
-        if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+        if any(
+            isinstance(target, ast.Attribute | ast.Subscript) or own_name(target) in outer
+            for target in targets
+        ):
             return True
         if isinstance(call, ast.Call) and ast.unparse(call.func) != "print":
             return True

@@ -66,18 +66,28 @@ def frozen_as_drawn(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     trained = {p.module: p for p in trace.parameters if p.steps and p.passes and p.module is not None}
     roots = {trace.modules[module].root for module in trained if module in trace.modules}
-    by_line: dict[tuple[str, int], tuple[Site, list[Parameter]]] = {}
+    by_line: dict[object, tuple[Site, list[Parameter]]] = {}
     for p in trace.parameters:
         if p.requires_grad or p.changed or p.passes or p.updates or p.module not in trace.modules:
             continue
         if trace.modules[p.module].root in roots and len(p.shape) > 1:
             froze = frozen_by(trace, p)
             if froze is not None and froze.site.user.kind == "user" and drawn_here(trace, [p]):
-                by_line.setdefault(froze.site.user.location(), (froze.site.user, []))[1].append(p)
+                place, asked = froze.site.user, _asked(froze.site.user)
+                lines = place.location(), asked.location() if asked is not None else None
+                by_line.setdefault(lines, (place, []))[1].append(p)
     for place, found in by_line.values():
         behind = _trained_behind(known, found, {p.id for p in trained.values()})
         if behind is not None:
             yield _finding(trace, place, found, behind)
+
+
+def _asked(froze: Site) -> Site | None:
+    """The line that calls the function which freezes, where that is a helper beside the model."""
+    caller = froze.parent
+    return (
+        caller if caller is not None and caller.kind == "user" and caller.function != froze.function else None
+    )
 
 
 def _trained_behind(known: Paths, frozen: list[Parameter], trained: set[int]) -> Op | None:
@@ -94,6 +104,8 @@ def _trained_behind(known: Paths, frozen: list[Parameter], trained: set[int]) ->
 def _finding(trace: Trace, froze: Site, frozen: list[Parameter], behind: Op) -> Finding:
     names = parameter_names(trace, [p.id for p in frozen])
     one = len(frozen) == 1
+    asked = _asked(froze)
+    leave = f"leave {names} out of {located(trace, asked)}" if asked is not None else "leave that out"
     return Finding(
         message=f"{names} {'was' if one else 'were'} frozen with the random numbers that"
         f" {'it was' if one else 'they were'} made with",
@@ -101,10 +113,11 @@ def _finding(trace: Trace, froze: Site, frozen: list[Parameter], behind: Op) -> 
         cause_label="freezes what nobody trained",
         effect=behind.site.user,
         effect_label="is trained on what random layers give",
+        related=((asked, "in this call"),) if asked is not None else (),
         seen=(
             f"the run drew {plural(len(frozen), 'weight')} at random, and no load, step or other write has given"
             f" {'it' if one else 'them'} other values since",
         ),
-        fix=f"load trained weights before {located(trace, froze)}, or leave that out, so that the layers are trained",
+        fix=f"load trained weights before {located(trace, froze)}, or {leave}, so that the layers are trained",
         subjects=parameter_subjects(p.id for p in frozen),
     )

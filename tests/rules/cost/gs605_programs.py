@@ -304,3 +304,29 @@ def good_clipped_by_the_norm_of_both() -> None:
                 loss.mean().backward()
             nn.utils.clip_grad_norm_(both, 0.5)
             opts[line].step()
+
+
+def good_a_hook_keeps_it_in_a_global() -> None:
+    import torch
+    from torch import nn
+
+    kept = None
+
+    def keep(module, grad_in, grad_out):
+        nonlocal kept
+        kept = grad_out[0].detach()
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+    for _ in range(3):
+        handle = net[0].register_full_backward_hook(keep)
+        net.zero_grad()
+        net(torch.randn(8, 4))[:, 1].sum().backward()
+        handle.remove()
+        print(kept.mean(0))

@@ -82,3 +82,46 @@ def bad_held_by_the_optimizer_as_well() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()  # effect: GS267
         opt.step()
+
+
+def bad_a_helper_freezes_the_layer_behind_as_well() -> None:
+    import torch
+    from torch import nn
+
+    def freeze(module):
+        for p in module.parameters():
+            p.requires_grad = False  # cause: GS267
+
+    torch.manual_seed(0)
+    vectors = torch.randn(20, 8)
+    emb, squeeze, head = nn.Embedding(20, 8), nn.Linear(8, 4), nn.Linear(4, 2)
+    emb.weight.data.copy_(vectors)
+    freeze(emb)
+    net = nn.Sequential(nn.Sequential(emb, squeeze), nn.ReLU(), head)
+    freeze(net[0])  # related: GS267
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(6):
+        words = torch.randint(0, 20, (16,))
+        loss = nn.functional.cross_entropy(net(words), words % 2)  # effect: GS267
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_copied_through_data() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    vectors = torch.randn(20, 8)
+    emb, head = nn.Embedding(20, 8, padding_idx=0), nn.Linear(8, 2)
+    emb.weight.data.copy_(vectors)
+    emb.weight.requires_grad = False
+    net = nn.Sequential(emb, head)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(6):
+        words = torch.randint(0, 20, (16,))
+        loss = nn.functional.cross_entropy(net(words), words % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -14,7 +14,7 @@ from gradscope.analysis.words import located, quoted
 from gradscope.crashes import Crash, Place, Subject, explain, facts
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.model import Graph, Op, Value
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import FUNCTIONS, called_name, names_in
 
 
 class Stands(NamedTuple):
@@ -193,6 +193,52 @@ def _constant_words(crash: Crash) -> dict[str, str]:
     }
 
 
+def _derivative(crash: Crash) -> ast.Call | None:
+    """The call in the same function that gave the output as a derivative with respect to the very tensor that is
+    asked for, as a part of the graph."""
+    file = crash.trace.source_file(crash.site.path)
+    call = file.at(crash.site)
+    function = next((n for n in file.around(crash.site) if isinstance(n, (*FUNCTIONS, ast.Module))), None)
+    if not isinstance(call, ast.Call) or function is None or len(call.args) < 2:
+        return None
+    told, output = ast.unparse(call.args[1]), names_in(call.args[0])
+    before = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and n.lineno < call.lineno]
+    found = None
+    for node in sorted(before, key=lambda node: node.lineno):
+        made = {name for target in node.targets for name in names_in(target)}
+        if told in made:
+            found = None
+        elif made & output:
+            found = _grad_of(node.value, told)
+    return found
+
+
+def _grad_of(node: ast.expr, told: str) -> ast.Call | None:
+    for call in ast.walk(node):
+        if called_name(call) == "grad" and isinstance(call, ast.Call) and len(call.args) > 1:
+            keeps = any(k.arg == "create_graph" and ast.unparse(k.value) == "True" for k in call.keywords)
+            if keeps and ast.unparse(call.args[1]) == told:
+                return call
+    return None
+
+
+def _derivative_words(crash: Crash) -> dict[str, str]:
+    made = _derivative(crash)
+    site = site_of(crash.site.path, crash.site.function, made) if made is not None else crash.site
+    return {
+        "output": f"`{crash.element(0, 0) or 'it'}`",
+        "asking": located(crash.trace, crash.site),
+        "derivative": located(crash.trace, site, "the derivative"),
+    }
+
+
+def _gave_derivative(crash: Crash) -> Place | None:
+    made = _derivative(crash)
+    if made is None:
+        return None
+    return site_of(crash.site.path, crash.site.function, made), "gave a derivative that does not depend on it"
+
+
 explain(
     "derivative-is-constant",
     r"[Tt]he differentiated Tensor(?: at index (\d+)|s) appears? to not have been used in the graph",
@@ -209,6 +255,19 @@ explain(
     ],
     words=_constant_words,
     related=_made_a_leaf,
+)
+explain(
+    "derivative-without-input",
+    r"[Tt]he differentiated Tensor(?: at index (\d+)|s) appears? to not have been used in the graph",
+    "{output} is made of a derivative that does not depend on {it}: its own derivative is zero",
+    why="the derivative of what is linear in its input is made of the weights alone, so that no graph leads from it"
+    " back to the input; nothing was cut",
+    fix="ask for the zeros: `allow_unused=True, materialize_grads=True` in {asking}; where a second derivative is"
+    " meant to be there, what {derivative} is taken of has to bend",
+    cause=_gave_derivative,
+    of=Subject(about=asked),
+    when=lambda crash: _derivative(crash) is not None,
+    words=_derivative_words,
 )
 explain(
     "input-stands-beside-graph",

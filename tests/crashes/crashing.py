@@ -86,6 +86,12 @@ def derivative_of_what_is_linear() -> None:
     torch.autograd.grad(slope, x, torch.ones(3))  # effect: derivative-is-constant
 
 
+def derivative_of_a_linear_layer() -> None:
+    x, layer = torch.ones(3, 1, requires_grad=True), nn.Linear(1, 1)
+    first = torch.autograd.grad(layer(x).sum(), x, create_graph=True)[0]  # cause: derivative-without-input
+    torch.autograd.grad(first.sum(), x)  # effect: derivative-without-input
+
+
 def input_frozen() -> None:
     w, x = torch.ones(3, requires_grad=True), torch.ones(3)  # cause: input-without-gradient
     y = (w * x).sum()

@@ -12,9 +12,10 @@ import ast
 from collections.abc import Sequence
 
 from gradscope.analysis.carried import Made, State, since_apart
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import place, short_path
 from gradscope.analysis.words import dotted, listed, located, named, parameter_name, quoted
-from gradscope.events import ErrorRaised
+from gradscope.events import Backward, ErrorRaised, Step
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.fixes.statements import beside, line_after, line_before
 from gradscope.model import Module, Parameter, Site, place_of
@@ -188,7 +189,29 @@ def in_each_step(
         how = ", inside the loop"
     else:
         how = ""
+    step = _steps_others(trace, event, needed) if leaf is not None else None
+    if step is not None and leaf is not None and condition is None:
+        cut = " and ".join(f"`{name}.detach()`" for name in names)
+        return (
+            f"give this pass {cut}: {located(trace, step)}, the step behind it, does not hold"
+            f" `{parameter_name(trace, leaf.id)}`, to which the graph goes; or compute {named(names)} anew"
+            f" before each pass that goes back through it: {places}"
+        ), ()
     return f"compute {named(names)} anew in each step: {places}{how}; {because}", edits
+
+
+def _steps_others(trace: Trace, event: ErrorRaised, needed: Sequence[Parameter]) -> Site | None:
+    """The step behind earlier passes of the failing line, where none of the steps there holds any of these."""
+    held, line = {number for p in needed for number in p.optimizers}, event.site.user.location()
+    found, behind = None, False
+    for _, other in in_order(trace):
+        if isinstance(other, Backward):
+            behind = other.site.user.location() == line
+        elif isinstance(other, Step) and behind:
+            if other.optimizer in held:
+                return None
+            found = other.site.user
+    return found if held else None
 
 
 def _condition(trace: Trace, site: Site) -> ast.If | None:

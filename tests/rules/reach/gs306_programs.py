@@ -572,3 +572,22 @@ def good_queue_of_keys_without_graphs() -> None:
         loss.backward()
         optimizer.step()
         queue = [*queue, k.detach()][-4:]
+
+
+def bad_the_critic_asks_twice_for_one_sample() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    gen, critic = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)), nn.Linear(2, 1)
+    opt_gen = torch.optim.SGD(gen.parameters(), lr=0.01)
+    opt_critic = torch.optim.SGD(critic.parameters(), lr=0.01)
+    for _ in range(3):
+        fake = gen(torch.randn(8, 2))  # cause: GS306
+        for _ in range(2):
+            opt_critic.zero_grad()
+            scores = critic(fake)  # related: GS306
+            (scores.mean() - critic(torch.randn(8, 2)).mean()).backward()  # effect: GS306
+            opt_critic.step()
+        opt_gen.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_gen.step()

@@ -9,18 +9,22 @@ from typing import NamedTuple
 from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.calls import Calls
 from gradscope.analysis.ops import (
+    CASTS,
     COMPARING_LOSSES,
     DRAWS,
     EXPONENTIALS,
     MULTIPLICATIONS,
+    PASSING,
+    PICKS_OF_ROWS,
     PROBABILITIES,
     SCALES,
     SUBTRACTIONS,
 )
-from gradscope.analysis.reach import Key
+from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 
+NEAR = 4  # calls
 MAX_UPSTREAM = 400  # values looked at for a log-probability
 
 
@@ -54,7 +58,9 @@ def _advantage(known: Calls, graph: Graph, product: Op) -> Advantage | None:
         return None
     for weight, chance in (product.inputs, product.inputs[::-1]):
         difference = _difference(graph, weight)
-        if difference is None or not scored(graph, chance):
+        if difference is None or not (
+            scored(graph, chance) or picked(known.paths, (graph.id, chance), "log_softmax")
+        ):
             continue
         estimate = next(i for i in difference.inputs[:2] if graph.values[i].requires_grad)
         reach = known.paths.reach
@@ -84,9 +90,11 @@ def _difference(graph: Graph, value: int) -> Op | None:
 
 
 def _lesson(known: Calls, graph: Graph, difference: Op, estimate: int) -> Op | None:
-    """The loss that compares the same estimate with data."""
+    """The loss that compares the same estimate with data, or takes it, without its graph, for what is to be reached."""
     used = known.paths.used.order
     readers: list[Op] = [difference, *graph.consumers.get(estimate, ())]
+    for op in list(readers):
+        readers += graph.consumers.get(op.outputs[0], ()) if op.cut == "detach" and op.outputs else ()
     for op in readers:
         own = op.name in COMPARING_LOSSES or (op.name in SUBTRACTIONS and squared(known.paths, op))
         if own and op.outputs and (graph.id, op.outputs[0]) in used:
@@ -179,6 +187,21 @@ def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
 def scored(graph: Graph, value: int) -> bool:
     """Whether a distribution's `log_prob` stands behind a value, with a graph."""
     return any(is_part_of(op.site, "log_prob") for op in _calls_behind(graph, value))
+
+
+def picked(known: Paths, key: Key, name: str) -> bool:
+    """Whether a value is what a softmax gives to one of its classes in each row."""
+    for _ in range(NEAR):
+        op = known.maker(key)
+        if op is None or not op.inputs:
+            return False
+        if op.name in PICKS_OF_ROWS:
+            maker = known.maker_behind((op.graph, op.inputs[0]), CASTS)
+            return maker is not None and maker.name == name and "t" in op.extra.get("at", "t")
+        if op.name not in PASSING:
+            return False
+        key = (op.graph, op.inputs[0])
+    return False
 
 
 def _calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Iterator[Op]:

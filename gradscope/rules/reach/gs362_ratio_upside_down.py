@@ -22,12 +22,10 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     EXPONENTIALS,
     MULTIPLICATIONS,
-    PASSING,
-    PICKS_OF_ROWS,
     SUBTRACTIONS,
 )
-from gradscope.analysis.policies import scored
-from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.policies import picked, scored
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
@@ -80,7 +78,6 @@ def good() -> None:
 
 DIFFERENCES = SUBTRACTIONS - {"rsub", "__rsub__"}
 QUOTIENTS = DIVISIONS - {"__itruediv__", "div_"}
-NEAR = 4  # calls
 
 
 @rule("GS362", name="ratio-upside-down", severity="warning")
@@ -113,25 +110,10 @@ def _is_reversed(known: Paths, graph: Graph, op: Op) -> bool:
         return False
     key = (graph.id, new.index)
     if op.name in DIFFERENCES:
-        return scored(graph, new.index) or _picked(known, key, "log_softmax")
+        return scored(graph, new.index) or picked(known, key, "log_softmax")
     maker = known.maker_behind(key, CASTS)
     likely = maker is not None and maker.name == "exp" and scored(graph, new.index)
-    return likely or _picked(known, key, "softmax")
-
-
-def _picked(known: Paths, key: Key, name: str) -> bool:
-    """Whether a value is what a softmax gives to one of its classes in each row."""
-    for _ in range(NEAR):
-        op = known.maker(key)
-        if op is None or not op.inputs:
-            return False
-        if op.name in PICKS_OF_ROWS:
-            maker = known.maker_behind((op.graph, op.inputs[0]), CASTS)
-            return maker is not None and maker.name == name and "t" in op.extra.get("at", "t")
-        if op.name not in PASSING:
-            return False
-        key = (op.graph, op.inputs[0])
-    return False
+    return likely or picked(known, key, "softmax")
 
 
 def _weighed(graph: Graph, ratio: Op) -> Op | None:

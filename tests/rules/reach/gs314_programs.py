@@ -517,3 +517,44 @@ def bad_returns_of_several_steps() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_the_other_half_of_an_advantage_is_detached() -> None:
+    import torch
+    from torch import nn
+
+    body, policy, value = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *policy.parameters(), *value.parameters()], lr=0.01)
+    for _ in range(4):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+        action = torch.randint(0, 3, (8,))
+        returns = reward + 0.9 * value(body(after).tanh()).squeeze(1)
+        hidden = body(state).tanh()
+        estimate = value(hidden).squeeze(1)
+        lesson = nn.functional.mse_loss(estimate, returns.detach())  # related: GS314
+        log_prob = policy(hidden).log_softmax(1)
+        advantage = returns - estimate.detach()  # cause: GS314
+        gain = advantage * log_prob[range(8), action]  # effect: GS314
+        opt.zero_grad()
+        (lesson - gain.mean()).backward()
+        opt.step()
+
+
+def good_both_halves_of_an_advantage_are_detached() -> None:
+    import torch
+    from torch import nn
+
+    body, policy, value = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *policy.parameters(), *value.parameters()], lr=0.01)
+    for _ in range(4):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+        action = torch.randint(0, 3, (8,))
+        hidden = body(state).tanh()
+        estimate = value(hidden).squeeze(1)
+        with torch.no_grad():
+            returns = reward + 0.9 * value(body(after).tanh()).squeeze(1)
+        lesson = nn.functional.mse_loss(estimate, returns)
+        gain = (returns - estimate).detach() * policy(hidden).log_softmax(1)[range(8), action]
+        opt.zero_grad()
+        (lesson - gain.mean()).backward()
+        opt.step()

@@ -20,7 +20,15 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import DISTRIBUTIONS, PROBABILITIES
+from gradscope.analysis.ops import (
+    ALIASES,
+    DISTRIBUTIONS,
+    MEANS,
+    ORDERINGS,
+    PASSING,
+    PROBABILITIES,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.calls import renamed, taken_out
@@ -45,6 +53,8 @@ APPLIES = {
 }  # fmt: skip
 
 
+_SAME = PASSING | ALIASES
+_COUNTS = ORDERINGS | MEANS | SUMS | {"round", "mul", "__mul__", "pow", "log"}
 _WITHOUT = "binary_cross_entropy"  # `…_with_logits` without its sigmoid
 
 
@@ -136,12 +146,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     own = softmax_written_out(known, maker)
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
     through = own.words if own is not None else through
-    needed = (
-        op.name == f"{_WITHOUT}_with_logits"
-        and maker.name in PROBABILITIES
-        and not mixed
-        and _read_besides(known, maker)
-    )
+    needed = op.name == f"{_WITHOUT}_with_logits" and maker.name in PROBABILITIES and not mixed
+    elsewhere = _read_elsewhere(known, maker) if needed else None
+    needed = needed and (elsewhere is not None or _read_besides(known, maker))
     edits: Edits = ()
     if needed:
         edits = _plain(trace, op)
@@ -165,9 +172,10 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
         related=(
             *([(layer, "the layer that applies it")] if layer is not None else []),
             *((place, "and here") for place in places[1:]),
+            *([(elsewhere.site.user, "takes them for probabilities")] if elsewhere is not None else []),
         ),
         seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
-        fix=_of_probabilities(trace, op) if needed else _fix(trace, op, taken, mixed=mixed),
+        fix=_of_probabilities(trace, op, elsewhere) if needed else _fix(trace, op, taken, mixed=mixed),
         count=len(found),
         severity=severity,
         edits=edits,
@@ -200,18 +208,41 @@ def _read_besides(known: Paths, maker: Op) -> bool:
     return len({op.index for _, op in readers if op is not None}) > 1
 
 
-def _of_probabilities(trace: Trace, op: Op) -> str:
-    there = located(trace, op.site.user, f"`{op.name}`")
-    return f"the probabilities are needed besides: take `{_WITHOUT}`, which expects them, in place of {there}"
+def _read_elsewhere(known: Paths, maker: Op) -> Op | None:
+    """A calculation with the same layer's probabilities where no gradient is asked for: not what only orders them."""
+    line = maker.site.user.location()
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.called({maker.name}):
+            same = op.module == maker.module if maker.module is not None else op.site.user.location() == line
+            if not same or any(graph.values[i].requires_grad for i in op.outputs):
+                continue
+            for _, reader in graph.readers_behind(op.outputs, lambda op: op.name in _SAME):
+                if reader.name in _COUNTS and reader.module is None:
+                    return reader
+    return None
+
+
+def _of_probabilities(trace: Trace, op: Op, elsewhere: Op | None) -> str:
+    made = layer_site(trace, op, alone=True)
+    there = located(trace, made or op.site.user, f"`{op.name}`")
+    expects = "`nn.BCELoss()`" if made is not None else f"`{_WITHOUT}`"
+    why = "the probabilities are needed besides"
+    if elsewhere is not None:
+        why = f"{located(trace, elsewhere.site.user, 'a later line')} takes them for probabilities"
+    return f"{why}: take {expects}, which expects them, in place of {there}"
 
 
 def _plain(trace: Trace, op: Op) -> Edits:
     """The call of the loss that expects probabilities, with the same arguments."""
-    call = trace.source_file(op.site.user.path).at(op.site.user)
-    if not isinstance(call, ast.Call) or len(call.args) > 3:
+    made = layer_site(trace, op, alone=True)
+    call = trace.source_file((made or op.site.user).path).at(made or op.site.user)
+    if not isinstance(call, ast.Call) or len(call.args) > (0 if made is not None else 3):
         return ()
     if any(k.arg in (None, "pos_weight") for k in call.keywords):
         return ()
+    if made is not None:
+        return renamed(trace, made, "BCEWithLogitsLoss", "BCELoss")
     return renamed(trace, op.site.user, f"{_WITHOUT}_with_logits", _WITHOUT)
 
 

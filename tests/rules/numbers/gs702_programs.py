@@ -364,3 +364,24 @@ def good_logarithm_of_a_softmax_written_out() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_an_evaluation_takes_them_for_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())  # related: GS702
+    loss_fn = nn.BCEWithLogitsLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        y = (x[:, :1] > 0).float()
+        opt.zero_grad()
+        p = model(x)  # cause: GS702
+        loss_fn(p, y).backward()  # effect: GS702
+        opt.step()
+        with torch.no_grad():
+            x = torch.randn(16, 4)
+            p = model(x)
+            right = (p > 0.5) == (x[:, :1] > 0)  # related: GS702
+        print(right.float().mean())

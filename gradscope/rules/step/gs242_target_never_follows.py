@@ -11,11 +11,11 @@ Measured: what is added to data to make the target comes from a network of the s
 with it and stepped; nothing has changed that since the first steps. Silent on: copies that a line of the program
 could still bring up to date (one that has run, and stands in no loop, runs no more), fewer steps than 100, teachers
 (their answers are the targets, nothing is added). Also where a function of the program would bring a copy up to date,
-and nothing calls it.
+and nothing calls it, or where the numbers that are to go to the copy are loaded into the trained network instead.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradscope.analysis.bootstraps import Sum, sums
 from gradscope.analysis.networks import (
@@ -30,6 +30,7 @@ from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import head_of, mentions, nodes_of_program, nodes_that_ran, ran_in, site_of
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects, plural
+from gradscope.analysis.writes import loads_state
 from gradscope.events import Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -99,7 +100,8 @@ def _of_estimates(trace: Trace) -> Iterator[Finding]:
     found = networks(trace) if trace.optimizers else []
     still = [one for one in found if one.still]
     stepped = [one for one in found if one.stepped]
-    if not still or not stepped or _may_follow(trace):
+    back = _written_back(trace, stepped) if still and stepped else {}
+    if not still or not stepped or _may_follow(trace, back):
         return
     known = paths(trace)
     told: set[int] = set()
@@ -113,7 +115,52 @@ def _of_estimates(trace: Trace) -> Iterator[Finding]:
         step = _step(trace, pairs[0][1]) if pairs else None
         if step is not None:
             told.add(pairs[0][0].module)
-            yield _finding(trace, target.made, step, *pairs[0])
+            copy, net = pairs[0]
+            wrong = [site for site, ids in back.items() if ids & net.ids]
+            others = [site for site in back if site not in wrong]
+            if wrong:
+                yield _other_way(trace, target.made, wrong[0], others, copy, net)
+            else:
+                yield _finding(trace, target.made, step, copy, net)
+
+
+def _written_back(trace: Trace, stepped: list[Network]) -> dict[Site, set[int]]:
+    """Where states are loaded again and again, and only into networks that an optimizer steps → their parameters."""
+    known, own = paths(trace), {id for one in stepped for id in one.ids}
+    into: dict[Site, set[int]] = {}
+    runs: dict[Site, int] = {}
+    for graph in trace.graphs:
+        found = [op for op in graph.writing if loads_state(op)]
+        for site in {op.site.user for op in found}:
+            runs[site] = runs.get(site, 0) + max(graph.count, 1)
+        for op in found:
+            made = known.parameter_of((graph.id, known.memory(graph.id, op.writes[0])))
+            into.setdefault(op.site.user, set()).add(made.id if made is not None else -1)
+    return {site: ids for site, ids in into.items() if ids <= own and runs[site] > 1}
+
+
+def _other_way(
+    trace: Trace, made: Op, wrong: Site, others: list[Site], copy: Network, trained: Network
+) -> Finding:
+    target, net = (trace.modules[one.module].name or "the copy" for one in (copy, trained))
+    count = next(iter(trained.parameters.values())).steps
+    return Finding(
+        message=f"`{target}` makes the targets of `{net}` and stays what it was at the start: its update is written"
+        f" into `{net}`",
+        cause=wrong,
+        cause_label=f"loads into `{net}`, which an optimizer steps",
+        effect=made.site.user,
+        effect_label=f"the estimate in it is that of `{target}`",
+        related=tuple((site, "the same here") for site in others),
+        seen=(
+            f"in {plural(count, 'step')} nothing changed any of the {plural(len(copy.parameters), 'parameter')} of"
+            f" `{target}`, and {located(trace, wrong)} wrote to all of `{net}`",
+        ),
+        fix=f"give the numbers that {located(trace, wrong)} loads to `{target}` instead, and leave `{net}` to its"
+        " optimizer",
+        count=count,
+        subjects=parameter_subjects(copy.ids),
+    )
 
 
 def _is_discounted(known: Paths, target: Sum) -> bool:
@@ -139,9 +186,10 @@ def _is_scaled(known: Paths, key: Key) -> bool:
     return False
 
 
-def _may_follow(trace: Trace) -> bool:
+def _may_follow(trace: Trace, back: Iterable[Site]) -> bool:
     """Whether a line in a loop, or in a function that something names, could still write into a network: the run has
-    only not come to it."""
+    only not come to it. back: lines that have, and wrote into another one."""
+    done = {(site.line, site.column) for site in back}
     ran = list(nodes_that_ran(trace, ast.AST))
     nodes = [node for _, _, node in ran]
     named = set(map(own_name, nodes))
@@ -152,7 +200,11 @@ def _may_follow(trace: Trace) -> bool:
         for node in nodes_of_program(trace)
         if isinstance(node, FUNCTIONS) and node.name in named and not _is_over(trace, node.name, once)
     ]
-    if any(writes_weights(node) for block in again for node in ast.walk(block)):
+    if any(
+        writes_weights(node) and (getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1) not in done
+        for block in again
+        for node in ast.walk(block)
+    ):
         return True
     turns = [node for loop in nodes if isinstance(loop, LOOPS) for node in ast.walk(loop)]
     called = set(map(called_name, turns))

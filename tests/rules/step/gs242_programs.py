@@ -389,3 +389,47 @@ def good_a_fresh_copy_now_and_then() -> None:
         opt.step()
         if step % 140 == 0:
             target_agent = frozen_copy(agent)
+
+
+def bad_the_update_is_loaded_into_the_trained_one() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    target = copy.deepcopy(net)
+    opt = torch.optim.Adam(net.parameters(), lr=0.001)
+    for _ in range(150):
+        state, after, reward = torch.randn(32, 4), torch.randn(32, 4), torch.randn(32, 1)
+        with torch.no_grad():
+            wanted = reward + 0.9 * target(after)  # effect: GS242
+        loss = nn.functional.mse_loss(net(state), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        old, new = target.state_dict(), net.state_dict()
+        net.load_state_dict({name: 0.02 * new[name] + 0.98 * old[name] for name in new})  # cause: GS242
+
+
+def good_the_update_is_loaded_into_the_copy() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    target = copy.deepcopy(net)
+    opt = torch.optim.Adam(net.parameters(), lr=0.001)
+    for _ in range(150):
+        state, after, reward = torch.randn(32, 4), torch.randn(32, 4), torch.randn(32, 1)
+        with torch.no_grad():
+            wanted = reward + 0.9 * target(after)
+        loss = nn.functional.mse_loss(net(state), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        old, new = target.state_dict(), net.state_dict()
+        target.load_state_dict({name: 0.02 * new[name] + 0.98 * old[name] for name in new})

@@ -2,8 +2,8 @@
 
 Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`, layers
 such as `self.relu(x)`, and all methods whose name does not end with `_`; without parentheses a method is named, not
-called; setting `requires_grad` on a module changes nothing, and Python makes a new attribute of whatever name it is
-given (`p.require_grad = False`).
+called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module changes nothing, and
+Python makes a new attribute of whatever name it is given (`p.require_grad = False`).
 
 Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
 freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
@@ -17,16 +17,25 @@ import ast
 import re
 from collections.abc import Iterator
 
+from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.ops import WITH_TWIN
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.text import classes_named, named_subject, parentheses, site_of, uncalled
+from gradscope.analysis.text import (
+    classes_named,
+    named_subject,
+    nodes_that_ran,
+    parentheses,
+    ran_in,
+    site_of,
+    uncalled,
+)
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import SCOPES, SourceFile, called_name
+from gradscope.source import SCOPES, SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
@@ -56,12 +65,15 @@ def good_detach_used() -> None:
     (h2 - target).pow(2).sum().backward()
 
 
-@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS306", "GS314", "GS605"))
+@rule(
+    "GS308", name="detach-discarded", severity="warning", over=("GS206", "GS267", "GS306", "GS314", "GS605")
+)
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _without_effect(trace)
     yield from _on_a_copy(trace)
     yield from _never_called(trace)
+    yield from _new_layer_dropped(trace)
     found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
     for event in trace.of(Misnamed):
         site = next(_assigned(trace, event), None)
@@ -313,6 +325,43 @@ def _new_tensor_dropped(
         count=count,
         edits=edits,
     )
+
+
+def _new_layer_dropped(trace: Trace) -> Iterator[Finding]:
+    """`self.emb.from_pretrained(vectors)` as a statement: it makes a new layer, and this one keeps what it drew."""
+    for path, function, call in nodes_that_ran(trace, ast.Call):
+        file, target = trace.source_file(path), call.func
+        if not isinstance(target, ast.Attribute) or target.attr != "from_pretrained":
+            continue
+        scope = file.function_of(call)
+        if scope is None or not ran_in(trace, path, scope.lineno, scope.end_lineno):
+            continue
+        if not isinstance(file.parent.get(id(call)), ast.Expr) or file.is_imported(target):
+            continue
+        own = [p for p in trace.parameters if _is_of(trace, p, own_name(target.value))]
+        if own and drawn_here(trace, own):
+            text, names = ast.unparse(target.value), parameter_names(trace, [p.id for p in own])
+            here = Source(trace, path)
+            yield Finding(
+                message=f"the result of `{file.text(call)}` is not used: `{text}` is left with the random numbers that"
+                " it was made with",
+                cause=site_of(path, function, call),
+                cause_label="gives a new layer, which is dropped",
+                seen=(
+                    f"the run drew {names} at random, and no load or write of the program's has given it other values",
+                ),
+                why="`from_pretrained` is a method of the class: it makes a new layer of the weights that it is given,"
+                " and knows nothing of the one that it is called on",
+                fix=f"use the result: `{text} = {file.text(call)}`",
+                edits=here.insert(call, f"{text} = "),
+                subjects=parameter_subjects(p.id for p in own),
+            )
+
+
+def _is_of(trace: Trace, parameter: Parameter, name: str) -> bool:
+    """Whether it belongs to a layer that goes by this name."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    return module is not None and name in (module.path.rpartition(".")[2], module.name)
 
 
 # -- never called ----------------------------------------------------------------------

@@ -524,3 +524,52 @@ def bad_normalised_to_nobody() -> None:
         opt.zero_grad()
         F.cross_entropy(scores, torch.randint(32, (8,))).backward()
         opt.step()
+
+
+def bad_vectors_go_into_another_layer() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self, vectors):
+            super().__init__()
+            self.words = nn.Embedding(20, 8)
+            self.words.from_pretrained(vectors)  # cause: GS308
+            self.out = nn.Linear(8, 2)
+
+        def forward(self, words):
+            return self.out(self.words(words))
+
+    torch.manual_seed(0)
+    model = Tagger(torch.randn(20, 8))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        words = torch.randint(0, 20, (16,))
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(words), words % 2).backward()
+        opt.step()
+
+
+def good_vectors_are_loaded_after_all() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self, vectors):
+            super().__init__()
+            self.words = nn.Embedding(20, 8)
+            self.words.from_pretrained(vectors)
+            self.words.weight.data.copy_(vectors)
+            self.out = nn.Linear(8, 2)
+
+        def forward(self, words):
+            return self.out(self.words(words))
+
+    torch.manual_seed(0)
+    model = Tagger(torch.randn(20, 8))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        words = torch.randint(0, 20, (16,))
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(words), words % 2).backward()
+        opt.step()

@@ -115,7 +115,8 @@ def _gathers(function: ast.FunctionDef | ast.Lambda) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         call = node.value if isinstance(node, ast.Expr) else None
         if any(
-            isinstance(target, ast.Attribute | ast.Subscript) or own_name(target) in outer
+            isinstance(target, ast.Attribute | ast.Subscript)
+            or (isinstance(target, ast.Name) and target.id in outer)
             for target in targets
         ):
             return True

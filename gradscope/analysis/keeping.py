@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_of_program, own_nodes
@@ -12,8 +12,9 @@ from gradscope.source import SourceFile, Span, called_name, method_name
 from gradscope.store import Trace
 
 
-def stored_at(trace: Trace, made: Site) -> Site | None:
-    """The one line that puts the losses of `made` into a list, where its function or a caller has one."""
+def stored_at(trace: Trace, made: Site, but: Collection[tuple[str, int]] = ()) -> Site | None:
+    """The one line that puts the losses of `made` into a list, where its function or a caller has one; `but` those of
+    which it is known what they keep."""
     found: dict[tuple[str, int], Site] = {}
     callee = ""
     for frame in reversed(list(made.stack)):  # innermost first
@@ -31,7 +32,8 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
         for span in _appends(trace.source_file(frame.path), frame, name, callee, own, keepers(trace)):
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
-            return next(iter(found.values())) if len(found) == 1 else None
+            left = [site for place, site in found.items() if place not in but]
+            return left[0] if len(left) == 1 else None
         callee = name
     return None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from gradscope.analysis.keeping import assigned, kept_by_append, lists_with_a_pass, stored_at
 from gradscope.analysis.reach import Paths, paths
@@ -80,14 +81,14 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
         place = _kept_at(trace, event).location()
         if place not in longest or event.length > longest[place].length:
             longest[place] = event
-    told: set[object] = set()
+    told: set[Any] = set()
     losses = {
         place for e in longest.values() if e.how == "list" for place in _lines_of_loss(trace, e.site.user)
     }
     for event in sorted(longest.values(), key=lambda e: e.how == "values"):
         if event.how == "values" and _kept_at(trace, event).location() in losses:
             continue  # what is kept is the loss
-        finding = _finding(trace, event)
+        finding = _finding(trace, event, {place for _, place in told})
         if not finding.subjects <= told:
             yield finding
             told |= finding.subjects
@@ -100,9 +101,10 @@ def _kept_at(trace: Trace, event: KeepsGraph) -> Site:
     return user(trace.site(event.kept_at)) or event.site.user
 
 
-def _finding(trace: Trace, event: KeepsGraph) -> Finding:
+def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Finding:
     made = _kept_at(trace, event)
-    stored = stored_at(trace, made) if event.how in ("list", "values") else _handed_in(trace, made)
+    but = told if event.how == "values" else ()
+    stored = stored_at(trace, made, but) if event.how in ("list", "values") else _handed_in(trace, made)
     if stored is None and event.how == "list":
         made = _computed_at(trace, made) or made
     cause = stored or made

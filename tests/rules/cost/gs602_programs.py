@@ -634,3 +634,27 @@ def good_a_distribution_that_holds_itself() -> None:
         actor_opt.zero_grad()
         actor_loss.backward()
         actor_opt.step()
+
+
+def bad_two_lists_of_one_step() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def parts(model, x, y):
+        out = model(x)
+        return {
+            "loss": (out - y).pow(2).mean(),
+            "last": (out[:, -1:] - y).pow(2).mean(),  # related: GS602
+        }
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses, history = [], []
+    for _ in range(30):
+        x = torch.randn(16, 4)
+        output = parts(model, x, x[:, :1])
+        opt.zero_grad()
+        output["loss"].backward()  # related: GS602
+        opt.step()
+        losses.append(output["loss"])  # cause: GS602
+        history.append(output)  # cause: GS602

@@ -23,6 +23,7 @@ class SecondUse:
     again: Step
     parameters: set[int] = field(default_factory=set)
     count: int = 0
+    alone: bool = False  # the second one's optimizer never steps by gradients of its own
 
 
 def second_uses(trace: Trace) -> Iterator[SecondUse]:
@@ -41,7 +42,8 @@ def second_uses(trace: Trace) -> Iterator[SecondUse]:
                 last.pop(number, None)
         elif isinstance(event, Step) and not event.closure:
             line = event.optimizer, event.site.user
-            steps[line] = steps.get(line, 0) + repeat
+            if event.states.keys() - {"unknown"}:  # of steps that were slept through nothing is known
+                steps[line] = steps.get(line, 0) + repeat
             again: dict[Line, set[int]] = {}
             for number in event.in_state("used") if event.site.user not in bypassed else ():
                 before = last.get(number)
@@ -54,4 +56,7 @@ def second_uses(trace: Trace) -> Iterator[SecondUse]:
             last.update(dict.fromkeys(event.in_state("fresh", "stale", "used"), event))
     for (_, line), use in found.items():
         if use.count > 1 and 2 * use.count >= steps[line]:
+            often = sum(n for (number, _), n in steps.items() if number == line[0])
+            held = set(trace.optimizers[line[0]].parameters) if line[0] in trace.optimizers else set[int]()
+            use.alone = use.count == often and use.parameters >= held
             yield use

@@ -112,11 +112,10 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
             told.add(product.site.user.location())
             yield _own_positive(trace, known, event, picked, product)
     for key, total in known.used_calls({"logsumexp", "sum"}):
-        event = known.loss_of(key)
         product = _summed_up(known, total)
-        if product is None or event is None or product.site.user.location() in told:
+        if product is None or product.site.user.location() in told or not _set_against(known, key, total):
             continue
-        if _set_against(known, key, total):
+        if (event := known.loss_of(key)) is not None:
             told.add(product.site.user.location())
             yield _finding(trace, known, event, total, product)
 

@@ -94,9 +94,14 @@ def _finding(trace: Trace, use: SecondUse) -> Finding:
         ),
         fix=f"leave {located(trace, again)} out, or make a pass of its own before it"
         if twice
+        else f"leave {located(trace, again)} out: all its steps are by gradients that {code(trace, first)} has used;"
+        " where a schedule of the rate is meant, make one (`torch.optim.lr_scheduler`)"
+        if use.alone
         else f"leave {names} out of one of the two optimizers: {one} and {other} both hold"
         f" {'it' if len(use.parameters) == 1 else 'them'}",
-        edits=taken_away(trace, again) if twice and first.location() != again.location() else (),
+        edits=taken_away(trace, again)
+        if (twice or use.alone) and first.location() != again.location()
+        else (),
         count=use.count,
         subjects=parameter_subjects(use.parameters),
     )

@@ -51,3 +51,24 @@ def good_gradient_changed_between_both_steps() -> None:
         for p in model.parameters():
             p.grad = 0.1 * torch.randn_like(p)
         opt.step()
+
+
+def bad_a_second_optimizer_for_a_schedule() -> None:
+    """Long enough for steps to be slept through: of those nothing is known."""
+    import torch
+    from torch import nn
+
+    def optimizers(model: nn.Module) -> tuple[torch.optim.Adam, torch.optim.Adam]:
+        return torch.optim.Adam(model.parameters(), 0.01), torch.optim.Adam(model.parameters(), 0.01)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt, _ = optimizers(model)
+    scheduler, _ = optimizers(model)
+    for _ in range(8):
+        for _ in range(8):
+            x = torch.randn(16, 4)
+            opt.zero_grad()
+            (model(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+            opt.step()  # effect: GS268
+        scheduler.step()  # cause: GS268

@@ -177,4 +177,4 @@ def test_a_difference_is_squared_also_after_it_was_added_up() -> None:
     ):
         run = trained(loss)
         op = run.op(text)
-        assert squared(run.trace.graph(op.graph), op) == expected
+        assert squared(paths(run.trace), op) == expected

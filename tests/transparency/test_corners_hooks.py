@@ -252,7 +252,7 @@ def mutation_on_saved_allowed() -> Any:
         out2 = (out * mid).sum()
         mid.mul_(2)
         out2.backward()
-    return w.grad
+        return [w.grad, mid.detach() + 1]
 
 
 def checkpoints() -> Any:

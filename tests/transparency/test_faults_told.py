@@ -75,7 +75,7 @@ def test_a_rule_that_fails_costs_no_other(
     seed = os.environ.get("GRADSCOPE_SEED", "12")
     for code, rule in random.Random(seed).sample(rules, round(share * len(rules))):
         with monkeypatch.context() as patch:
-            patch.setitem(all_rules(), code, replace(rule, check=failing(rule, before)))
+            patch.setitem(all_rules(), code, rule._replace(check=failing(rule, before)))
             report = examine(trace)
         assert [code in fault and "a fault" in fault for fault in report.faults] == [True]
         lost = [text for text in told(whole) if text not in told(report)]
@@ -88,10 +88,10 @@ def test_an_explanation_that_fails_costs_no_finding(
 ) -> None:
     whole = examine(trace)
     assert "" in {finding.code for finding in whole.findings}  # the error is explained
-    first = replace(crashes.all_explanations()[0], pattern=re.compile(""))
+    first = crashes.all_explanations()[0]._replace(pattern=re.compile(""))
     fails: dict[str, Any] = {part: lambda *a: 1 / 0}
     subject = replace(first.of, **{"about": None, **(fails if part in ("about", "fits") else {})})
-    broken = replace(first, of=subject, **({} if part in ("about", "fits") else fails))
+    broken = first._replace(of=subject, **({} if part in ("about", "fits") else fails))
     monkeypatch.setattr(crashes, "all_explanations", lambda: [broken])
     report = examine(trace)
     assert [finding.code for finding in report.findings] == [f.code for f in whole.findings if f.code]

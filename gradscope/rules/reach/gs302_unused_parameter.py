@@ -19,11 +19,9 @@ own holds that never steps, while another one does.
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from gradscope.analysis.called_twice import CalledTwice, called_twice
-from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.cuts import cuts, exits, resting_cuts
 from gradscope.analysis.dead_ends import (
     OtherTurns,
@@ -43,8 +41,9 @@ from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stops import Stop
-from gradscope.analysis.text import classes_of_program, has_run, may_step, site_of
+from gradscope.analysis.text import may_step, site_of
 from gradscope.analysis.unheld import replaced
+from gradscope.analysis.unused_parts import alternative, forwards, in_library, not_yet
 from gradscope.analysis.words import (
     code,
     listed,
@@ -59,12 +58,10 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Scheduled, Step
 from gradscope.fixes.source import Source
-from gradscope.model import Finding, Module, Optimizer, Parameter, Since, Site
+from gradscope.model import Finding, Optimizer, Parameter, Since, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
-CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
 
 
@@ -273,7 +270,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
             ),
         ),
         fix=(_some_of_several(trace, known, made, parameters[0]) if call is None and made is not None else "")
-        or _fix(trace, made, _making(holder), names, call, later=_not_yet(trace, parameters[0])),
+        or _fix(trace, made, _making(holder), names, call, later=not_yet(trace, parameters[0])),
         subjects=parameter_subjects(ids),
     )
 
@@ -297,7 +294,7 @@ def _template(
     call = file.parent.get(id(uses[0])) if len(uses) == 1 else None
     if module is None or not isinstance(call, ast.Call) or uses[0] not in call.args:
         return None
-    called = _forwards(trace)
+    called = forwards(trace)
     others = [m.id for m in trace.modules.values() if m.cls == module.cls and m.id != module.id]
     same = file.scope_of(uses[0]) is file.scope_of(target)
     return (target, uses[0]) if same and any(id in called for id in others) else None
@@ -471,136 +468,15 @@ def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:
 
 
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
-    if parameter.id in kept_up(trace) or _in_library(trace, parameter) or _not_yet(trace, parameter):
+    if parameter.id in kept_up(trace) or in_library(trace, parameter) or not_yet(trace, parameter):
         return "note"
     if any(True for graph in trace.graphs for _ in exits(known, graph, parameter.id)):
         return "note"
     return (
         "note"
-        if known.passes_beside([parameter]) < MANY_PASSES
-        and _alternative(trace, known, parameter) is not None
+        if known.passes_beside([parameter]) < MANY_PASSES and alternative(trace, known, parameter) is not None
         else "warning"
     )
-
-
-def _in_library(trace: Trace, parameter: Parameter) -> bool:
-    """Whether its layer is part of a model whose forward stands in a library: those have
-    parts that only some of their tasks need."""
-    module = trace.modules.get(parameter.module) if parameter.module is not None else None
-    kinds = _forwards(trace)
-    while module is not None and module.id not in kinds:
-        if _used_for_parts(trace, module):
-            return True
-        module = trace.modules.get(module.parent) if module.parent is not None else None
-    return module is not None and kinds[module.id] == "library"
-
-
-def _used_for_parts(trace: Trace, module: Module) -> bool:
-    """Whether a class that is not the program's own made this module of layers, and the program
-    calls others of them itself."""
-    if module.cls in CONTAINERS or module.cls in classes_of_program(trace):
-        return False
-    return any(is_part_of(trace, id, module.id) for id in _forwards(trace))
-
-
-def _forwards(trace: Trace) -> dict[int, str]:
-    """Module → the kind of code, outside torch, that computes in it."""
-    found: dict[int, str] = {}
-    for graph in trace.graphs:
-        for op in graph.ops:
-            if op.module is not None and op.module not in found:
-                kinds = (frame.kind for frame in reversed(op.site.stack) if frame.kind != "torch")
-                found[op.module] = next(kinds, "torch")
-    return found
-
-
-def _not_yet(trace: Trace, parameter: Parameter) -> bool:
-    """Whether it or its layer was not used, and the user's class uses it only under a condition."""
-    called = set(_forwards(trace))
-    module = trace.modules.get(parameter.module) if parameter.module is not None else None
-    if module is not None and module.id in called:  # a parameter of the class's own
-        seen = any(
-            graph.values[i].parameter == parameter.id
-            for graph in trace.graphs
-            for op in graph.ops
-            if op.module is not None  # the program may print it
-            for i in op.inputs
-        )
-        attribute = parameter.name.rpartition(".")[2]
-        return not seen and _conditional(trace, module.cls, attribute)
-    while module is not None and module.parent is not None and module.id not in called:
-        holder, attribute = trace.modules[module.parent], module.path.rpartition(".")[2]
-        if _conditional(trace, holder.cls, attribute):
-            return not any(is_part_of(trace, id, module.id) for id in called)
-        module = holder
-    return False
-
-
-def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> Module | None:
-    """The container in which its layer is one of several alike, of which another one trains."""
-    module = trace.modules.get(parameter.module) if parameter.module is not None else None
-    while module is not None and module.parent is not None:
-        holder = trace.modules[module.parent]
-        if holder.cls in ("ModuleList", "ModuleDict"):
-            alike = [m for m in trace.modules.values() if m.parent == holder.id and m.cls == module.cls]
-            prefixes = tuple(f"{m.path}." for m in alike if m.id != module.id)
-            for other in known.parameters.values():
-                owner = trace.modules.get(other.module) if other.module is not None else None
-                if owner and owner.root == module.root and f"{owner.path}.".startswith(prefixes or ("\0",)):
-                    if known.has_gradient(other):
-                        return holder
-        module = holder
-    return None
-
-
-def _conditional(trace: Trace, cls: str, attribute: str) -> bool:
-    """Whether class `cls` uses `self.attribute` under conditions only, as far as methods that ran use it."""
-    for path, text in trace.sources.items():
-        functions = [
-            node
-            for above in trace.source_file(path).nodes
-            if isinstance(above, ast.ClassDef) and above.name == cls
-            for node in above.body
-            if isinstance(node, FUNCTIONS)
-        ]
-        ran = frozenset(one.name for one in functions if has_run(trace, path, one))
-        if functions and conditional(text, cls, attribute, ran):
-            return True
-    return False
-
-
-@lru_cache(maxsize=256)
-def conditional(
-    text: str, cls: str, attribute: str, ran: frozenset[str], known: frozenset[str] = frozenset()
-) -> bool:
-    """Whether class `cls` uses `self.attribute` outside its `__init__`, each time under a condition
-    or in a method that it calls under conditions only. `ran`: the methods that did; where none of them uses it, all
-    count. `known`: the methods asked for already."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return False
-    found: dict[bool, list[bool]] = {True: [], False: []}  # of methods that ran, and of others
-    todo: list[tuple[ast.AST, bool, str]] = [
-        (function, False, function.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and node.name == cls
-        for function in node.body
-        if isinstance(function, ast.FunctionDef) and function.name != "__init__"
-    ]
-    while todo:
-        node, under, method = todo.pop()
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr == attribute
-            and getattr(node.value, "id", "") == "self"
-        ):
-            later = method not in known and conditional(text, cls, method, ran, known | {method})
-            found[method in ran].append(under or later)
-        under = under or isinstance(node, (ast.If, ast.IfExp, ast.While, ast.match_case))
-        todo += ((child, under, method) for child in ast.iter_child_nodes(node))
-    uses = found[True] or found[False]
-    return bool(uses) and all(uses)
 
 
 def _called_at(trace: Trace, ids: list[int]) -> Site | None:
@@ -617,7 +493,7 @@ def _called_at(trace: Trace, ids: list[int]) -> Site | None:
 def _some_of_several(trace: Trace, known: Paths, made: Site, parameter: Parameter) -> str:
     """What is told of layers of a container whose others train; "" where they are in none."""
     attribute = source(trace, made).partition("=")[0].partition(":")[0].strip()
-    holder = _alternative(trace, known, parameter)
+    holder = alternative(trace, known, parameter)
     if holder is None or attribute.rpartition(".")[2] not in (holder.path.rpartition(".")[2], holder.name):
         return ""
     return (

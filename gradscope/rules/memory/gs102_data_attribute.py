@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.numbers import real
-from gradscope.analysis.ops import FILLED, FILLS, LIKE, LOSS_FUNCTIONS, SUMS
+from gradscope.analysis.ops import FILLED, FILLS, LIKE, LOSS_FUNCTIONS, SCALES, SUMS
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms, terms
@@ -245,7 +245,7 @@ def _weighed(known: Paths, read: DataRead) -> tuple[Op, Backward] | None:
                 target in seen
                 or into
                 or not real(value.dtype)
-                or (op is not None and op.name in OF_NO_VALUES)
+                or (op is not None and (op.name in OF_NO_VALUES or _is_zero(known.trace, op)))
             ):
                 continue
             seen.add(target)
@@ -256,6 +256,14 @@ def _weighed(known: Paths, read: DataRead) -> tuple[Op, Backward] | None:
                 if loss is not None and _in_one_term(known, loss, target, read):
                     return op, loss
     return None
+
+
+def _is_zero(trace: Trace, op: Op) -> bool:
+    """Whether it is `0 * x`, an old way to write `zeros_like(x)`."""
+    place = op.site.user
+    node = trace.source_file(place.path).at(place) if op.name in SCALES else None
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
+    return any(isinstance(side, ast.Constant) and side.value == 0 for side in sides)
 
 
 def _in_one_term(known: Paths, loss: Backward, joined: Key, read: DataRead) -> bool:

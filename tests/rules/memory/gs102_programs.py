@@ -376,3 +376,28 @@ def good_the_axes_of_a_view_are_turned() -> None:
         (hidden * hidden).sum().backward()
         opt.step()
         print(view.mean())
+
+
+def good_zeros_made_of_the_weights() -> None:
+    """`0 * p.data` as `zeros_like(p)`: the Fisher matrix of elastic weights is a constant."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 3)
+    opt = torch.optim.SGD(net.parameters(), 0.05)
+    old = {n: p.data.clone() for n, p in net.named_parameters()}
+    fisher = {n: 0 * p.data for n, p in net.named_parameters()}
+    for _ in range(3):
+        x = torch.randn(8, 6)
+        net.zero_grad()
+        nn.functional.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
+        for n, p in net.named_parameters():
+            fisher[n] += p.grad.data.pow(2) / 3  # type: ignore[union-attr]
+    for _ in range(4):
+        x = torch.randn(8, 6)
+        far = sum((fisher[n] * (old[n] - p).pow(2)).sum() for n, p in net.named_parameters())
+        loss = nn.functional.cross_entropy(net(x), x[:, 3:].argmax(1)) + 10 * far
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -102,7 +102,7 @@ def good_a_term_that_counts_later() -> None:
         opt.step()
 
 
-def bad_rows_of_two_tables() -> None:
+def bad_rows_of_two_tables() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -127,7 +127,7 @@ def bad_rows_of_two_tables() -> None:
         opt.step()
 
 
-def bad_both_halves_of_an_update() -> None:
+def bad_both_halves_of_an_update() -> None:  # fix: by hand
     import torch
     from torch import nn
 

@@ -69,7 +69,7 @@ def bad_sum_of_terms_begun_anew_in_the_middle() -> None:
     for _ in range(4):
         x = torch.randn(8, 4)
         opt_judge.zero_grad()
-        (judge(x).pow(2).mean() + (judge(encoder(x).detach()) - 1).pow(2).mean()).backward()
+        ((judge(x) - 1).pow(2).mean() + judge(encoder(x).detach()).pow(2).mean()).backward()
         opt_judge.step()
         opt.zero_grad()
         combined(x, encoder(x)).backward()

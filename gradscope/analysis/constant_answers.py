@@ -49,7 +49,7 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
     """Those that all passes of a line begin with, as they are, and that parameters are stepped for: no term of a sum,
     no attack on the inputs. Where one line trains several networks, each of them has to stand there."""
     known = paths(trace)
-    begun, others = _begun(known)
+    begun, others = _begun(trace)
     for answer in trace.of(ConstantAnswer):
         by_hand = answer.first is not None
         key = _by_hand(trace, begun, answer) if by_hand else (answer.name, answer.site.id)
@@ -85,7 +85,7 @@ def no_better(trace: Trace) -> Iterator[NoBetter]:
 @once
 def losses_by_hand(trace: Trace) -> frozenset[int]:
     """The sites of the differences whose mean square, or mean size, is all that a pass begins with."""
-    begun, _ = _begun(paths(trace))
+    begun, _ = _begun(trace)
     answers = [answer for answer in trace.of(ConstantAnswer) if answer.first is not None]
     return frozenset(answer.site.id for answer in answers if _by_hand(trace, begun, answer) is not None)
 
@@ -93,8 +93,10 @@ def losses_by_hand(trace: Trace) -> frozenset[int]:
 _Begun = dict[tuple[str, int], list[tuple[Op, Backward]]]
 
 
-def _begun(known: Paths) -> tuple[_Begun, dict[tuple[str, int], set[tuple[str, int] | None]]]:
+@once
+def _begun(trace: Trace) -> tuple[_Begun, dict[tuple[str, int], set[tuple[str, int] | None]]]:
     """The passes by the call that gave their one loss; and by line what its passes begin with."""
+    known = paths(trace)
     begun: _Begun = {}
     others: dict[tuple[str, int], set[tuple[str, int] | None]] = {}
     for event in known.backwards:
@@ -130,13 +132,14 @@ def _difference(known: Paths, loss: Op, answer: ConstantAnswer) -> Op | None:
 def _is_fooled(known: Paths, lines: set[tuple[str, int]], ids: frozenset[int]) -> bool:
     """Whether passes of other lines go through this network and train another one alone: of two that play against each
     other, a discriminator that can tell nothing apart is what the other aims at."""
-    passes = [event for event in known.backwards if event.site.user.location() not in lines]
-    return any(
-        not any(trained & ids for trained in _networks(known, [event]))
-        and ids & known.fed_by(*((event.graph, root) for root in event.roots))
-        for event in passes
-        if event.call == "backward" and _networks(known, [event])
-    )
+    for event in known.backwards:
+        if event.call != "backward" or event.site.user.location() in lines:
+            continue
+        trained = _networks(known, [event])
+        if trained and not any(one & ids for one in trained):
+            if ids & known.fed_by(*((event.graph, root) for root in event.roots)):
+                return True
+    return False
 
 
 def _networks(known: Paths, events: list[Backward]) -> list[set[int]]:

@@ -87,10 +87,9 @@ def taken_over(trace: Trace) -> dict[int, Op]:
         if op is None or write.parameter in stepped or write.segments[-1] <= first:
             continue
         given = known.flow((op.graph, i) for i in op.inputs if i not in op.writes).order
-        parameters = {p.id for key in given if (p := known.parameter_of(key)) is not None}
-        values = [known.value(key) for key in given]
+        values = map(known.value, given)
         unseen = any(value.kind == "input" and value.origin is None for value in values)
-        if parameters & stepped or unseen:
+        if unseen or known.parameters_in(given) & stepped:
             found[write.parameter] = op
     return found
 

@@ -211,10 +211,14 @@ class Paths:
 
     def maker_behind(self, key: Key, names: Collection[str]) -> Op | None:
         """The call that made a value, or what that came from through calls of these names, by their first input."""
-        maker = self.maker(key)
-        while maker is not None and maker.name in names and maker.inputs:
-            maker = self.maker((maker.graph, maker.inputs[0]))
-        return maker
+        return self.maker(self.source_behind(key, names))
+
+    def source_behind(self, key: Key, names: Collection[str]) -> Key:
+        """The value that another one came from through calls of these names, by their first input; itself, where none
+        of them made it."""
+        while (maker := self.maker(key)) is not None and maker.name in names and maker.inputs:
+            key = maker.graph, maker.inputs[0]
+        return key
 
     def flow(self, roots: Iterable[Key]) -> Upstream:
         """Everything that `roots` were computed from, nearest first."""

@@ -230,7 +230,7 @@ def _dead(
         return None
     if all(_of_a_library(known, part, op) for op, _ in blocks):
         return None
-    behind = {p.id for key in known.flow(key for _, key in blocks).order if (p := known.parameter_of(key))}
+    behind = known.parameters_in(known.flow(key for _, key in blocks).order)
     lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
     if not lost or any(_used_elsewhere(known, key, beside) for _, key in blocks):
         return None

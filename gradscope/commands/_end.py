@@ -56,7 +56,6 @@ class End:
 
     def of(self, outcome: Outcome, hint: Callable[[], str]) -> int:
         """The program has come to its end: reports. Gives the exit code. hint: what else there is to say."""
-        report, failed = None, False
         with self._undisturbed():
             self.session.stop(outcome.exit_code, outcome.error)
             report, failed = self._tell(self.stream)

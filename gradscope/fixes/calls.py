@@ -16,8 +16,6 @@ from gradscope.model import Edit, Op, Site
 from gradscope.source import PRIMARIES, method_name, names_in
 from gradscope.store import Trace
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-
 
 def assigned_back(trace: Trace, site: Site | None) -> Edits:
     """`x.detach()` as a statement: `x = x.detach()`."""

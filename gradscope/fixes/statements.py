@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from gradscope.fixes.source import Edits, Source, has_long_text
 from gradscope.model import Edit, Site
-from gradscope.source import LOOPS, names_in
+from gradscope.source import LOOPS, SCOPES, names_in
 from gradscope.store import Trace
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_SCOPES = (*SCOPES, ast.ClassDef)
 
 
 def line_before(trace: Trace, site: Site | None, text: str) -> Edits:

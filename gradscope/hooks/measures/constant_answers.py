@@ -68,6 +68,11 @@ class _Place:
     bound: float = 0.0  # of `BOUNDS`
     first: dict[str, float] | None = None  # of a difference: what each of `MEANS` was at its first call
 
+    def due(self) -> bool:
+        """Counts a call; whether it is compared."""
+        self.calls += 1
+        return not self.calls % max(1, self.calls // FIRST)
+
 
 class ConstantAnswers(Hook):
     order = 92  # after the mode that calls it
@@ -82,10 +87,8 @@ class ConstantAnswers(Hook):
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         site = self.recorder.sites.current(frame)
         place = self.places.get(site)
-        if place is not None:
-            place.calls += 1
-            if place.calls % max(1, place.calls // FIRST):
-                return
+        if place is not None and not place.due():
+            return
         given = by_name(ARGUMENTS[name], args, kwargs)
         answers, target = given.get("input"), given.get("target")
         if answers is None or target is None or not _is_plain(given, result):
@@ -128,10 +131,7 @@ class ConstantAnswers(Hook):
         key = frame.f_code, frame.f_lasti
         if key in self.by_hand:
             place = self.by_hand[key]
-            if place is None:
-                return
-            place.calls += 1
-            if place.calls % max(1, place.calls // FIRST):
+            if place is None or not place.due():
                 return
         elif not torch.is_grad_enabled() or len(self.by_hand) >= MOST_BY_HAND:
             return
@@ -164,10 +164,9 @@ class ConstantAnswers(Hook):
             assert place.total is not None
             firsts = place.first or {}
             for name in firsts or (place.name,):
-                place.name = name
-                best, spread = _best(place)
+                best, spread = _best(place, name)
                 data = {
-                    "name": place.name, "best": best, "spread": spread, "differ": list(place.differ),
+                    "name": name, "best": best, "spread": spread, "differ": list(place.differ),
                     "mean": float(place.total.mean()) / place.samples, "answered": place.answered,
                     "apart": _apart(place), "first": firsts.get(name),
                 }  # fmt: skip
@@ -250,9 +249,9 @@ def _apart(place: _Place) -> float:
     return 1 - (1 - between / whole) * (place.samples - 1) / free if whole > 0 and free else 0.0
 
 
-def _best(place: _Place) -> tuple[float, float]:
-    """The mean loss of the best constant answer, and how far the targets differ from sample to sample; of targets that
-    are one class alone that of answers which prefer no class."""
+def _best(place: _Place, name: str) -> tuple[float, float]:
+    """The mean of this loss for the best constant answer, and how far the targets differ from sample to sample; of
+    targets that are one class alone that of answers which prefer no class."""
     assert place.total is not None
     mean = place.total / place.samples
     if place.squares is None:
@@ -261,13 +260,13 @@ def _best(place: _Place) -> tuple[float, float]:
         return float(torch.special.entr(mean).sum()), 1.0
     variance = (place.squares / place.samples - mean.square()).clamp(min=0)
     spread = float(variance.sqrt().mean())
-    if place.name == "mse_loss":
+    if name == "mse_loss":
         return float(variance.mean()), spread
-    if place.name == "l1_loss":
+    if name == "l1_loss":
         rows = torch.cat(place.kept)
         return float((rows - rows.median(dim=0).values).abs().mean()), spread
-    if place.name in BOUNDS:
-        return _best_of_huber(torch.cat(place.kept), place.bound, place.name), spread
+    if name in BOUNDS:
+        return _best_of_huber(torch.cat(place.kept), place.bound, name), spread
     bounded = mean.clamp(0, 1)
     return float((torch.special.entr(bounded) + torch.special.entr(1 - bounded)).mean()), spread
 

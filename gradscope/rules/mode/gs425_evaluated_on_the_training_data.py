@@ -92,11 +92,9 @@ def _is_scored(trace: Trace, loop: Site) -> bool:
     the training's samples may also be handed on, to a classifier on top of it, say."""
     around = {(frame.path, frame.function) for frame in loop.stack if frame.kind == "user"}
     return any(
-        op.name in SCORING
-        and not op.nodes
-        and any((frame.path, frame.function) in around for frame in op.site.stack)
+        not op.nodes and any((frame.path, frame.function) in around for frame in op.site.stack)
         for graph in trace.graphs
-        for op in graph.ops
+        for op in graph.called(SCORING)
     )
 
 

@@ -206,18 +206,12 @@ def _with_itself(known: Paths, op: Op) -> bool:
         return False
     if op.name == "cosine_similarity":
         shapes = [known.value(side).shape for side in sides]
-        return shapes[0] != shapes[1] and _behind(known, sides[0], SPREAD) == _behind(known, sides[1], SPREAD)
+        one, other = (known.made(known.source_behind(side, SPREAD)) for side in sides)
+        return shapes[0] != shapes[1] and one == other
     turned = known.maker(sides[1])
     if turned is None or turned.name not in TRANSPOSES or not turned.inputs:
         return False
     return known.made(sides[0]) == known.made((turned.graph, turned.inputs[0]))
-
-
-def _behind(known: Paths, key: Key, names: set[str]) -> Key:
-    """What a value came from through calls of these names."""
-    while (op := known.maker(key)) is not None and op.name in names and op.inputs:
-        key = (op.graph, op.inputs[0])
-    return known.made(key)
 
 
 def _counts(known: Paths, labels: Key) -> bool:

@@ -27,7 +27,7 @@ from gradscope.analysis.ops import (
     PRODUCTS_OF_MATRICES,
     SCALES,
 )
-from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import ScaledScores
 from gradscope.fixes.calls import without_argument
@@ -113,15 +113,13 @@ def _scores(known: Paths, softmax: Op) -> Op | None:
     made = known.maker_behind((softmax.graph, softmax.inputs[0]), THE_SAME) if softmax.inputs else None
     while made is not None and made.inputs:
         mask = made.inputs[1:]
-        added = made.name in ADDITIONS and len(mask) == 1 and not _trained(known, (made.graph, mask[0]))
+        added = (
+            made.name in ADDITIONS and len(mask) == 1 and not known.value((made.graph, mask[0])).requires_grad
+        )
         if made.name not in MASKING and not added:
             break
         made = known.maker_behind((made.graph, made.inputs[0]), THE_SAME)
     return made
-
-
-def _trained(known: Paths, key: Key) -> bool:
-    return known.value(key).requires_grad
 
 
 def _scaled_side(known: Paths, product: Op) -> Op | None:

@@ -88,8 +88,10 @@ class LeftBounds(Hook):
             self._note(args[0], *bounds, None, frame)
 
     def _make(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if not isinstance(result, torch.Tensor) or result.requires_grad:
+            return
         bounds = _bounds(name, args, kwargs)
-        if bounds is not None and isinstance(result, torch.Tensor) and not result.requires_grad:
+        if bounds is not None:
             self.made = private.TensorRef(result), *bounds
             self._note(result, *bounds, None, frame)  # it may become the parameter's data
 

@@ -151,7 +151,7 @@ class Optimizers(Hook):
             self._leave_failed()
         if self.inside:  # a wrapper's step that calls the inner optimizer's
             return None
-        if self._runs_passes(optimizer):  # what is recorded is the step of the one it holds
+        if self._runs_passes(optimizer):  # what is recorded is what it does
             return None
         began = perf_counter()
         changed = None
@@ -214,8 +214,8 @@ class Optimizers(Hook):
         return step
 
     def _runs_passes(self, optimizer: Any) -> bool:
-        """Whether an optimizer of the program's own runs backward passes in its step and leaves the update to one
-        that it holds, as SAM may: then its step is one of the program's functions, and the two are one optimizer."""
+        """Whether an optimizer of the program's own runs backward passes in its step: then its step is one of the
+        program's functions. Where it leaves the update to one that it holds, as SAM may, the two are one optimizer."""
         recorder = self.recorder
         try:
             cls = type(optimizer)
@@ -226,7 +226,7 @@ class Optimizers(Hook):
             with private.aside():
                 inner = _held(optimizer)
                 if inner is None:
-                    return False
+                    return True
                 known = self.ids.get(id(inner))
                 mine = self._register(optimizer, recorder.sites.current(sys._getframe(3)))
                 if known is None or known[0] != mine:
@@ -442,14 +442,22 @@ def _wrapped(optimizer: Any) -> Any:
 
 
 def _names_backward(cls: type) -> bool:
-    """Whether a method that the program gave to a class of optimizers asks for a backward pass by name."""
-    for part in cls.__mro__:
-        if part.__module__.partition(".")[0] == "torch":
-            return False
-        for one in vars(part).values():
-            code = getattr(inspect.unwrap(one), "__code__", None) if callable(one) else None
-            if code is not None and "backward" in code.co_names:
+    """Whether the step that the program gave to a class of optimizers, or one of the class's methods that it calls,
+    asks for a backward pass by name."""
+    looked, names = set(), ["step"]
+    while names:
+        looked.add(name := names.pop())
+        for part in cls.__mro__:
+            if part.__module__.partition(".")[0] == "torch":
+                break
+            code = getattr(inspect.unwrap(vars(part).get(name)), "__code__", None)  # type: ignore[arg-type]
+            if code is None:
+                continue
+            if "backward" in code.co_names:
                 return True
+            names += [other for other in code.co_names if other not in looked]
+            if "super" not in code.co_names:
+                break
     return False
 
 

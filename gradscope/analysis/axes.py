@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
+from gradscope import equations
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import (
     ALIASES,
@@ -463,18 +464,16 @@ def _attended(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) 
 
 def _by_letters(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
     """`einsum`: an axis for each letter."""
-    given, arrow, result = op.extra.get("equation", "").partition("->")
-    operands = given.split(",")
-    if not arrow or "." in given or len(operands) != len(inputs) or len(result) != len(shape):
+    equation = equations.of(op)
+    if equation is None or len(equation.operands) != len(inputs) or len(equation.result) != len(shape):
         return None
     named: dict[str, Axis] = {}
-    for letters, own in zip(operands, inputs, strict=True):
-        if len(letters) != len(own):
-            return None
-        for letter, axis in zip(letters, own, strict=True):
+    for place, own in enumerate(inputs):
+        for letter, at in equation.axes(place, len(own)).items():
+            axis = own[at]
             if axis and (not named.get(letter) or axes.rank(axis) < axes.rank(named[letter])):
                 named[letter] = axis
-    return tuple(named.get(letter, ()) for letter in result)
+    return tuple(named.get(letter, ()) for letter in equation.result)
 
 
 def _convolved(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from gradscope import equations
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.ops import ADDITIONS, LAYERS, PRODUCTS_OF_MATRICES, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key
@@ -142,14 +143,11 @@ class Trail(Axes):
 
     def _lettered(self, op: Op, first: bool, theirs: tuple[Axis, ...]) -> tuple[Axis, ...]:
         """The other operand's axes whose letter both have and the result has not."""
-        given, _, result = op.extra.get("equation", "").partition("->")
-        letters = given.split(",")
-        if len(letters) != 2 or len(letters[int(first)]) != len(theirs):
+        equation = equations.of(op)
+        if equation is None or len(equation.operands) != 2:
             return ()
-        own = letters[int(not first)]
-        return tuple(
-            a for x, a in zip(letters[int(first)], theirs, strict=True) if x in own and x not in result
-        )
+        places = equation.axes(int(first), len(theirs))
+        return tuple(theirs[axis] for letter, axis in places.items() if letter in equation.contracted)
 
 
 def trail(trace: Trace, key: Key, *, logarithms: bool = False) -> Trail:

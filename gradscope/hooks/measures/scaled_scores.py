@@ -3,10 +3,12 @@ and how many numbers each product is a sum of; and by which it multiplies what m
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
+from gradscope import equations
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.scaled import PRODUCTS, QUOTIENTS, factor_of, keep
@@ -66,11 +68,8 @@ def _width(name: str, args: Any) -> int:
     """Of how many numbers each product is a sum; 0 where it can't be said."""
     if name != "einsum":
         return int(args[0].shape[-1])
-    read, arrow, given = str(args[0]).replace(" ", "").partition("->")
-    sides = read.split(",")
-    if not arrow or len(sides) != 2 or len(args) != 3 or "." in read:
+    if type(args[0]) is not str or len(args) != 3:
         return 0
-    width = 1
-    for letter in (set(sides[0]) & set(sides[1])) - set(given):
-        width *= args[1].shape[sides[0].index(letter)]
-    return width
+    equation = equations.read(args[0])
+    axes = equation.axes(0, args[1].dim())
+    return math.prod(int(args[1].shape[axes[letter]]) for letter in equation.contracted if letter in axes)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import mean
 
+from gradscope import equations
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import ADDITIONS, CUTTING_OFF, PASSING, PRODUCTS_OF_BATCHES, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Key, Paths, paths
@@ -170,15 +171,15 @@ def _widths(graph: Graph, op: Op, data: int, weight: int) -> tuple[int, int]:
         return second, first
     if op.name != "einsum":
         return (first, second) if weight == op.inputs[-1] else (second, first)
-    terms, _, result = op.extra.get("equation", "").partition("->")
-    own = terms.split(",")[op.inputs.index(weight)] if terms.count(",") == 1 else ""
-    given = terms.split(",")[op.inputs.index(data)] if own else ""
-    kept = [size for letter, size in zip(own, (first, second), strict=False) if letter not in given]
-    summed = [
-        size
-        for letter, size in zip(own, (first, second), strict=False)
-        if letter in given and letter not in result
-    ]
+    equation = equations.of(op)
+    if equation is None or len(equation.operands) != 2:
+        return 0, 0
+    given = equation.operands[op.inputs.index(data)]
+    sizes = {
+        letter: (first, second)[axis] for letter, axis in equation.axes(op.inputs.index(weight), 2).items()
+    }
+    kept = [size for letter, size in sizes.items() if letter not in given]
+    summed = [size for letter, size in sizes.items() if letter in equation.contracted]
     return (summed[0], kept[0]) if len(kept) == len(summed) == 1 else (0, 0)
 
 

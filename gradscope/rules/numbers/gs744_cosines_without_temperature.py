@@ -18,6 +18,7 @@ import ast
 import math
 from collections.abc import Iterator
 
+from gradscope import equations
 from gradscope.analysis.ops import DIAGONALS, DIVISIONS, MULTIPLICATIONS, NORMS, PASSING, POWERS, REDUCTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
@@ -136,7 +137,7 @@ def _is_cosine(known: Paths, op: Op) -> bool:
             known, second, ranks[1] - (1 if op.name == "linear" else 2)
         )
     if op.name == "einsum":
-        letters = _contracted(op)
+        letters = _contracted(op, [len(shape_of(known, (op.graph, value))) for value in op.inputs])
         return letters is not None and all(
             _unit(known, (op.graph, value), place) for value, place in zip(op.inputs, letters, strict=True)
         )
@@ -153,17 +154,17 @@ def _is_cosine(known: Paths, op: Op) -> bool:
     return False
 
 
-def _contracted(op: Op) -> tuple[int, int] | None:
+def _contracted(op: Op, ranks: list[int]) -> tuple[int, int] | None:
     """The axis of each operand of an `einsum` that the product is summed over, where there is one."""
-    given, arrow, result = op.extra.get("equation", "").partition("->")
-    letters = given.split(",")
-    if not arrow or len(letters) != 2 or len(op.inputs) != 2 or "." in given:
+    equation = equations.of(op)
+    if equation is None or len(equation.operands) != 2 or len(ranks) != 2:
         return None
-    gone = (set(letters[0]) | set(letters[1])) - set(result)
-    if len(gone) != 1 or not all(gone <= set(own) for own in letters):
+    one, other = (equation.axes(n, rank) for n, rank in enumerate(ranks))
+    gone = (one.keys() | other.keys()) - set(equation.result)
+    if len(gone) != 1 or not gone <= one.keys() & other.keys():
         return None
     (letter,) = gone
-    return letters[0].index(letter), letters[1].index(letter)
+    return one[letter], other[letter]
 
 
 def _unit(known: Paths, key: Key, axis: int) -> bool:

@@ -17,6 +17,7 @@ import ast
 from collections import deque
 from collections.abc import Iterator
 
+from gradscope import equations
 from gradscope.analysis.ops import (
     ADDITIONS,
     CASTS,
@@ -130,7 +131,7 @@ def _not_labelled(known: Paths, op: Op, value: int) -> bool:
     others = [index for index in op.inputs if index != value]
     if op.name not in PRODUCTS or len(op.inputs) != 2 or len(others) != 1:
         return False
-    if op.name == "einsum" and not _sums_up(op.extra.get("equation", "")):
+    if op.name == "einsum" and not _sums_up(op):
         return False
     less = known.maker_behind((op.graph, others[0]), SAME)
     return (
@@ -141,11 +142,13 @@ def _not_labelled(known: Paths, op: Op, value: int) -> bool:
     )
 
 
-def _sums_up(equation: str) -> bool:
+def _sums_up(op: Op) -> bool:
     """Whether an `einsum` adds up what it multiplies place by place: `np,np->n`."""
-    given, _, result = equation.partition("->")
-    left, _, right = given.partition(",")
-    return left == right and len(result) < len(left)
+    equation = equations.of(op)
+    if equation is None or len(equation.operands) != 2:
+        return False
+    left, right = equation.operands
+    return left == right and len(equation.result) < len(left)
 
 
 def _finding(trace: Trace, product: Op, sigmoid: Op, divided: Op, event: ZeroOnes) -> Finding:

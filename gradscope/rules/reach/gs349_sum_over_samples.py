@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope import equations
 from gradscope.analysis.axes import Axes, Shape, axes, size_of
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.ops import ADDITIONS, CASTS, SCALES, SUBTRACTIONS
@@ -107,7 +108,8 @@ def sum_over_samples(trace: Trace) -> Iterator[Finding]:
 
 def _spread(known: Paths, found: Axes, op: Op) -> _Spread | None:
     graph = known.graph(op.graph)
-    if op.name == "einsum" and not op.extra.get("equation", "").endswith("->"):
+    equation = equations.of(op)
+    if op.name == "einsum" and (equation is None or equation.result):
         return None
     at = op.outputs[0] if op.outputs and not known.value((op.graph, op.outputs[0])).shape else None
     for _ in range(FAR):
@@ -169,14 +171,16 @@ def _along(trace: Trace, spread: _Spread, shape: Shape, other: Shape) -> tuple[s
 def _kept_letter(trace: Trace, spread: _Spread, shape: Shape, other: Shape) -> tuple[str, Edits]:
     """The equation that keeps the letter of the samples."""
     place = spread.summed.site.user
-    equation = spread.summed.extra["equation"]
-    letter = equation.partition("->")[0].split(",")[spread.given][spread.axis]
+    equation = equations.of(spread.summed)
+    assert equation is not None  # _spread has read it
+    letter = equation.operands[spread.given][spread.axis]
+    kept = f"{','.join(equation.operands)}->{letter}"
     here = Source(trace, place.path)
     node = here.file.at(place)
     text = node.args[0] if isinstance(node, ast.Call) and node.args else None
     plain = isinstance(text, ast.Constant) and len(other) == 1
-    edits = here.replace(text, f'"{equation}{letter}"') if plain and text is not None else ()
+    edits = here.replace(text, f'"{kept}"') if plain and text is not None else ()
     return (
-        f'keep the letter of the samples: `"{equation}{letter}"` in {located(trace, place, "the sum")}',
+        f'keep the letter of the samples: `"{kept}"` in {located(trace, place, "the sum")}',
         edits,
     )

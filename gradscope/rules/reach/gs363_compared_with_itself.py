@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope import equations
 from gradscope.analysis.ops import (
     CASTS,
     DIAGONALS,
@@ -198,10 +199,14 @@ def _with_itself(known: Paths, op: Op) -> bool:
     """Whether both sides are one value, once by its rows and once by its columns."""
     sides: list[Key] = [(op.graph, index) for index in op.inputs]
     if op.name == "einsum":
-        first, _, rest = op.extra.get("equation", "").replace(" ", "").partition(",")
-        second, _, out = rest.partition("->")
-        each = len(first) == len(second) == 2 and first[1] == second[1] and out == first[0] + second[0]
-        return each and known.made(sides[0]) == known.made(sides[-1])
+        equation = equations.of(op)
+        if equation is None or len(equation.operands) != 2 or len(sides) != 2:
+            return False
+        first, second = equation.operands
+        each = len(first) == len(second) == 2 and first[1] == second[1]
+        return (
+            each and equation.result == first[0] + second[0] and known.made(sides[0]) == known.made(sides[1])
+        )
     if len(sides) != 2:
         return False
     if op.name == "cosine_similarity":

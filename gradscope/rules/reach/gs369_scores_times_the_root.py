@@ -17,6 +17,7 @@ import ast
 import math
 from collections.abc import Iterator
 
+from gradscope import equations
 from gradscope.analysis.ops import (
     ADDITIONS,
     CASTS,
@@ -138,14 +139,11 @@ def _width(known: Paths, product: Op) -> int:
     shape = known.value((product.graph, product.inputs[0])).shape
     if product.name != "einsum":
         return shape[-1] if shape else 0
-    read, _, given = product.extra.get("equation", "").replace(" ", "").partition("->")
-    first, _, second = read.partition(",")
-    summed = (set(first) & set(second)) - set(given)
-    return (
-        math.prod(size for letter, size in zip(first, shape, strict=False) if letter in summed)
-        if given
-        else 0
-    )
+    equation = equations.of(product)
+    if equation is None:
+        return 0
+    axes = equation.axes(0, len(shape))
+    return math.prod(shape[axes[letter]] for letter in equation.contracted if letter in axes)
 
 
 def _of_layers(known: Paths, scale: Op) -> bool:

@@ -817,6 +817,19 @@ class UnheardHook(Kind):
     passes = Field(_count)  # backward passes after that call
 
 
+class PiledHook(Kind):
+    """A hook that was put on the same module or tensor again while those of before stood there."""
+
+    __slots__ = ()
+    of = "piled_hook"
+    hook = Field(_key)
+    name = Field(_text)
+    module = Field(_id)
+    cls = Field(_text)
+    parameter = Field(_id)
+    most = Field(_count)
+
+
 class DroppedGradient(Kind):
     """The backward of the user's own Function returned nothing where a gradient is needed."""
 

@@ -158,6 +158,8 @@ class Functions(Hook):
         self.before: dict[str, list[Callable[..., None]]] = {}  # op → told before each call, while looking
         self.after: dict[str, list[Callable[..., None]]] = {}  # op → told of each call, while looking
         self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
+        # told of each hook on a tensor: (tensor, hook, handle, frame)
+        self.registered: Callable[[Any, Any, Any, Any], None] | None = None
         self.on_set_requires_grad: Callable[[], None] | None = None
         self.hooks_seen = False  # the user registered a hook on a tensor
         self.patched = Patched()
@@ -261,12 +263,21 @@ class Functions(Hook):
 
     def _register_hook(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         self.hooks_seen = True
-        if self.on_register is not None:
-            try:
-                args, kwargs = self._exchanged(args, kwargs, frame)
-            except BaseException as error:
-                self.recorder.fault("watching a gradient hook", error)
-        return func(*args, **kwargs)
+        while frame is not None and frame.f_code.co_name in ("handle_torch_function", "register_hook"):
+            frame = frame.f_back
+        given = (args, kwargs)
+        try:
+            if self.on_register is not None:
+                given = self._exchanged(args, kwargs, frame)
+        except BaseException as error:
+            self.recorder.fault("watching a gradient hook", error)
+        handle = func(*given[0], **given[1])
+        try:
+            if self.registered is not None:
+                self.registered(args[0], args[1] if len(args) > 1 else kwargs["hook"], handle, frame)
+        except BaseException as error:
+            self.recorder.fault("watching a gradient hook", error)
+        return handle
 
     def _exchanged(self, args: Any, kwargs: Any, frame: Any) -> tuple[Any, Any]:
         """The arguments of `register_hook` with the hook that is registered instead."""

@@ -20,6 +20,7 @@ from torch.utils.hooks import BackwardHook
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
+from gradscope.hooks.recorder.parts import function_of
 
 MAX_TOLD = 200
 ONE_PLACE = "refers to a single memory location"  # torch refuses to write into a gradient that is expanded
@@ -97,7 +98,7 @@ class GradientHooks(Hook):
         grad = is_grad_enabled()
         hears = grad and any(t.requires_grad for t in _gradients((args,)))
         for hook in (*backward.user_hooks, *backward.user_pre_hooks):
-            function = _function(getattr(hook, "__wrapped__", hook))
+            function = function_of(getattr(hook, "__wrapped__", hook))
             site, about = self.of_modules.get(function.__code__ if function is not None else None, (0, {}))
             if site in self.heard or not site:
                 continue
@@ -114,7 +115,7 @@ class GradientHooks(Hook):
                 self.recorder.emit("unheard_hook", site, {**data, "passes": self.recorder.passes - passes})
 
     def _known(self, hook: Any, count: int) -> Any:
-        function = _function(hook)
+        function = function_of(hook)
         found = self.of_modules.get(function.__code__) if function is not None else None
         return self._watched(hook, *found, count) if found is not None else hook
 
@@ -130,12 +131,10 @@ class GradientHooks(Hook):
         self, hook: Any, frame: Any, module: bool = False
     ) -> tuple[int, dict[str, Any], FunctionType] | None:
         """Where the hook is put, what an event tells of it, and what runs."""
-        function = _function(hook)
+        function = function_of(hook)
         if function is None or threading.get_ident() != self.recorder.thread:
             return None
         sites = self.recorder.sites
-        while frame is not None and frame.f_code.co_name in ("handle_torch_function", "register_hook"):
-            frame = frame.f_back
         site = sites.current(frame)
         if sites.nodes[site].kind == "torch":
             return None
@@ -184,12 +183,3 @@ def _gradients(given: tuple[Any, ...]) -> list[Any]:
     """The tensors among a hook's arguments, and in the tuples that a module's hook gets."""
     flat = [t for one in given for t in (one if isinstance(one, tuple) else (one,))]
     return [t for t in flat if isinstance(t, Tensor)]
-
-
-def _function(hook: Any) -> FunctionType | None:
-    """The Python function that runs: also that of an object with `__call__`."""
-    if isinstance(hook, MethodType):
-        hook = hook.__func__
-    elif not isinstance(hook, FunctionType):
-        hook = next((vars(c)["__call__"] for c in type(hook).__mro__ if "__call__" in vars(c)), None)
-    return hook if isinstance(hook, FunctionType) else None

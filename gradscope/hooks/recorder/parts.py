@@ -7,6 +7,7 @@ calling them would be felt, by a count, a printed line or an exception.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -98,3 +99,12 @@ def keeps_tensors(optimizer: Any) -> bool:
     states = getattr(optimizer, "state", None) or {}
     first = next((state for of, state in states.items() if isinstance(of, torch.Tensor)), None)
     return isinstance(first, dict) and any(isinstance(value, torch.Tensor) for value in first.values())
+
+
+def function_of(hook: Any) -> FunctionType | None:
+    """The Python function that runs when a hook is called: also that of an object with `__call__`."""
+    if isinstance(hook, MethodType):
+        hook = hook.__func__
+    elif not isinstance(hook, FunctionType):
+        hook = next((vars(c)["__call__"] for c in type(hook).__mro__ if "__call__" in vars(c)), None)
+    return hook if isinstance(hook, FunctionType) else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from gradscope.analysis.ops import COMPARISONS, LOGIC, MASKING, PASSING, SCALES, ZEROS
+from gradscope.analysis.ops import COMPARISONS, LOGIC, MASKING, MULTIPLICATIONS, PASSING, SCALES, ZEROS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import quoted
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Op, Site
-from gradscope.rules.numbers._losses import makers
+from gradscope.rules.numbers._losses import makers, shape_of
 from gradscope.store import Trace
 
 MASKED = {  # → the name of the mask's argument, its place in a function, and in a method
@@ -36,6 +36,7 @@ CHANCES = {
     "normal_",
     "dropout",
 }
+TRIANGLES = {"tril", "triu", "tril_", "triu_"}
 WHOLE = {"bool", "uint8", "int8", "int16", "int32", "int64"}
 AFTER = PASSING | SCALES | {"dropout", "exp", "neg", "where", *MASKING}
 
@@ -112,3 +113,65 @@ def masked_again(known: Paths, key: Key, mask: Key) -> bool:
             if known.value(other).requires_grad:
                 weighs.add(op.index)
     return False
+
+
+class Masked(NamedTuple):
+    """Scores, or weights, that a mask sets to 0."""
+
+    op: Op
+    mask: Key | None  # None of a triangle, which needs none
+    scores: Key
+
+
+def zeroed(known: Paths, op: Op) -> Masked | None:
+    """What this call sets to 0 where a mask says so."""
+    if op.name in MULTIPLICATIONS and len(op.inputs) == 2:
+        pair = [(op.graph, value) for value in op.inputs]
+        trained = [k for k in pair if known.value(k).requires_grad]
+        masks = [k for k in pair if k not in trained]
+        return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
+    if op.name == "where":
+        chosen = zeroed_by_where(known, op)
+        return Masked(op, chosen.mask, chosen.kept) if chosen is not None else None
+    if op.name in TRIANGLES:
+        return Masked(op, None, (op.graph, op.inputs[0]))
+    if op.name in MASKING | {"__setitem__"} and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
+        return Masked(op, (op.graph, op.inputs[1]), (op.graph, op.inputs[0]))
+    return None
+
+
+def _fills_with_zero(trace: Trace, op: Op) -> bool:
+    file = trace.source_file(op.site.user.path)
+    node = file.at(op.site.user)
+    if op.name == "__setitem__":
+        value = written_value(file.statement(op.site.user))
+        return isinstance(value, ast.Constant) and value.value == 0
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr not in MASKING
+    ):
+        return False
+    given = [word.value for word in node.keywords if word.arg == "value"] or node.args[-1:]
+    return isinstance(given[0], ast.Constant) and given[0].value == 0 if given else False
+
+
+def written_value(line: ast.stmt | None) -> ast.expr | None:
+    """`0` of `scores[mask] = 0`."""
+    return line.value if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Subscript) else None
+
+
+def softmax_axis(known: Paths, op: Op) -> int | None:
+    """The axis of the softmax, counted from the last."""
+    rank = len(shape_of(known, (op.graph, op.inputs[0])))
+    dims = op.extra.get("dims", []) if op.name != "cross_entropy" else [1 if rank > 1 else 0]
+    return dims[0] % rank - rank if rank and len(dims) == 1 and -rank <= dims[0] < rank else None
+
+
+def varies_along(known: Paths, found: Masked, axis: int) -> bool:
+    """Whether the mask can differ along this axis, and the scores have the shape that the result has."""
+    if found.mask is None:
+        return axis in (-1, -2)
+    shape = shape_of(known, found.mask)
+    result = shape_of(known, (found.op.graph, (*found.op.outputs, *found.op.written)[0]))
+    return len(shape) >= -axis and shape[axis] > 1 and shape_of(known, found.scores) == result

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, MASKING, MULTIPLICATIONS, PASSING, SCALES
+from gradscope.analysis.ops import CASTS, MASKING, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, percent
@@ -26,13 +25,21 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import makers, shape_of
-from gradscope.rules.numbers._masks import is_mask, masked_again, zeroed_by_where
+from gradscope.rules.numbers._losses import makers
+from gradscope.rules.numbers._masks import (
+    TRIANGLES,
+    Masked,
+    is_mask,
+    masked_again,
+    softmax_axis,
+    varies_along,
+    written_value,
+    zeroed,
+)
 from gradscope.source import called_name
 from gradscope.store import Trace
 
 SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
-TRIANGLES = {"tril", "triu", "tril_", "triu_"}
 LEAST = 0.005  # of the scores
 DEEP = 8
 
@@ -73,14 +80,6 @@ def good() -> None:
         opt.step()
 
 
-class Masked(NamedTuple):
-    """Scores that a mask sets to 0."""
-
-    op: Op
-    mask: Key | None  # None of a triangle, which needs none
-    scores: Key
-
-
 @rule("GS742", name="masked-scores-of-zero", severity="warning")
 def masked_scores_of_zero(trace: Trace) -> Iterator[Finding]:
     shares = {(event.site.user.span(), event.name): event.share for event in trace.of(ZeroScores)}
@@ -93,13 +92,13 @@ def masked_scores_of_zero(trace: Trace) -> Iterator[Finding]:
         found = _masked(known, (op.graph, op.inputs[0])) if share >= LEAST else None
         if found is None or found.op.site.user.location() in told:
             continue
-        axis = _axis(known, op)
+        axis = softmax_axis(known, op)
         if axis is None:
             continue
         if found.mask is None:
             again = axis not in (-1, -2) or _cut_again(known, key)
         else:
-            again = not _along(known, found, found.mask, axis) or not is_mask(known, found.mask)
+            again = not varies_along(known, found, axis) or not is_mask(known, found.mask)
             again = again or masked_again(known, key, found.mask)
         if not again:
             told.add(found.op.site.user.location())
@@ -118,57 +117,12 @@ def _masked(known: Paths, key: Key) -> Masked | None:
         sources, op = known.sources(key)
         if op is None or not sources:
             return None
-        if op.name in MULTIPLICATIONS and len(op.inputs) == 2:
-            pair = [(op.graph, value) for value in op.inputs]
-            trained = [k for k in pair if known.value(k).requires_grad]
-            masks = [k for k in pair if k not in trained]
-            return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
-        if op.name == "where":
-            chosen = zeroed_by_where(known, op)
-            return Masked(op, chosen.mask, chosen.kept) if chosen is not None else None
-        if op.name in TRIANGLES:
-            return Masked(op, None, (op.graph, op.inputs[0]))
-        if op.name in MASKING | {"__setitem__"} and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
-            return Masked(op, (op.graph, op.inputs[1]), (op.graph, op.inputs[0]))
+        if (found := zeroed(known, op)) is not None:
+            return found
         if op.name not in CASTS and not (op.name in SCALES and len(op.inputs) == 1):
             return None
         key = sources[0]
     return None
-
-
-def _fills_with_zero(trace: Trace, op: Op) -> bool:
-    file = trace.source_file(op.site.user.path)
-    node = file.at(op.site.user)
-    if op.name == "__setitem__":
-        value = _written(file.statement(op.site.user))
-        return isinstance(value, ast.Constant) and value.value == 0
-    if (
-        not isinstance(node, ast.Call)
-        or not isinstance(node.func, ast.Attribute)
-        or node.func.attr not in MASKING
-    ):
-        return False
-    given = [word.value for word in node.keywords if word.arg == "value"] or node.args[-1:]
-    return isinstance(given[0], ast.Constant) and given[0].value == 0 if given else False
-
-
-def _written(line: ast.stmt | None) -> ast.expr | None:
-    """`0` of `scores[mask] = 0`."""
-    return line.value if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Subscript) else None
-
-
-def _axis(known: Paths, op: Op) -> int | None:
-    """The axis of the softmax, counted from the last."""
-    rank = len(shape_of(known, (op.graph, op.inputs[0])))
-    dims = op.extra.get("dims", []) if op.name != "cross_entropy" else [1 if rank > 1 else 0]
-    return dims[0] % rank - rank if rank and len(dims) == 1 and -rank <= dims[0] < rank else None
-
-
-def _along(known: Paths, found: Masked, mask: Key, axis: int) -> bool:
-    """Whether the mask can differ along this axis, and the scores have the shape that the result has."""
-    shape = shape_of(known, mask)
-    result = shape_of(known, (found.op.graph, (*found.op.outputs, *found.op.written)[0]))
-    return len(shape) >= -axis and shape[axis] > 1 and shape_of(known, found.scores) == result
 
 
 def _finding(trace: Trace, known: Paths, found: Masked, softmax: Op, share: float) -> Finding:
@@ -201,7 +155,7 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
     number = "-1e4" if dtype == "float16" else "-1e9"
     if found.op.name == "__setitem__":
         line = here.file.statement(found.op.site.user)
-        value = _written(line)
+        value = written_value(line)
         if line is None or value is None:
             return "", ()
         edits = here.replace(value, number)

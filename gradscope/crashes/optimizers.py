@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.text import classes_named, own_nodes, site_of
+from gradscope.analysis.used_up import used_up
 from gradscope.analysis.words import listed, quoted
 from gradscope.crashes import Crash, Place, explain
 from gradscope.source import SourceFile, called_name, names_in
@@ -90,6 +91,17 @@ def _lost_words(crash: Crash) -> dict[str, str]:
     }
 
 
+def _first_reader(crash: Crash) -> Place | None:
+    gone = used_up(crash.trace, crash.site)
+    return (gone.read, "goes through it") if gone is not None else None
+
+
+def _used_up_words(crash: Crash) -> dict[str, str]:
+    gone = used_up(crash.trace, crash.site)
+    assert gone is not None  # `when`
+    return {"name": gone.name, "value": " ".join(ast.unparse(gone.value).split())}
+
+
 explain(
     "layers-in-names-of-init",
     "optimizer got an empty parameter list",
@@ -101,6 +113,17 @@ explain(
     cause=lambda crash: _places(crash)[0],
     words=_lost_words,
     related=lambda crash: _places(crash)[1:],
+)
+explain(
+    "parameters-used-up",
+    "optimizer got an empty parameter list",
+    "an optimizer was given no parameters: `{name}` has been gone through before",
+    why="what `filter`, `map`, a generator or `parameters()` gives can be gone through once: whoever asks it again gets"
+    " nothing",
+    fix="make a list of it: `{name} = list({value})`",
+    when=lambda crash: used_up(crash.trace, crash.site) is not None,
+    cause=_first_reader,
+    words=_used_up_words,
 )
 explain(
     "optimizer-without-parameters",

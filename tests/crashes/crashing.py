@@ -422,6 +422,13 @@ def nothing_optimized() -> None:
     torch.optim.SGD(Net().parameters(), lr=0.1)  # effect: optimizer-without-parameters
 
 
+def parameters_counted_first() -> None:
+    net = nn.Linear(2, 2)
+    params = net.parameters()
+    print(sum(p.numel() for p in params))  # cause: parameters-used-up
+    torch.optim.SGD(params, lr=0.1)  # effect: parameters-used-up
+
+
 def optimizer_of_layers_in_names_of_init() -> None:
     class Encoder(nn.Module):
         def __init__(self) -> None:

@@ -77,7 +77,9 @@ def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
         if not optimizer.steps:
             continue
         held = parameters_of(trace, optimizer.parameters)
-        if held and not any(p.passes for p in held):
+        if not held:  # GS272
+            continue
+        if not any(p.passes for p in held):
             left = _trained_elsewhere(trace, held)
             if left:
                 yield _finding(trace, number, optimizer, held, left)

@@ -22,6 +22,7 @@ from gradscope.store import Trace
 Time = tuple[int, int]  # (segment, op in its graph)
 
 ENDLESS = 1 << 60
+MIXING = {"add_", "sub_", "lerp_", "__iadd__", "__isub__"}
 
 
 class _Write(NamedTuple):
@@ -177,3 +178,27 @@ def assigned_from(known: Paths, event: Update) -> Op | None:
     ops = known.graph(event.graph).ops if event.position >= 0 else ()
     op = ops[event.position] if event.position < len(ops) else None
     return op if op is not None and op.site.user.location() == event.site.user.location() else None
+
+
+class Mixed(NamedTuple):
+    """A parameter that the program writes a mixture of itself and another one into."""
+
+    parameter: int
+    other: int
+    op: Op
+    times: int  # segments in which it does
+
+
+@once
+def mixed(trace: Trace) -> list[Mixed]:
+    """Every such write, as a running average is made: `add_` and the like of the other one, or what both made."""
+    known, found = paths(trace), []
+    for write in _writes(trace):
+        if write.op is None or not write.op.writes:
+            continue
+        op = write.op
+        given = known.flow((op.graph, i) for i in op.inputs if i not in op.writes).order
+        sources = known.parameters_in(given)
+        if op.name in MIXING or write.parameter in sources:
+            found += [Mixed(write.parameter, p, op, len(write.segments)) for p in sources - {write.parameter}]
+    return found

@@ -87,7 +87,7 @@ def good() -> None:
             target.load_state_dict(net.state_dict())
 
 
-@rule("GS242", name="target-never-follows", severity="warning")
+@rule("GS242", name="target-never-follows", severity="warning", over=("GS273",))
 def target_never_follows(trace: Trace) -> Iterator[Finding]:
     found = list(_of_estimates(trace))
     yield from found

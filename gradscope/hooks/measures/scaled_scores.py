@@ -34,7 +34,7 @@ class ScaledScores(Hook):
         self.recorder.signals.before_end.connect(self._tell)
 
     def _made(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        known = has_values(result) and result.requires_grad and len(args) > 1 and result.ndim > 2
+        known = has_values(result) and result.requires_grad and len(args) > 1 and result.ndim > 1
         self.width = _width(name, args) if known else 0
         self.last = private.TensorRef(result) if self.width else None
 

@@ -17,14 +17,26 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 from gradscope import equations
-from gradscope.analysis.ops import DIAGONALS, DIVISIONS, MULTIPLICATIONS, NORMS, PASSING, POWERS, REDUCTIONS
+from gradscope.analysis.ops import (
+    DIAGONALS,
+    DIVISIONS,
+    MULTIPLICATIONS,
+    NORMS,
+    PASSING,
+    POWERS,
+    REDUCTIONS,
+    SCALES,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, numbers
-from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.events import ScaledScores
+from gradscope.fixes.source import Binds, Edits, Source
+from gradscope.model import Finding, Op, Span
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_values, losses, makers, shape_of
 from gradscope.store import Trace
@@ -77,18 +89,68 @@ def good() -> None:
 def cosines_without_temperature(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
+    factors = {event.site.user.span(): event.factor for event in trace.of(ScaledScores)}
     for key, loss in _entropies(known):
         shape = shape_of(known, key)
         count = shape[1 if len(shape) > 1 else 0] if shape else 0
         if count < 2 or loss.site.user.location() in told:
             continue
-        lowest = math.log1p((count - 1) * math.exp(-2))
+        made = [op for _, op in makers(known, key)]
+        small = _small(made, factors)
+        if small is not None:
+            made = [op for _, op in makers(known, (small.op.graph, small.op.inputs[0]))]
+        lowest = math.log1p((count - 1) * math.exp(-2 * (1 if small is None else small.factor)))
         if lowest < FLOOR:
             continue
-        made = [op for _, op in makers(known, key)]
         if made and all(_is_cosine(known, op) for op in made):
             told.add(loss.site.user.location())
-            yield _finding(trace, known, loss, made, count, lowest)
+            found = _finding(trace, known, loss, made, count, lowest)
+            yield found if small is None else _multiplied(trace, found, small)
+
+
+class _Small(NamedTuple):
+    """What makes the scores smaller still."""
+
+    op: Op
+    factor: float
+
+
+def _small(made: list[Op], factors: dict[Span, float]) -> _Small | None:
+    """The multiplication of all scores by a number below 1, or the division by one above, where that is what gave
+    them."""
+    op = made[0] if len(made) == 1 else None
+    if op is None or op.name not in SCALES or len(op.inputs) != 1:
+        return None
+    factor = factors.get(op.site.user.span(), 1.0)
+    return _Small(op, factor) if 0 < factor < 1 else None
+
+
+def _multiplied(trace: Trace, found: Finding, small: _Small) -> Finding:
+    place, here = small.op.site.user, Source(trace, small.op.site.user.path)
+    node = here.file.at(place)
+    turned, edits = "", found.edits
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        turned = f"{here.part(node.left, Binds.PRODUCT)} / {here.part(node.right)}"
+        edits = here.replace(node, turned)
+    return replace(
+        found,
+        message=f"{found.message}: they are multiplied by {small.factor:.3g}, where a temperature divides",
+        cause=place,
+        cause_label=f"leaves scores between {-small.factor:.3g} and {small.factor:.3g}",
+        effect=found.cause,
+        effect_label="cannot tell such scores apart",
+        related=(),
+        seen=(
+            found.seen[0]
+            .replace("between -1 and 1", f"between {-small.factor:.3g} and {small.factor:.3g}")
+            .replace("exp(-2)", f"exp(-2 * {small.factor:.3g})"),
+            *found.seen[1:],
+        ),
+        fix=f"divide by it: `{turned}` in {located(trace, place)}"
+        if turned
+        else f"divide by the temperature in {located(trace, place)}, in place of multiplying with it",
+        edits=edits if turned else (),
+    )
 
 
 def _entropies(known: Paths) -> Iterator[tuple[Key, Op]]:

@@ -168,3 +168,40 @@ def good_einsum_along_an_axis_that_is_not_of_length_one() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_multiplied_by_the_temperature() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 8))
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    temperature = 0.07
+    for _ in range(4):
+        seen = torch.randn(32, 6)
+        one, two = (body(seen + 0.1 * torch.randn(32, 6)) for _ in range(2))
+        one, two = (nn.functional.normalize(rows, dim=1) for rows in (one, two))
+        scores = one @ two.t() * temperature  # cause: GS744
+        loss = nn.functional.cross_entropy(scores, torch.arange(32))  # effect: GS744
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_large_scale() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 8))
+    opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    for _ in range(4):
+        seen = torch.randn(32, 6)
+        one, two = (body(seen + 0.1 * torch.randn(32, 6)) for _ in range(2))
+        one, two = (nn.functional.normalize(rows, dim=1) for rows in (one, two))
+        scores = one @ two.t() / 0.07
+        loss = nn.functional.cross_entropy(scores, torch.arange(32))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -275,3 +275,25 @@ def good_state_computed_after_the_step() -> None:
         loss.backward()
         opt.step()
         state = body(torch.randn(3))
+
+
+def bad_advantages_with_their_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam([*policy.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(2):
+        state = torch.randn(32, 4)
+        chosen = torch.distributions.Categorical(logits=policy(state)).sample()
+        gained = (chosen == (state[:, 0] > 0)).float()
+        old = torch.distributions.Categorical(logits=policy(state)).log_prob(chosen).detach()
+        advantage = gained - critic(state).squeeze(1)  # cause: GS108
+        for _ in range(3):
+            now = torch.distributions.Categorical(logits=policy(state)).log_prob(chosen)
+            gain = torch.min((now - old).exp() * advantage, (now - old).exp().clamp(0.8, 1.2) * advantage)
+            loss = (critic(state).squeeze(1) - gained).pow(2).mean() - gain.mean()
+            opt.zero_grad()
+            loss.backward(retain_graph=True)  # effect: GS108
+            opt.step()

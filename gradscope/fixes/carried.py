@@ -13,9 +13,11 @@ from collections.abc import Sequence
 
 from gradscope.analysis.carried import Made, State, since_apart
 from gradscope.analysis.loop import in_order
+from gradscope.analysis.loop_constants import LoopConstants
 from gradscope.analysis.names import place, short_path
 from gradscope.analysis.words import dotted, listed, located, named, parameter_name, quoted
 from gradscope.events import Backward, ErrorRaised, Step
+from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.fixes.statements import beside, line_after, line_before
 from gradscope.model import Module, Parameter, Site, place_of
@@ -307,3 +309,21 @@ def _set_before(trace: Trace, site: Site, name: str) -> bool:
         if isinstance(node, ast.Name) and node.id == first and isinstance(node.ctx, ast.Store)
     ]
     return not stores or statement is None or min(node.lineno for node in stores) < statement.lineno
+
+
+def taken_as_numbers(trace: Trace, event: ErrorRaised, found: LoopConstants) -> tuple[str, Edits]:
+    """`old = policy(x).detach()` for each of them, and the failing `backward()` without `retain_graph`."""
+    place = event.site.user
+    here = Source(trace, place.path)
+    new = [f"{here.part(line.value)}.detach()" for line in found.lines]
+    texts = [f"`{name} = {text}`" for name, text in zip(found.names, new, strict=True)]
+    edits = [
+        edit for line, text in zip(found.lines, new, strict=True) for edit in here.replace(line.value, text)
+    ]
+    kept = without_argument(trace, place, "retain_graph")
+    them = "it as a constant" if len(texts) == 1 else "them as constants"
+    return (
+        f"take {them}: {listed(texts, len(texts))}"
+        + ("; `retain_graph=True` is not needed then" if kept else ""),
+        (*edits, *kept),
+    )

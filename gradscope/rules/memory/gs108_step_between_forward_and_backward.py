@@ -18,14 +18,16 @@ from typing import Any, NamedTuple
 
 from gradscope.analysis.carried import Carried, all_carried
 from gradscope.analysis.failures import failure_subject, versions
+from gradscope.analysis.loop_constants import loop_constants
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import code, listed, located, named, optimizer_name, user
+from gradscope.analysis.words import code, located, named, optimizer_name, user
 from gradscope.events import ErrorRaised, Step, ZeroGrad
 from gradscope.fixes.blocks import detached_before
 from gradscope.fixes.calls import without_argument
+from gradscope.fixes.carried import taken_as_numbers
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
@@ -194,59 +196,33 @@ def _computed_before(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> 
 
 
 def _before_the_loop(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Finding | None:
-    """Values that are computed once, before the loop that steps: it calls all that they were computed with again, so
-    that they are its constants, as the advantages and the old probabilities of a policy are."""
-    known, place = paths(trace), event.site.user
-    graph, here = known.graph(event.graph), Source(trace, place.path)
-    old = all_carried(known, event)
-    backward = here.file.statement(place)
-    loop = here.file.loop_of(backward) if backward is not None else None
-    if not old or loop is None:
+    """What is computed once, before the loop that steps, and is a constant of its turns."""
+    found = loop_constants(trace, event)
+    if found is None:
         return None
-    again = known.parameters_in((graph.id, v) for root in event.roots for v in (root, *graph.upstream(root)))
-    behind = [known.reach([known.made((event.graph, one.value.index))]).parameters for one in old]
-    if not all(ids and ids <= again for ids in behind):
-        return None
-    names, lines = [], []
-    for one in old:
-        maker = known.maker(known.made((event.graph, one.value.index)))
-        line = here.file.statement(maker.site.entry) if maker is not None else None
-        if (
-            not isinstance(line, ast.Assign)
-            or len(line.targets) != 1
-            or not isinstance(line.targets[0], ast.Name)
-        ):
-            return None
-        if line.lineno >= loop.lineno or here.file.scope_of(line) is not here.file.scope_of(loop):
-            return None
-        if line not in lines:
-            names.append(line.targets[0].id)
-            lines.append(line)
-    stepped_at = user(trace.site(step.get("site")))
-    texts = [f"`{name} = {here.part(line.value)}.detach()`" for name, line in zip(names, lines, strict=True)]
-    edits = [edit for line in lines for edit in here.replace(line.value, f"{here.part(line.value)}.detach()")]
-    kept = "retain_graph" in code(trace, place)
-    one_alone = len(names) == 1
-    them, brings, needs = (
-        ("it", "brings its graph", "this needs")
-        if one_alone
-        else ("them", "bring their graphs", "these need")
+    place, names = event.site.user, found.names
+    stepped_at, sites = (
+        user(trace.site(step.get("site"))),
+        [site_of(place.path, place.function, line) for line in found.lines],
+    )
+    fix, edits = taken_as_numbers(trace, event, found)
+    brings, needs = (
+        ("brings its graph", "this needs") if len(names) == 1 else ("bring their graphs", "these need")
     )
     return Finding(
-        message=f"{named(names)}, computed before the loop of line {loop.lineno}, {brings} into each turn, and"
+        message=f"{named(names)}, computed before the loop of line {found.loop.lineno}, {brings} into each turn, and"
         f" {code(trace, stepped_at, 'the step')} has changed the weights that {needs}",
-        cause=site_of(place.path, place.function, lines[0]),
+        cause=sites[0],
         cause_label="computed once, with its graph",
         effect=place,
         effect_label="torch stops: a part of this graph was computed with the old weights",
         related=(
-            *((site_of(place.path, place.function, line), "and this") for line in lines[1:]),
+            *((site, "and this") for site in sites[1:]),
             *(((stepped_at, "writes new values into the weights"),) if stepped_at is not None else ()),
         ),
         seen=(versions(event.text), "the loop calls all that was used for them again, with the new weights"),
-        fix=f"take {them} as numbers, {listed(texts)}"
-        + ("; `retain_graph=True` is not needed then" if kept else ""),
-        edits=(*edits, *without_argument(trace, place, "retain_graph")),
+        fix=fix,
+        edits=edits,
         count=event.count,
         subjects=frozenset({failure_subject(event)}),
     )

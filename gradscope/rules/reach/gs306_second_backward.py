@@ -32,6 +32,7 @@ from gradscope.analysis.carried import (
 )
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.loop_constants import loop_constants
 from gradscope.analysis.names import name_of, names_of
 from gradscope.analysis.ops import JOINING
 from gradscope.analysis.reach import Key, Paths, paths
@@ -53,6 +54,7 @@ from gradscope.fixes.carried import (
     cut_where_read,
     in_each_step,
     state_cut,
+    taken_as_numbers,
     without_graph,
 )
 from gradscope.fixes.forward_again import forward_again
@@ -445,7 +447,12 @@ def _made_once(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Car
         begins = [leaf.site.user for leaf in origin.leaves if leaf.site is not None]
         related += [(site, "asks for the gradient, and the graph begins here") for site in begins]
     else:
-        fix, edits = in_each_step(trace, event, made, origin.needed)
+        constants = loop_constants(trace, event)
+        fix, edits = (
+            taken_as_numbers(trace, event, constants)
+            if constants is not None
+            else in_each_step(trace, event, made, origin.needed)
+        )
     return CarriedOver(
         names,
         sites[0],

@@ -591,3 +591,40 @@ def bad_the_critic_asks_twice_for_one_sample() -> None:  # fix: by hand
         opt_gen.zero_grad()
         (-critic(fake).mean()).backward()
         opt_gen.step()
+
+
+def bad_old_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 2)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(2):
+        state = torch.randn(32, 4)
+        chosen = torch.distributions.Categorical(logits=policy(state)).sample()
+        gained = (chosen == (state[:, 0] > 0)).float()
+        old = torch.distributions.Categorical(logits=policy(state)).log_prob(chosen)  # cause: GS306
+        for _ in range(3):
+            now = torch.distributions.Categorical(logits=policy(state)).log_prob(chosen)
+            loss = -((now - old).exp() * gained).mean()
+            opt.zero_grad()
+            loss.backward()  # effect: GS306
+            opt.step()
+
+
+def bad_term_of_what_was_computed_before() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(2):
+        x, y, other = torch.randn(16, 4), torch.randn(16, 2), torch.randn(16, 4)
+        out = model(x)  # cause: GS306
+        for _ in range(3):
+            loss = (out - y).pow(2).mean() + 0.1 * model(other).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()  # effect: GS306
+            opt.step()

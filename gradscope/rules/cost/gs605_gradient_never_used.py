@@ -209,6 +209,8 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         f" {located(trace, entry, 'this call')}: {located(trace, asked.site.user, '`autograd.grad`')} differentiates"
         " with respect to it, and fails where it requires no gradient"
         if asked is not None
+        else _without_these(trace, waste)
+        if _trains_elsewhere(trace, waste)
         else f"detach the result of {located(trace, entry, 'this call')} where it goes into "
         f"{located(trace, waste.event.site.user, 'this loss')}",
         count=waste.times,
@@ -217,6 +219,26 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         why=WHY_CLEARED,
         subjects=parameter_subjects(p.id for p in waste.parameters)
         | {("pass", waste.event.site.user.location())},
+    )
+
+
+def _trains_elsewhere(trace: Trace, waste: Waste) -> bool:
+    """Whether the same line, in another pass, trains the network: detached there it would not."""
+    ids, here, line = {p.id for p in waste.parameters}, waste.event.site.user, waste.entry.location()
+    others = (e for e in trace.of(Backward) if ids & set(e.filled) and e.graph >= 0 and e.site.user != here)
+    return any(
+        frame.location() == line
+        for graph in dict.fromkeys(event.graph for event in others)
+        for op in trace.graph(graph).ops
+        for frame in op.site.stack
+    )
+
+
+def _without_these(trace: Trace, waste: Waste) -> str:
+    return (
+        f"leave it as it is ({located(trace, waste.entry, 'this call')} also gives {waste.name} the gradients that train"
+        f" it), or give {located(trace, waste.event.site.user, 'this pass')} the argument `inputs=[…]` with the"
+        " parameters that the next step uses: it computes gradients for these alone"
     )
 
 

@@ -330,3 +330,34 @@ def good_a_hook_keeps_it_in_a_global() -> None:
         net(torch.randn(8, 4))[:, 1].sum().backward()
         handle.remove()
         print(kept.mean(0))
+
+
+def bad_one_forward_for_two_passes() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem, self.head = nn.Linear(4, 6), nn.Linear(6, 2)
+            self.ways = nn.ModuleList(nn.Linear(6, 6) for _ in range(2))
+            self.shares = nn.Parameter(torch.zeros(2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.stem(x)  # cause: GS605
+            shares = self.shares.softmax(0)
+            return self.head(shares[0] * self.ways[0](x) + shares[1] * self.ways[1](x))
+
+    net = Mixed()
+    shares = torch.optim.Adam([net.shares], lr=0.01)
+    weights = torch.optim.SGD([p for name, p in net.named_parameters() if name != "shares"], lr=0.05)
+    for _ in range(4):
+        shares.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(2, (16,)))
+        loss.backward()  # effect: GS605
+        shares.step()
+        weights.zero_grad()
+        nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(2, (16,))).backward()
+        weights.step()

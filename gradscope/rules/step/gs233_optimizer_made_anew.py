@@ -13,17 +13,15 @@ Silent on: optimizers that average nothing (plain SGD), LBFGS; parameters that t
 (an average over clients, a reset); optimizers that live for as many steps as their momentum averages over.
 """
 
-import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
 from gradscope.analysis.loop import one_after_the_other, parameters_of
 from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import Step
-from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Optimizer, Site
+from gradscope.fixes.statements import before_the_loop
+from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
 OFTEN = 4  # one after the other from one line
@@ -120,7 +118,7 @@ def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:
     steps = [optimizer.steps for optimizer in made]
     each = f"{min(steps)} to {max(steps)}" if min(steps) != max(steps) else f"{steps[0]}"
     name, own = optimizer_name(trace, first.id), f"`{first.cls}`"
-    edits = _made_once(trace, site)
+    edits = before_the_loop(trace, site)
     rates = [_rates(optimizer) for optimizer in made]
     falls = rates[0] != rates[-1]
     settings = "with the same settings" if not falls else "with other rates"
@@ -144,15 +142,3 @@ def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:
         count=len(made),
         subjects=frozenset(("optimizer", optimizer.id) for optimizer in made),
     )
-
-
-def _made_once(trace: Trace, site: Site | None) -> Edits:
-    """The statement to the line before the loop that it stands in, where all that it names is known there."""
-    here = Source(trace, site.path) if site is not None else None
-    statement = here.file.statement(site) if here is not None and site is not None else None
-    loop = here.file.parent.get(id(statement)) if here is not None else None
-    if here is None or not isinstance(statement, ast.Assign) or not isinstance(loop, LOOPS):
-        return ()
-    if names_in(loop, ast.Store) & names_in(statement.value, ast.Load):
-        return ()
-    return here.move(statement, loop)

@@ -1,13 +1,14 @@
 """A warm-up of the learning rate begins anew before it has come to its end, again and again.
 
-Why: the number that the warm-up is computed of counts the batches of an epoch, and is 0 again at the next one. The rate
-climbs for one epoch, falls to next to nothing, climbs again: it never comes to what it was to come to.
+Why: the number that the warm-up is computed of counts the batches of an epoch, and is 0 again at the next one; or the
+schedule itself is made anew in each epoch, and counts from 0. The rate climbs for one epoch, falls to next to nothing,
+climbs again: it never comes to what it was to come to.
 
-Fix: compute it of the steps of the whole run.
+Fix: compute it of the steps of the whole run; make the schedule once, before the loop.
 
 Measured: the optimizer's rate was larger at each of several steps in a row, and below a tenth of that at the very next
 one, several times, each time while it was still rising. Silent on: restarts after a warm-up that had come to its end,
-and waves.
+and the waves of one schedule.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import ast
 from collections.abc import Iterator
 from statistics import median
 
-from gradscope.analysis.schedules import rates_written
+from gradscope.analysis.schedules import rates_written, schedule_name, schedules_of
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import counted, located, optimizer_name
-from gradscope.events import RateFalls, Rates
+from gradscope.events import RateFalls, Rates, SchedulerMade
+from gradscope.fixes.statements import before_the_loop
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, SourceFile, names_in
@@ -64,15 +66,51 @@ def warm_up_begins_anew(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(RateFalls):
         if len(event.tops) < MANY or event.optimizer not in trace.optimizers:
             continue
-        if any(rates.optimizer == event.optimizer for rates in trace.of(Rates)):
-            continue  # a schedule's own waves, GS217
-        yield _finding(trace, event)
+        if not any(rates.optimizer == event.optimizer for rates in trace.of(Rates)):
+            yield _finding(trace, event)
+        elif (made := _made_anew(trace, event)) is not None:
+            yield _of_new_schedules(trace, event, made)
+        # else a schedule's own waves, GS217
+
+
+def _made_anew(trace: Trace, event: RateFalls) -> SchedulerMade | None:
+    """The first of the schedules that one line has made for it, one at least for each rise; None where its schedules
+    are of several lines, or fewer."""
+    made = schedules_of(trace, event.optimizer)
+    lines = {one.site.user.location() for one in made}
+    return made[0] if len(lines) == 1 and sum(one.count for one in made) > len(event.tops) else None
+
+
+def _of_new_schedules(trace: Trace, event: RateFalls, made: SchedulerMade) -> Finding:
+    site, step = made.site.user, event.site.user
+    optimizer, name = optimizer_name(trace, event.optimizer), schedule_name(trace, made)
+    count = sum(one.count for one in schedules_of(trace, event.optimizer))
+    edits = before_the_loop(trace, site)
+    return Finding(
+        message=f"{name} is made anew {counted(count, 'time')}, and with it the warm-up of {optimizer} begins anew,"
+        " before it has come to its end",
+        cause=site,
+        cause_label=f"makes a new `{made.cls}`, which counts from 0",
+        effect=step,
+        effect_label="steps at that rate",
+        seen=(_measured(event),),
+        fix=f"make it once: take {located(trace, site, name)} out of what runs again and again, to before the loop"
+        + ("" if edits else f", and hand {name} to the function that steps it"),
+        edits=edits,
+    )
+
+
+def _measured(event: RateFalls) -> str:
+    return (
+        f"{counted(len(event.tops), 'time')} the rate was rising step by step, to {median(event.tops):.3g}, and was"
+        f" {event.low:.3g} at the next step; its largest in the run was {event.highest:.3g}"
+    )
 
 
 def _finding(trace: Trace, event: RateFalls) -> Finding:
     step = event.site.user
     writer = _writer(trace, step)
-    optimizer, top = optimizer_name(trace, event.optimizer), median(event.tops)
+    optimizer = optimizer_name(trace, event.optimizer)
     times = counted(len(event.tops), "time")
     return Finding(
         message=f"the warm-up of the learning rate of {optimizer} begins anew {times}, before it has come to its end",
@@ -81,10 +119,7 @@ def _finding(trace: Trace, event: RateFalls) -> Finding:
         effect=step if writer is not None else None,
         effect_label="steps at that rate",
         related=tuple((site, "computes a share of the way") for site in _shares(trace, writer)[:FEW]),
-        seen=(
-            f"{times} the rate was rising step by step, to {top:.3g}, and was {event.low:.3g} at the next step; its"
-            f" largest in the run was {event.highest:.3g}",
-        ),
+        seen=(_measured(event),),
         fix=f"let what {located(trace, writer, 'the rate')} is computed of count the steps of the whole run, such as"
         " `epoch * len(loader) + step`, and not those of one epoch",
     )

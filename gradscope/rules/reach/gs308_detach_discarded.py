@@ -1,9 +1,9 @@
 """A statement looks as if it changed something about gradients, and does nothing.
 
-Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`, layers
-such as `self.relu(x)`, and all methods whose name does not end with `_`; without parentheses a method is named, not
-called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module changes nothing, and
-Python makes a new attribute of whatever name it is given (`p.require_grad = False`).
+Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`,
+`torch.where(…)`, layers such as `self.relu(x)`, and all methods whose name does not end with `_`; without parentheses a
+method is named, not called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module
+changes nothing, and Python makes a new attribute of whatever name it is given (`p.require_grad = False`).
 
 Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
 freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
@@ -16,9 +16,10 @@ Silent on: results that are used; `detach_()`; tensors that no loss uses afterwa
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gradscope.analysis.feeds import drawn_here
-from gradscope.analysis.ops import WITH_TWIN
+from gradscope.analysis.ops import DRAWS, WITH_TWIN
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import (
     classes_named,
@@ -41,6 +42,11 @@ from gradscope.store import Trace
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
 _MEANT = "requires_grad"
 _PURE = WITH_TWIN | {"normalize", "softmax", "log_softmax", "layer_norm"}
+# Give the numbers that they are given, perhaps elsewhere or of another kind: the tensor itself is as good.
+_SAME_NUMBERS = {
+    "to", "type", "type_as", "cpu", "cuda", "clone", "contiguous", "detach", "alias", "float", "double", "half",
+    "bfloat16", "pin_memory", "requires_grad_",
+}  # fmt: skip
 _MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast"}
 
 
@@ -144,35 +150,76 @@ def _items_bound_anew(trace: Trace, site: Site, text: str, loop: ast.For) -> tup
 # -- other calls whose result is dropped ------------------------------------------------
 
 
+class _Dropped(NamedTuple):
+    """A call that is a statement of its own and does nothing but give a new tensor to nobody."""
+
+    call: ast.Call
+    target: ast.expr  # what it is given
+    at: int  # of the inputs of its op
+
+
 def _without_effect(trace: Trace) -> Iterator[Finding]:
     """`scores.masked_fill(…)` as a statement, where a loss goes on with `scores` as they are."""
     known = paths(trace)
     counts: dict[Site, int] = {}
-    dropped: dict[Site, tuple[Graph, Op, ast.Call, ast.expr]] = {}
+    dropped: dict[Site, tuple[Graph, Op, _Dropped]] = {}
     kept: set[tuple[int, str, int]] = (
         set()
     )  # calls of these inputs whose result is used: (graph, name, input)
-    targets: dict[
-        tuple[int, str], tuple[ast.Call, ast.expr] | None
-    ] = {}  # the same few sites again and again
+    targets: dict[tuple[int, str], _Dropped | None] = {}  # the same few sites again and again
+    alone = _statements(trace)
     for graph in trace.graphs:
-        for op in graph.called(_PURE):
+        for op in [*graph.called(_PURE), *_like_their_input(graph, alone)]:
             if op.writes or not op.inputs:
                 continue
             key = op.site.id, op.name
             if key not in targets:
-                targets[key] = _dropped_call(trace, op)
+                targets[key] = _dropped_call(trace, graph, op)
             found = targets[key]
             if found is None:
-                kept.add((graph.id, op.name, op.inputs[0]))
+                kept.update((graph.id, op.name, i) for i in op.inputs[:1])
             elif not any(graph.consumers.get(o) for o in op.outputs) and (
-                _goes_on(known, graph, op) or _is_gradient(trace, graph, op, found[1])
+                _goes_on(known, graph, op, found.at) or _is_gradient(trace, graph, op, found.target)
             ):
                 counts[op.site.user] = counts.get(op.site.user, 0) + max(graph.count, 1)
-                dropped.setdefault(op.site.user, (graph, op, *found))
-    for site, (graph, op, call, target) in dropped.items():
-        if (graph.id, op.name, op.inputs[0]) not in kept:
-            yield _new_tensor_dropped(trace, graph, op, call, target, counts[site])
+                dropped.setdefault(op.site.user, (graph, op, found))
+    for site, (graph, op, found) in dropped.items():
+        given = op.inputs[found.at]
+        again = op.name not in _PURE and _is_used_elsewhere(graph, op, given)
+        if (graph.id, op.name, given) not in kept and not again:
+            yield _new_tensor_dropped(trace, graph, op, found, counts[site])
+
+
+def _statements(trace: Trace) -> set[tuple[str, int]]:
+    """The lines of calls that are a statement of their own."""
+    return {
+        (path, node.value.lineno)
+        for path in trace.sources
+        for _, node in trace.source_file(path).of(ast.Expr)
+        if isinstance(node.value, ast.Call)
+    }
+
+
+def _like_their_input(graph: Graph, lines: set[tuple[str, int]]) -> Iterator[Op]:
+    """Further calls in such lines that give one tensor, of the form of one they are given or a view of it, and nobody
+    reads it: whatever they compute, what they were given stays as it is."""
+    for op in graph.ops if lines else ():
+        apart = op.name not in _PURE and op.name not in _SAME_NUMBERS and op.name not in DRAWS
+        if not apart or len(op.outputs) != 1 or op.site.kind != "user" or op.site.location() not in lines:
+            continue
+        if op.cut == "detach" or graph.consumers.get(op.outputs[0]):
+            continue
+        made = graph.values[op.outputs[0]]
+        if made.alias_of in op.inputs or any(graph.values[i].shape == made.shape for i in op.inputs):
+            yield op
+
+
+def _is_used_elsewhere(graph: Graph, op: Op, given: int) -> bool:
+    """Whether such a call of the same tensor is made again, and its result is read."""
+    return any(
+        given in other.inputs and any(map(graph.consumers.get, other.outputs))
+        for other in graph.called({op.name})
+    )
 
 
 def _on_a_copy(trace: Trace) -> Iterator[Finding]:
@@ -223,9 +270,8 @@ def _on_a_copy(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _dropped_call(trace: Trace, op: Op) -> tuple[ast.Call, ast.expr] | None:
-    """The call and the expression of the tensor that it takes, where it is a statement of its own that does
-    nothing but give a new tensor to nobody."""
+def _dropped_call(trace: Trace, graph: Graph, op: Op) -> _Dropped | None:
+    """The call and the expression of the tensor that it takes, where its result goes to nobody."""
     file = trace.source_file(op.site.user.path)
     call = file.at(op.site.user)
     if not isinstance(call, ast.Call):
@@ -245,10 +291,25 @@ def _dropped_call(trace: Trace, op: Op) -> tuple[ast.Call, ast.expr] | None:
             return None
         above = file.parent.get(id(above))
     if layer or file.is_imported(call.func):
-        return (call, call.args[0]) if call.args else None
-    return (
-        (call, call.func.value) if op.site.kind == "user" and isinstance(call.func, ast.Attribute) else None
-    )
+        at = _given_at(graph, op, call)
+        return _Dropped(call, call.args[at], at) if at < len(call.args) else None
+    method = op.site.kind == "user" and isinstance(call.func, ast.Attribute)
+    return _Dropped(call, call.func.value, 0) if method and isinstance(call.func, ast.Attribute) else None
+
+
+def _given_at(graph: Graph, op: Op, call: ast.Call) -> int:
+    """Which argument of a function its result is a new form of: the first with a name, of its shape and kind of
+    numbers, where it takes tensors alone (`torch.where(mask, filled, scores)`), else the first."""
+    if op.name in _PURE or len(call.args) != len(op.inputs) or call.keywords:
+        return 0
+    made = graph.values[op.outputs[0]]
+    fits = [
+        at
+        for at, (index, node) in enumerate(zip(op.inputs, call.args, strict=True))
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+        and (graph.values[index].shape, graph.values[index].dtype) == (made.shape, made.dtype)
+    ]
+    return next((at for at in fits if graph.values[op.inputs[at]].requires_grad), fits[0] if fits else 0)
 
 
 def _of_modes(block: ast.With) -> bool:
@@ -263,9 +324,9 @@ def _of_modes(block: ast.With) -> bool:
     return len(found) == len(block.items) and _MODES.issuperset(found)
 
 
-def _goes_on(known: Paths, graph: Graph, op: Op) -> bool:
+def _goes_on(known: Paths, graph: Graph, op: Op, at: int = 0) -> bool:
     """Whether a loss was computed later from the tensor that the call was given."""
-    value = graph.values[op.inputs[0]]
+    value = graph.values[op.inputs[at]]
     parameter = known.parameter_of((graph.id, _shown(graph, value.index)))
     if parameter is not None:
         return parameter.id in known.feeding
@@ -295,12 +356,11 @@ def _shown(graph: Graph, index: int) -> int:
     return value.alias_of if value.hidden and value.alias_of is not None else index
 
 
-def _new_tensor_dropped(
-    trace: Trace, graph: Graph, op: Op, call: ast.Call, target: ast.expr, count: int
-) -> Finding:
+def _new_tensor_dropped(trace: Trace, graph: Graph, op: Op, dropped: _Dropped, count: int) -> Finding:
+    call, target, _ = dropped
     file, site = trace.source_file(op.site.user.path), op.site.user
     here, text, whole = Source(trace, site.path), file.text(target), file.text(call)
-    given, made = graph.values[op.inputs[0]], graph.values[op.outputs[0]]
+    given, made = graph.values[op.inputs[dropped.at]], graph.values[op.outputs[0]]
     leaf = paths(trace).parameter_of((graph.id, _shown(graph, given.index)))
     fix = f"use the result: `{text} = {whole}`"
     seen = f"`{op.name}` wrote to no tensor, and a loss was computed later from `{text}` as it was"
@@ -309,7 +369,7 @@ def _new_tensor_dropped(
         fix = f"write in place: `{text}.{op.name}_(…)`"
         seen = f"`{op.name}` wrote to no tensor: the optimizer steps with the gradient as it was"
         edits = here.append(call.func, "_") if not file.is_imported(call.func) else ()
-    elif leaf is not None:
+    elif leaf is not None and op.name in _PURE:
         fix = f"write in place, with gradients off: `{text}.{op.name}_(…)`"
         off = not made.requires_grad and not file.is_imported(call.func)
         edits = here.append(call.func, "_") if off and op.name != "dropout" else ()

@@ -573,3 +573,62 @@ def good_vectors_are_loaded_after_all() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(model(words), words % 2).backward()
         opt.step()
+
+
+def bad_chosen_to_nobody() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, value = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*score.parameters(), *value.parameters()], lr=0.01)
+    for _ in range(4):
+        tills, closed = torch.randn(8, 6, 4), torch.rand(8, 6) < 0.3
+        logit = score(tills).squeeze(-1)
+        torch.where(closed, torch.full_like(logit, -1e4), logit)  # cause: GS308
+        wait = (logit.softmax(-1) * value(tills).squeeze(-1)).sum(-1)
+        loss = (wait - tills[..., 0].mean(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_turned_to_nobody() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table = nn.Linear(6, 6)
+    opt = torch.optim.SGD(table.parameters(), lr=0.05)
+    for _ in range(4):
+        rows = table(torch.randn(8, 6, 6))
+        rows.permute(0, 2, 1)  # cause: GS308
+        loss = (rows.softmax(-1) - torch.eye(6)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_dropped_and_the_like() -> None:
+    import torch
+    from torch import nn
+
+    def warmed(net: nn.Module, rows: torch.Tensor) -> torch.Tensor:
+        net(rows)
+        torch.maximum(rows, rows.roll(1))  # what is given on is computed below
+        out: torch.Tensor = net(torch.maximum(rows, rows.roll(1)))
+        out.contiguous()
+        return out
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 6)
+    running = torch.zeros(6)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(4):
+        rows = torch.randn(8, 6)
+        loss = warmed(net, rows).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            torch.lerp(running, rows.mean(0), 0.1, out=running)

@@ -1555,6 +1555,14 @@ class Ends(Kind):
     names = Field(_table)  # name → [places, elements, ones and zeros in all but the first and the last place]
 
 
+class KeptIterators(Kind):
+    """Iterators that a function has a name for, and that were the very same objects whenever it stepped."""
+
+    __slots__ = ()
+    of = "kept_iterators"
+    names = Field(_texts)  # "stream", "self.stream"
+
+
 class OwnAnswers(Kind):
     """An embedding looked up the very targets of a classification loss, place by place."""
 

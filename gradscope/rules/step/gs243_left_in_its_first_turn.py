@@ -6,14 +6,15 @@ batch: an epoch is a single step, and the mean is divided by batches that never 
 Fix: the statement one level to the left, behind the loop.
 
 Measured: the step of an optimizer ran in that loop, several times; nothing is asked before the statement that leaves
-it. Silent on: a `break` under a condition, loops without a step.
+it. Silent on: a `break` under a condition, loops without a step, a loop over an iterator that is kept, and goes on
+where the last call left it.
 """
 
 import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.words import code, plural, where
-from gradscope.events import Step
+from gradscope.events import KeptIterators, Step
 from gradscope.fixes.source import Source
 from gradscope.fixes.statements import out_of
 from gradscope.model import Finding, Site
@@ -78,8 +79,17 @@ def left_in_its_first_turn(trace: Trace) -> Iterator[Finding]:
         if not isinstance(loop, LOOPS) or count < ENOUGH:
             continue
         leaving = next((s for s in _always(loop.body) if isinstance(s, ast.Return | ast.Break)), None)
-        if leaving is not None and not any(isinstance(n, ast.Continue) for n in ast.walk(loop)):
+        if leaving is None or _goes_on(trace, step, loop):
+            continue
+        if not any(isinstance(n, ast.Continue) for n in ast.walk(loop)):
             yield _finding(trace, file, step, loop, leaving, count)
+
+
+def _goes_on(trace: Trace, step: Site, loop: Loop) -> bool:
+    """Whether the loop goes over an iterator that was the same object at each step: it takes the next one of that."""
+    kept = {name for event in trace.of(KeptIterators) if event.site.user == step for name in event.names}
+    asked = ast.walk(loop.iter) if kept and not isinstance(loop, ast.While) else ()
+    return any(isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in kept for node in asked)
 
 
 def _always(body: list[ast.stmt]) -> Iterator[ast.stmt]:

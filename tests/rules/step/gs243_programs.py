@@ -142,3 +142,60 @@ def good_tried_again() -> None:
                 (model(x[: 8 >> attempt]) - 1).pow(2).mean().backward()
                 opt.step()
                 break
+
+
+def good_one_step_of_a_stream_that_goes_on() -> None:
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+
+    def endless(rows: torch.Tensor) -> Iterator[torch.Tensor]:
+        while True:
+            yield from rows[torch.randperm(len(rows))].split(16)
+
+    class Trainer:
+        def __init__(self, net: nn.Module, rows: torch.Tensor) -> None:
+            self.net, self.stream = net, endless(rows)
+            self.opt = torch.optim.Adagrad(net.parameters(), lr=0.05)
+
+        def one_step(self) -> float:
+            for part in self.stream:
+                self.opt.zero_grad()
+                cost = nn.functional.l1_loss(self.net(part), part[:, :1].tanh())
+                cost.backward()
+                self.opt.step()
+                return cost.item()
+            return 0.0
+
+    torch.manual_seed(0)
+    trainer = Trainer(nn.Linear(7, 1), torch.randn(96, 7))
+    for _ in range(12):
+        trainer.one_step()
+
+
+def bad_a_stream_that_each_call_begins_anew() -> None:
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+
+    def once_through(rows: torch.Tensor) -> Iterator[torch.Tensor]:
+        yield from rows[torch.randperm(len(rows))].split(16)
+
+    def epoch(net: nn.Module, opt: torch.optim.Optimizer, stream: Iterator[torch.Tensor]) -> float:
+        total = 0.0
+        for part in stream:
+            opt.zero_grad()
+            cost = nn.functional.l1_loss(net(part), part[:, :1].tanh())
+            cost.backward()
+            opt.step()  # effect: GS243
+            total += cost.item()
+            return total  # cause: GS243
+        return total
+
+    torch.manual_seed(0)
+    net, rows = nn.Linear(7, 1), torch.randn(96, 7)
+    opt = torch.optim.Adagrad(net.parameters(), lr=0.05)
+    for _ in range(8):
+        epoch(net, opt, once_through(rows))

@@ -2,8 +2,9 @@
 
 Why: with a learning rate of 0 nothing moves. Nor does it where the update is smaller than the
 parameter's number format can tell apart (half-precision weights with a small learning rate), where
-a state is loaded again after each step, where the update goes to a new tensor that nothing keeps, or
-where the optimizer hands it to another one that a loaded state has brought, with copies of its tensors.
+a state is loaded again after each step, where the update goes to a new tensor that nothing keeps (or
+to a copy, as `parameters_to_vector` gives one), or where the optimizer hands it to another one that a
+loaded state has brought, with copies of its tensors.
 
 Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
 compute in half precision; load a state once, before the loop; write to the parameter itself, in
@@ -38,6 +39,7 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, InnerReplaced, NoEffect, Scheduled, SchedulerMade, Step
 from gradscope.fixes.blocks import moved_out, written_in_place
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import line_after
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.source import called_name, names_in
@@ -337,20 +339,53 @@ def _update_lost(trace: Trace, lost: Dropped) -> Finding:
     """An update by hand that changes nothing."""
     ids = [p.id for p in lost.parameters]
     effect = nearest_backward(trace, set(ids)) or next(iter(trace.of(Backward)), None)
-    passes = max(p.passes for p in lost.parameters)
     text, edits = written_in_place(trace, lost.site)
+    fix = f"write to the parameter itself, inside `with torch.no_grad():`: `{text or 'p -= lr * p.grad'}`"
+    if lost.joined is not None:
+        fix, edits = _written_back(trace, lost, lost.joined)
     return Finding(
-        message=f"`{lost.text}` changes no parameter: its result is a new tensor that nothing keeps",
+        message=f"`{lost.text}` changes no parameter: its result is a new tensor that nothing keeps"
+        if lost.joined is None
+        else f"`{lost.text}` changes no parameter: it writes to a copy of them, which nothing writes back",
         cause=lost.site,
         cause_label="the update is lost here",
         effect=effect.site.user if effect is not None else None,
         effect_label="gives the same parameters their next gradient",
+        related=((lost.joined, "puts copies of them together"),) if lost.joined is not None else (),
         seen=(
-            f"{plural(len(ids), 'parameter')} got a gradient in {plural(passes, 'pass')}, and nothing"
+            f"{plural(len(ids), 'parameter')} got a gradient in {plural(lost.passes, 'pass')}, and nothing"
             " was written to any of them",
         ),
-        fix=f"write to the parameter itself, inside `with torch.no_grad():`: `{text or 'p -= lr * p.grad'}`",
-        count=passes,
+        fix=fix,
+        count=lost.passes,
         edits=edits,
         subjects=parameter_subjects(ids),
+    )
+
+
+def _written_back(trace: Trace, lost: Dropped, joined: Site) -> tuple[str, Edits]:
+    """`vector_to_parameters(theta, weights)` behind the update, where `theta = parameters_to_vector(weights)` made the
+    copy."""
+    here = Source(trace, joined.path)
+    call, statement = here.file.at(joined), here.file.statement(joined)
+    vector = "torch.nn.utils.vector_to_parameters"
+    if (
+        called_name(call) == "parameters_to_vector"
+        and isinstance(call, ast.Call)
+        and len(call.args) == 1
+        and isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+    ):
+        given = here.file.text(call.args[0])
+        text = f"{vector}({statement.targets[0].id}, {given})"
+        plain = (
+            isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call)) and "torch" in here.file.imported
+        )
+        return f"write it back: `{text}` after it ({where(lost.site)})", (
+            line_after(trace, lost.site, text) if plain and joined.path == lost.site.path else ()
+        )
+    copy = located(trace, joined, "the copy")
+    return (
+        f"write it back, inside `with torch.no_grad():`: each parameter's part of what {copy} gave, by `p.copy_(…)`",
+        (),
     )

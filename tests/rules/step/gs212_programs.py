@@ -426,3 +426,58 @@ def bad_a_warm_up_that_counts_from_0() -> None:
             model(torch.randn(8, 3)).pow(2).mean().backward()
             opt.step()  # effect: GS212
         schedule.step()
+
+
+def bad_vector_of_all_is_a_copy() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils import parameters_to_vector
+
+    torch.manual_seed(4)
+    curve = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    weights = list(curve.parameters())
+    dose = torch.linspace(-2, 2, 64)[:, None]
+    for _ in range(6):
+        cost = nn.functional.mse_loss(curve(dose), torch.sigmoid(3 * dose))
+        slope = torch.cat([g.reshape(-1) for g in torch.autograd.grad(cost, weights)])  # effect: GS212
+        with torch.no_grad():
+            theta = parameters_to_vector(weights)
+            theta.sub_(0.1 * slope)  # cause: GS212
+
+
+def bad_joined_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(4)
+    curve = nn.Linear(3, 1)
+    for _ in range(6):
+        curve.zero_grad()
+        nn.functional.mse_loss(curve(torch.randn(8, 3)), torch.zeros(8, 1)).backward()  # effect: GS212
+        with torch.no_grad():
+            flat = torch.cat([p.flatten() for p in curve.parameters()])
+            flat -= 0.1 * torch.cat([p.grad.flatten() for p in curve.parameters()])  # cause: GS212
+
+
+def good_vector_of_all_is_written_back_or_compared() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+    torch.manual_seed(4)
+    curve, other = nn.Linear(1, 1), nn.Linear(1, 1)
+    weights, dose = list(curve.parameters()), torch.linspace(-2, 2, 64)[:, None]
+    flat = parameters_to_vector(other.parameters()).detach()  # is written back with the next turn
+    for _ in range(6):
+        vector_to_parameters(flat, other.parameters())
+        cost = nn.functional.mse_loss(curve(dose), torch.sigmoid(3 * dose)) + (other(dose) - 1).pow(2).mean()
+        grads = torch.autograd.grad(cost, [*weights, *other.parameters()])
+        with torch.no_grad():
+            theta = parameters_to_vector(weights)
+            theta.sub_(0.1 * torch.cat([g.reshape(-1) for g in grads[:2]]))
+            vector_to_parameters(theta, weights)
+            flat = flat.clone()
+            flat.sub_(0.1 * torch.cat([g.reshape(-1) for g in grads[2:]]))
+            gone = parameters_to_vector(weights)
+            gone.sub_(theta)
+        print(gone.norm().item())

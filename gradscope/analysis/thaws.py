@@ -16,17 +16,24 @@ from gradscope.model import Site
 from gradscope.source import Function, SourceFile, arguments, called_name
 from gradscope.store import Trace
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MOST_EXPRESSIONS = 20  # that a loop's head may stand for
+
 
 @dataclass
 class Thaw:
     """A call that was to switch on again what a line had switched off, and that changed nothing."""
 
     off: Site  # the line that sets `requires_grad`
-    guard: ast.If  # around it, or before it with `continue`, asks whether it is on
+    asks: tuple[str, str, ast.expr]  # file, function and test of what asks whether it is on
+    guard: (
+        ast.If | None
+    )  # whose test that is, around it, or before it with `continue`; None of a loop over those alone
     setting: ast.stmt  # the line's statement
     frozen_by: Site  # the call that came first
     call: ast.Call  # the one that changed nothing
     leaves: set[int]  # that are frozen to the end
+    ran: bool  # whether what stands behind that call ran; else the run may not have come to it
 
 
 class Late(NamedTuple):
@@ -136,21 +143,35 @@ def _thaw(trace: Trace, site: Site, leaves: set[int]) -> Thaw | None:
         return None
     flag, guard = _flag(statement), _guard(file, statement)
     position = _position(function, flag)
-    if guard is None or position is None:
+    asks = (
+        (line.path, line.function, guard.test)
+        if guard is not None
+        else _asked_before(trace, line.path, statement)
+    )
+    if asks is None or position is None:
         return None
     by = frames[-2]
     outside = trace.source_file(by.path)
     first = outside.at(by)
     if not isinstance(first, ast.Call) or called_name(first) != function.name:
         return None
+    maybe: Thaw | None = None
     for call in own_nodes(outside.scope(by)):
         if not isinstance(call, ast.Call) or call.lineno <= first.lineno:
             continue
         if _same(first, call, flag, position) and _says_on(function, call, flag, position):
-            after = _behind(outside, call)
+            after = list(_behind(outside, call))
             if any(ran_in(trace, by.path, one.lineno, one.end_lineno) for one in after):
-                return Thaw(line, guard, statement, by, call, leaves)
-    return None
+                return Thaw(line, asks, guard, statement, by, call, leaves, True)
+            if not after and maybe is None and _in_a_branch(outside, call):
+                maybe = Thaw(line, asks, guard, statement, by, call, leaves, False)
+    return maybe
+
+
+def _in_a_branch(file: SourceFile, call: ast.Call) -> bool:
+    """Whether it is the last statement of a branch, so that nothing tells that it ran."""
+    statement = file.statement_of(call)
+    return isinstance(statement, ast.Expr) and isinstance(file.parent.get(id(statement)), ast.If)
 
 
 def _flag(statement: ast.stmt) -> str:
@@ -199,6 +220,51 @@ def _guard(file: SourceFile, statement: ast.stmt) -> ast.If | None:
             ):
                 return before
     return None
+
+
+def _asked_before(trace: Trace, path: str, statement: ast.stmt) -> tuple[str, str, ast.expr] | None:
+    """The test of what gives the loop around this statement only those whose `requires_grad` is on: a filter, a
+    comprehension, a name bound to one, or what a function of the program's returns or yields."""
+    file = trace.source_file(path)
+    loop = file.parent.get(id(statement))
+    if not isinstance(loop, ast.For) or loop.orelse:
+        return None
+    todo: list[tuple[str, ast.AST]] = [(path, loop.iter)]
+    for here, node in todo:  # grows with what the head names
+        for part in ast.walk(node):
+            tests = part.ifs if isinstance(part, ast.comprehension) else []
+            if isinstance(part, ast.Lambda):
+                tests = [part.body]
+            if isinstance(part, ast.If) and any(isinstance(one, ast.Yield) for one in ast.walk(part)):
+                tests = [part.test]
+            found = next((test for test in tests if _owner(test)), None)
+            if found is not None:
+                around = [node, *trace.source_file(here).above(node)]
+                scope = next((one for one in around if isinstance(one, DEFINITIONS)), None)
+                name = scope.name if scope is not None else "<module>"
+                return here, name, found
+        if node is loop.iter:
+            todo += list(_behind_names(trace, path, loop))[:MOST_EXPRESSIONS]
+    return None
+
+
+def _behind_names(trace: Trace, path: str, loop: ast.For) -> Iterator[tuple[str, ast.AST]]:
+    """What the names in a loop's head stand for: values that the function gives them, functions of the program's."""
+    scope = trace.source_file(path).scope_of(loop)
+    names = {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}
+    for node in ast.walk(scope) if scope is not None else ():
+        if isinstance(node, ast.Assign) and node.lineno < loop.lineno:
+            if any(isinstance(target, ast.Name) and target.id in names for target in node.targets):
+                yield path, node.value
+    called = {called_name(node) for node in ast.walk(loop.iter) if isinstance(node, ast.Call)}
+    around = {id(node) for node in trace.source_file(path).above(loop)}
+    for other in trace.sources:
+        there = trace.source_file(other)
+        for _, function in there.of(ast.FunctionDef):
+            holder = there.parent.get(id(function))
+            known = not isinstance(holder, DEFINITIONS) or id(holder) in around
+            if function.name in called and known:
+                yield other, function
 
 
 def _position(function: Function, flag: str) -> int | None:

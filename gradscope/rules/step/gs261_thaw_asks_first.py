@@ -1,15 +1,17 @@
 """A function is to switch `requires_grad` on again, and sets it only where it is on: what is frozen stays frozen.
 
-Why: `if p.requires_grad: p.requires_grad = trainable` skips each parameter that an earlier call has switched off. So it
-can only freeze; called with `True` it changes nothing, and an optimizer that is made of what requires a gradient leaves
-these parameters out.
+Why: `if p.requires_grad: p.requires_grad = trainable` skips each parameter that an earlier call has switched off, and
+so does a loop over `filter(lambda p: p.requires_grad, …)`. It can only freeze; called with `True` it changes nothing,
+and an optimizer that is made of what requires a gradient leaves these parameters out.
 
-Fix: set it without asking: `p.requires_grad = trainable`.
+Fix: set it without asking: `p.requires_grad = trainable`, for all of them.
 
 Measured: the line has switched these parameters off, no line has ever switched one on, and the later call of the same
-function, with `True`, has been passed. Silent on: parameters that another line switches on, calls that only freeze.
+function, with `True`, has been passed; a note where that is the last statement of a branch, so that the run may not
+have come to it. Silent on: parameters that another line switches on, calls that only freeze.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import place
@@ -19,6 +21,7 @@ from gradscope.analysis.words import parameter_names, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -101,10 +104,11 @@ def thaw_asks_first(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, thaw: Thaw, others: list[Thaw]) -> Finding:
     ids = sorted(set(thaw.leaves).union(*(other.leaves for other in others)))
     here = Source(trace, thaw.off.path)
-    setting, around = thaw.setting, thaw.guard.body[0] is thaw.setting
-    test = quoted(here.file.text(thaw.guard.test))
+    setting = thaw.setting
+    path, function, asks = thaw.asks
+    test = quoted(trace.source_file(path).text(asks))
     call = site_of(thaw.frozen_by.path, thaw.frozen_by.function, thaw.call)
-    asked = site_of(thaw.off.path, thaw.off.function, thaw.guard.test)
+    asked = site_of(path, function, asks)
     text = quoted(trace.source_file(call.path).text(thaw.call))
     setting_text = quoted(here.file.text(setting))
     return Finding(
@@ -125,13 +129,34 @@ def _finding(trace: Trace, thaw: Thaw, others: list[Thaw]) -> Finding:
             f"{plural(len(ids), 'parameter')} switched off at {place(thaw.off)}, called from {place(thaw.frozen_by)};"
             f" none of them was switched on at {place(call)}, nor anywhere else",
         ),
-        fix=f"set it without asking: take the condition {test} ({place(asked)}) away, and keep {setting_text}",
-        edits=_without_asking(here, thaw, around),
+        fix=f"set it without asking: take the condition {test} ({place(asked)}) away, and keep {setting_text}"
+        if thaw.guard is not None
+        else f"let the loop around {setting_text} ({place(thaw.off)}) go over all parameters, and not only over those"
+        f" of which {test} ({place(asked)}) holds",
+        edits=_without_asking(here, thaw),
+        severity="" if thaw.ran else "note",
         subjects=parameter_subjects(ids),
     )
 
 
-def _without_asking(here: Source, thaw: Thaw, around: bool) -> Edits:
-    if not around:
-        return here.remove(thaw.guard)
-    return here.replace(thaw.guard, here.file.text(thaw.setting)) if here.text_of(thaw.setting) else ()
+def _without_asking(here: Source, thaw: Thaw) -> Edits:
+    guard = thaw.guard
+    if guard is None:
+        return _over_all(here, thaw.asks[2]) if thaw.asks[0] == here.path else ()
+    if guard.body[0] is not thaw.setting:
+        return here.remove(guard)
+    return here.replace(guard, here.file.text(thaw.setting)) if here.text_of(thaw.setting) else ()
+
+
+def _over_all(here: Source, test: ast.expr) -> Edits:
+    """The head of a loop that goes over all, where the filter stands in it."""
+    above = here.file.parent.get(id(test))
+    whole = here.file.parent.get(id(above))
+    if not isinstance(here.file.parent.get(id(whole)), ast.For):
+        return ()
+    if isinstance(above, ast.Lambda) and isinstance(whole, ast.Call) and called_name(whole) == "filter":
+        return here.replace(whole, here.file.text(whole.args[1])) if len(whole.args) == 2 else ()
+    if isinstance(above, ast.comprehension) and isinstance(whole, (ast.ListComp, ast.GeneratorExp)):
+        same = ast.unparse(whole.elt) == ast.unparse(above.target) and len(whole.generators) == 1
+        return here.replace(whole, here.file.text(above.iter)) if same and len(above.ifs) == 1 else ()
+    return ()

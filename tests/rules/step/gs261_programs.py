@@ -140,3 +140,78 @@ def good_goes_on_where_it_is_so_already() -> None:
             nn.functional.mse_loss(guess, bags.float().mean(1) / 30).backward()
             optim.step()
         switch(words, True)
+
+
+def bad_loop_over_a_filter() -> None:
+    import torch
+    from torch import nn
+
+    def switch(part: nn.Module, on: bool) -> None:
+        for w in filter(lambda w: w.requires_grad, part.parameters()):  # cause: GS261
+            w.requires_grad_(on)
+
+    torch.manual_seed(0)
+    filters, top = nn.Sequential(nn.Conv1d(1, 8, 7), nn.ReLU()), nn.Linear(8, 3)
+    adam = torch.optim.Adam([*filters.parameters(), *top.parameters()], lr=3e-3)
+    switch(filters, False)
+    for epoch in range(8):
+        if epoch == 4:
+            switch(filters, True)  # effect: GS261
+        loss = nn.functional.cross_entropy(
+            top(filters(torch.randn(12, 1, 32)).amax(-1)), torch.arange(12) % 3
+        )
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+
+
+def bad_loop_over_what_a_function_picks() -> None:  # fix: by hand
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+
+    def learnable(part: nn.Module) -> Iterator[nn.Parameter]:
+        for w in part.parameters():
+            if w.requires_grad:  # cause: GS261
+                yield w
+
+    def switch(part: nn.Module, on: bool) -> None:
+        for w in learnable(part):
+            w.requires_grad_(on)
+
+    def train(parts: nn.ModuleList) -> None:
+        optim = torch.optim.SGD(learnable(parts), lr=0.1)
+        for _ in range(3):
+            optim.zero_grad()
+            parts[1](parts[0](torch.randn(8, 4)).tanh()).pow(2).mean().backward()
+            optim.step()
+
+    torch.manual_seed(0)
+    parts = nn.ModuleList([nn.Linear(4, 8), nn.Linear(8, 1)])
+    switch(parts[0], False)
+    train(parts)
+    switch(parts[0], True)  # effect: GS261
+    train(parts)
+
+
+def good_what_is_learnable_is_asked_once() -> None:
+    import torch
+    from torch import nn
+
+    def learnable(part: nn.Module) -> list[nn.Parameter]:
+        return [w for w in part.parameters() if w.requires_grad]
+
+    def switch(weights: list[nn.Parameter], on: bool) -> None:
+        for w in weights:
+            w.requires_grad_(on)
+
+    torch.manual_seed(0)
+    body, top = nn.Linear(4, 8), nn.Linear(8, 1)
+    of_body = learnable(body)
+    optim = torch.optim.SGD([*of_body, *top.parameters()], lr=0.1)
+    for turn in range(6):
+        switch(of_body, turn > 2)
+        optim.zero_grad()
+        top(body(torch.randn(8, 4)).tanh()).pow(2).mean().backward()
+        optim.step()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gradscope.analysis.numbers import entered, gathered, real, without_past
 from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.reach import Key, Paths
+from gradscope.analysis.text import assignments_between
 from gradscope.analysis.words import holds
 from gradscope.model import Graph, Op, Site
 from gradscope.source import SourceFile, names_in
@@ -100,7 +101,7 @@ class Returned:
     def as_number(self, graph: Graph, exit: Op) -> Key | None:
         """What a loss was computed from with the plain number that `exit` gave, by the user's words:
         the call stands inside the expression, or its result has a name that the expression reads, or
-        was put into a container that a new tensor is made of."""
+        was put into a container that a new tensor is made of, or came to that by other assignments."""
         place = exit.site.user
         file = self.trace.source_file(place.path)
         name, container = file.variable(place), _container(file, place)
@@ -112,6 +113,8 @@ class Returned:
             read = names_in(node) if (node := file.at(made.site)) else set()
             inside = holds(made.site, place) and not holds(place, made.site)
             if inside or name in read or (made.new and container in read):
+                return graph.id, made.value
+            if made.new and assignments_between(self.trace, place, made.site):
                 return graph.id, made.value
         return None
 

@@ -619,3 +619,26 @@ def good_encoder_that_follows_another_under_no_grad() -> None:
         with torch.no_grad():
             for own, other in zip(pair.asks.parameters(), pair.holds.parameters(), strict=True):
                 other.copy_(0.05 * own + 0.95 * other)
+
+
+def bad_shrunk_by_numpy() -> None:  # fix: by hand
+    import numpy as np
+    import torch
+    from torch import nn
+
+    def shrink(feats: torch.Tensor) -> torch.Tensor:
+        grid = feats.detach().cpu().numpy()  # cause: GS301
+        n, c, h, w = grid.shape
+        small = grid.reshape(n, c, h // 2, 2, w // 2, 2).mean(axis=(3, 5))
+        return torch.from_numpy(np.ascontiguousarray(small))
+
+    torch.manual_seed(30)
+    eye, fuse = nn.Conv2d(1, 6, 3, padding=1), nn.Conv2d(6, 1, 1)
+    opt = torch.optim.Adam([*eye.parameters(), *fuse.parameters()], lr=1e-2)
+    for _ in range(4):
+        left = torch.rand(8, 1, 12, 12)
+        depth = nn.functional.avg_pool2d((left - left.roll(1, -1)).abs(), 2)
+        loss = nn.functional.l1_loss(fuse(shrink(torch.relu(eye(left)))), depth)
+        opt.zero_grad()
+        loss.backward()  # effect: GS301
+        opt.step()

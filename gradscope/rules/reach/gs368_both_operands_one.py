@@ -1,8 +1,8 @@
 """Two values are compared or mixed, and both are one and the same.
 
-Why: `torch.min(a, a)` is `a`, and so is `w * a + (1 - w) * a`, whatever `w` is. Two estimates of which the more careful
-one was to be taken, two branches of a `where`, a learning rate that was to go from one value to another leave no trace
-of the one that was meant: nothing fails, and the numbers look as they should.
+Why: `torch.min(a, a)` is `a`, and so are `torch.stack([a, a]).min(0)` and `w * a + (1 - w) * a`, whatever `w` is. Two
+estimates of which the more careful one was to be taken, two branches of a `where`, a learning rate that was to go from
+one value to another leave no trace of the one that was meant: nothing fails, and the numbers look as they should.
 
 Fix: give it the other one.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import combinations
 
 from gradscope.analysis.ops import DRAWS
 from gradscope.analysis.text import nodes_that_ran, site_of, written_input
@@ -63,6 +64,8 @@ def good() -> None:
 MOST = 200  # calls that are compared
 # of these two inputs one is taken
 CHOICES = dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), (0, 1)) | {"where": (1, 2)}
+JOINS = ("stack", "cat", "concat", "concatenate")
+REDUCED = {"min", "max", "amin", "amax", "mean", "median"}  # along one axis: of the same twice the same
 
 
 @rule("GS368", name="both-operands-one", severity="warning")
@@ -80,10 +83,80 @@ def both_operands_one(trace: Trace) -> Iterator[Finding]:
     for op, calls, same in found.values():
         if calls == same and (name := _named_twice(trace, op)):
             yield _finding(trace, op, name, calls)
+    yield from _of_lists(trace)
     for path, function, node in nodes_that_ran(trace, ast.BinOp):
         mixed = _mixed(node)
         if mixed is not None:
             yield _of_a_mix(trace, path, function, node, *mixed)
+
+
+def _of_lists(trace: Trace) -> Iterator[Finding]:
+    """`torch.stack([a, a]).min(0)`: two of a list are one, of which one is chosen, or their mean is taken."""
+    found: dict[
+        tuple[str, int, int], tuple[Op, Op, ast.expr, int]
+    ] = {}  # place → op, its reader, second, calls
+    apart: set[tuple[str, int, int]] = set()
+    for graph in trace.graphs:
+        for op in graph.called(JOINS):
+            place = op.site.user.path, op.site.user.line, op.site.user.column
+            if op.site.kind != "user" or place in apart:
+                continue
+            reader, twice = _chosen_of(graph, op), _twice_in(trace, graph, op)
+            if reader is None or twice is None:
+                apart.add(place)
+            else:
+                calls = found[place][3] if place in found else 0
+                found[place] = op, reader, twice, calls + graph.count
+    for place, (op, reader, twice, calls) in found.items():
+        if place not in apart:
+            yield _twice_in_a_list(trace, op, reader, twice, calls)
+
+
+def _chosen_of(graph: Graph, op: Op) -> Op | None:
+    """What alone reads a stack or a row of tensors, and makes one number of all that stand side by side in it."""
+    readers = graph.consumers.get(op.outputs[0], ())
+    if len(readers) != 1 or readers[0].name not in REDUCED or readers[0].extra.get("dims") is None:
+        return None
+    width = len(graph.values[op.outputs[0]].shape)
+    axes = [[axis % width for axis in one.extra.get("dims", [0])] for one in (op, readers[0])]
+    alone = op.name == "stack" or graph.values[op.inputs[0]].shape[axes[0][0]] == 1
+    return readers[0] if alone and len(axes[0]) == 1 and axes[0] == axes[1] else None
+
+
+def _twice_in(trace: Trace, graph: Graph, op: Op) -> ast.expr | None:
+    """The second of two entries of the list that have one name and are one."""
+    call = trace.source_file(op.site.user.path).at(op.site.user)
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) != len(op.inputs):
+        return None
+    pairs = combinations(zip(given.elts, op.inputs, strict=True), 2)
+    return next(
+        (
+            b
+            for (a, one), (b, other) in pairs
+            if ast.unparse(a) == ast.unparse(b) and _is_one(graph, one, other)
+        ),
+        None,
+    )
+
+
+def _twice_in_a_list(trace: Trace, op: Op, reader: Op, twice: ast.expr, calls: int) -> Finding:
+    place, name = op.site.user, ast.unparse(twice)
+    other = _beside(trace, op, twice)
+    return Finding(
+        message=f"{code(trace, place)} holds `{name}` twice, and `{reader.name}` makes one of them: it has nothing to"
+        " choose between",
+        cause=place,
+        cause_label=f"is given `{name}` twice",
+        effect=reader.site.user if reader.site.user.location() != place.location() else None,
+        effect_label=f"`{reader.name}` of both",
+        seen=(f"one and the same numbers in {plural(calls, 'call')} of {calls}",),
+        fix=f"give {located(trace, place)} "
+        + (f"`{other}`, which is made together with `{name}`," if other else "the other tensor")
+        + f" in place of the second `{name}`",
+        edits=Source(trace, place.path).replace(twice, other) if other else (),
+        count=calls,
+    )
 
 
 def _is_one(graph: Graph, one: int, other: int) -> bool:
@@ -197,7 +270,10 @@ def _finding(trace: Trace, op: Op, name: str, calls: int) -> Finding:
 
 def _other(trace: Trace, op: Op) -> str:
     """The other one of two that are given their names together: `q2` of `q1, q2 = critic(x)`."""
-    node = written_input(trace, op, CHOICES[op.name][1])
+    return _beside(trace, op, written_input(trace, op, CHOICES[op.name][1]))
+
+
+def _beside(trace: Trace, op: Op, node: ast.expr | None) -> str:
     if not isinstance(node, ast.Name):
         return ""
     file = trace.source_file(op.site.user.path)

@@ -143,3 +143,61 @@ def good_the_better_of_two_draws() -> None:
         opt.zero_grad()
         (careful - y + 0.1 * start).pow(2).mean().backward()
         opt.step()
+
+
+def bad_least_of_a_stack() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(43)
+    ring = nn.Sequential(nn.Linear(9, 32), nn.ReLU(), nn.Linear(32, 4))
+    opt = torch.optim.Adam(ring.parameters(), lr=3e-3)
+    centre = torch.randn(3, 9)
+    for _ in range(6):
+        anchor, same, other = (ring(centre[k] + torch.randn(32, 9)) for k in (0, 0, 1))
+        d_same = nn.functional.pairwise_distance(anchor, same)
+        d_other = nn.functional.pairwise_distance(anchor, other)
+        hardest = torch.stack([d_other, d_other]).min(dim=0).values  # cause: GS368
+        back = nn.functional.pairwise_distance(same, other)
+        loss = (d_same - hardest + 0.4).relu().mean() + 0.1 * back.neg().exp().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_mean_of_a_row() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, other = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*one.parameters(), *other.parameters()], lr=0.01)
+    for _ in range(5):
+        state, reward = torch.randn(16, 4), torch.randn(16, 1)
+        left, right = one(state), other(state)
+        both = torch.cat((left, left), dim=1)  # cause: GS368
+        guess = both.mean(1, keepdim=True).detach()  # effect: GS368
+        loss = (left - reward).pow(2).mean() + (right - 0.9 * reward - 0.1 * guess).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_repeated_as_channels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    eye = nn.Conv2d(3, 4, 3)
+    top = nn.Linear(4, 1)
+    opt = torch.optim.Adam([*eye.parameters(), *top.parameters()], lr=0.01)
+    for _ in range(5):
+        grey, other = torch.rand(8, 1, 10, 10), torch.rand(8, 1, 10, 10)
+        three = torch.cat([grey, grey, grey], dim=1)
+        shown = torch.stack([grey, other]).mean(0)
+        most = torch.cat([grey, grey], dim=1).amax((2, 3))
+        wanted = shown.mean((1, 2, 3)) + most.mean(1)
+        loss = (top(eye(three).amax((2, 3))).squeeze(1) - wanted).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from math import prod
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CASTS, DIVISIONS, REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.overlaps import Overlap, is_share, overlap
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import BeyondOne, OneLess
 from gradscope.fixes.calls import renamed
@@ -31,7 +31,9 @@ from gradscope.store import Trace
 BETWEEN = (
     CASTS | REDUCTIONS | {"squeeze", "view", "reshape", "flatten"}
 )  # from the ratio to what 1 is less by
+JOINS = {"stack", "cat", "concat"}
 NEAR = 6  # calls
+MOST = 1000  # numbers that are added up one by one
 ROUNDING = 1e-3
 
 
@@ -103,12 +105,36 @@ def _behind(known: Paths, difference: Op) -> tuple[Op | None, Op | None, int]:
         op = known.maker(key)
         if op is not None and op.name in DIVISIONS:
             return op, summed, several
+        joined = summed is not None and op is not None and op.name in JOINS
+        terms = _of_one_line(known, key) if joined or (op is not None and op.name in ADDITIONS) else []
+        if op is not None and len(terms) > 1:
+            return terms[0], summed if joined else op, several if joined else several * len(terms)
         if op is None or op.name not in BETWEEN:
             break
         key = (op.graph, op.inputs[0])
         if op.name == "sum" and _several(known, op) > 1:
             summed, several = op, several * _several(known, op)
     return None, None, 1
+
+
+def _of_one_line(known: Paths, key: Key) -> list[Op]:
+    """The quotients that are added up one by one, or put side by side, where one line gives all of them and nothing
+    else is among them: those of a loop over the samples."""
+    found: list[Op] = []
+    todo = [key]
+    for current in todo:  # grows while it is walked
+        op = known.maker(current)
+        if not known.value(current).requires_grad:
+            continue  # the zero that a loop begins with
+        if op is None or len(todo) > MOST:
+            return []
+        if op.name in ADDITIONS | JOINS:
+            todo += [(op.graph, index) for index in op.inputs]
+        elif op.name in DIVISIONS and len(op.inputs) == 2:
+            found.append(op)
+        else:
+            return []
+    return found if len({op.site.user.location() for op in found}) == 1 else []
 
 
 def _several(known: Paths, summed: Op) -> int:
@@ -131,8 +157,10 @@ def _added_up(trace: Trace, known: Paths, op: Op, event: OneLess, summed: Op, se
             f"{code(trace, op.site.user, 'the loss')} was below 0 in {event.below} of {event.calls} calls looked at,"
             f" {event.lowest:.3g} at the lowest; {several} ratios of sums are added up in it",
         ),
-        fix=f"take their mean: `mean` in place of `sum` in {located(trace, site)}",
-        edits=renamed(trace, site, "sum", "mean"),
+        fix=f"take their mean: `mean` in place of `sum` in {located(trace, site)}"
+        if summed.name == "sum"
+        else f"take their mean: divide what {located(trace, site)} comes to by their number",
+        edits=renamed(trace, site, "sum", "mean") if summed.name == "sum" else (),
     )
 
 

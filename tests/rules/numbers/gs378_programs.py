@@ -106,3 +106,69 @@ def good_share_of_each_class() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_added_up_one_by_one() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def jaccard(prob: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        both = torch.dot(prob.reshape(-1), mask.reshape(-1))
+        return (both + 1e-3) / (prob.sum() + mask.sum() - both + 1e-3)
+
+    torch.manual_seed(44)
+    model = nn.Conv2d(2, 1, 3, padding=1)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(4):
+        sky = torch.randn(8, 2, 10, 10)
+        masks = (sky[:, :1] > 0).float()
+        overlap = torch.zeros(())
+        for prob, mask in zip(model(sky).sigmoid(), masks, strict=True):
+            overlap = overlap + jaccard(prob, mask)  # cause: GS378
+        loss = 1.0 - overlap
+        opt.zero_grad()
+        loss.backward()  # effect: GS378
+        opt.step()
+
+
+def bad_sum_of_a_list() -> None:
+    import torch
+    from torch import nn
+
+    def dice(prob: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return 2 * (prob * mask).sum() / (prob.sum() + mask.sum())
+
+    torch.manual_seed(44)
+    model = nn.Conv2d(2, 1, 3, padding=1)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(4):
+        sky = torch.randn(8, 2, 10, 10)
+        masks = (sky[:, :1] > 0).float()
+        each = [dice(prob, mask) for prob, mask in zip(model(sky).sigmoid(), masks, strict=True)]
+        loss = 1 - torch.stack(each).sum()  # cause: GS378
+        opt.zero_grad()
+        loss.backward()  # effect: GS378
+        opt.step()
+
+
+def good_mean_one_by_one() -> None:
+    import torch
+    from torch import nn
+
+    def jaccard(prob: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        both = torch.dot(prob.reshape(-1), mask.reshape(-1))
+        return (both + 1e-3) / (prob.sum() + mask.sum() - both + 1e-3)
+
+    torch.manual_seed(44)
+    model = nn.Conv2d(2, 1, 3, padding=1)
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(4):
+        sky = torch.randn(8, 2, 10, 10)
+        masks, probs = (sky[:, :1] > 0).float(), model(sky).sigmoid()
+        overlap = torch.zeros(())
+        for prob, mask in zip(probs, masks, strict=True):
+            overlap = overlap + jaccard(prob, mask)
+        loss = 1.0 - overlap / len(probs) - 0.5 * jaccard(probs, masks)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

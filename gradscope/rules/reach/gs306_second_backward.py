@@ -39,6 +39,7 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import (
     code,
+    holds,
     listed,
     located,
     named,
@@ -443,7 +444,10 @@ def _made_once(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Car
     related += [(site, "brought the old graph into this step") for site in _readers(carried)]
     begins: list[Site] = []
     if origin.leaves and not origin.needed and origin.complete:
-        fix, edits = without_graph(trace, made, origin.leaves)
+        own = [leaf for leaf in origin.leaves if leaf.declared and not leaf.registered]
+        fix, edits = _registered(trace, made, own, _readers(carried)) or without_graph(
+            trace, made, origin.leaves
+        )
         begins = [leaf.site.user for leaf in origin.leaves if leaf.site is not None]
         related += [(site, "asks for the gradient, and the graph begins here") for site in begins]
     else:
@@ -462,6 +466,25 @@ def _made_once(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Car
         fix,
         edits,
         tuple(begins),
+    )
+
+
+def _registered(
+    trace: Trace, made: list[Made], leaves: list[Parameter], readers: list[Site]
+) -> tuple[str, Edits] | None:
+    """What is computed of an `nn.Parameter` once, in place of it: the module holds no parameter, and no optimizer got
+    it. It was to be trained."""
+    held, name = made[0].site, made[0].name
+    inside = [leaf for leaf in leaves if leaf.site is not None and holds(held, leaf.site.user)]
+    if not inside or not name.startswith("self.") or not readers:
+        return None
+    parameter = inside[0].site
+    assert parameter is not None
+    return (
+        f"keep {located(trace, parameter.user)} itself as `{name}`, which makes it a parameter of the module that the"
+        " optimizer gets, and compute the rest of it where it is used, in each step: before"
+        f" {located(trace, readers[0])}",
+        (),
     )
 
 

@@ -628,3 +628,27 @@ def bad_term_of_what_was_computed_before() -> None:  # fix: by hand
             opt.zero_grad()
             loss.backward()  # effect: GS306
             opt.step()
+
+
+def bad_parameter_scaled_once() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class SoftCodes(nn.Module):
+        def __init__(self, width: int, codes: int) -> None:
+            super().__init__()
+            self.codebook = nn.Parameter(torch.randn(codes, width)) / width**0.5  # cause: GS306
+            self.key = nn.Linear(width, codes)
+
+        def forward(self, frame: torch.Tensor) -> torch.Tensor:
+            return torch.einsum("bk,kd->bd", self.key(frame).softmax(-1), self.codebook)
+
+    torch.manual_seed(21)
+    coder = SoftCodes(12, 6)
+    opt = torch.optim.NAdam(coder.parameters(), lr=5e-3)
+    for _ in range(4):
+        frame = torch.randn(32, 12)
+        err = (coder(frame) - frame).abs().mean()
+        opt.zero_grad()
+        err.backward()  # effect: GS306
+        opt.step()

@@ -26,6 +26,7 @@ class OneHot(Hook):
         self.classes: dict[int, int] = {}
         self.recorder.functions.follow(["one_hot"], self._call)
         self.recorder.functions.follow(["__getitem__"], self._row)
+        self.recorder.functions.follow(["scatter", "scatter_"], self._scattered)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _call(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -61,6 +62,35 @@ class OneHot(Hook):
                 self._count(site, labels % classes)  # -1 is the last one
 
         self.recorder.arrivals.when_here((table, labels), look)
+
+    def _scattered(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """`torch.zeros_like(p).scatter_(1, labels.unsqueeze(1), 1.0)`."""
+        given = by_name(("input", "dim", "index", "src"), args, kwargs)
+        dim, labels, one = given.get("dim"), given.get("index"), given.get("src", given.get("value"))
+        if type(result) is not torch.Tensor or type(labels) is not torch.Tensor or type(dim) is not int:
+            return
+        if result.requires_grad or result.dim() != labels.dim() or not -result.dim() <= dim < result.dim():
+            return
+        classes = result.shape[dim]
+        others = [n for axis, n in enumerate(result.shape) if axis != dim % result.dim()]
+        alike = [n for axis, n in enumerate(labels.shape) if axis != dim % result.dim()] == others
+        if (
+            not alike
+            or labels.shape[dim] != 1
+            or not 1 < classes <= MAX_CLASSES
+            or type(one) not in (int, float)
+        ):
+            return
+        site = self.recorder.sites.current(frame)
+        if one != 1 or not self.looks.due(site) or not can_be_asked(result, MAX_ELEMENTS):
+            return
+
+        def look(table: torch.Tensor, labels: torch.Tensor) -> None:
+            if bool((table.sum(dim) == 1).all()) and bool((table != 0).sum(dim).max() == 1):
+                self.classes[site] = classes
+                self._count(site, labels)
+
+        self.recorder.arrivals.when_here((result, labels), look)
 
     def _count(self, site: int, labels: torch.Tensor) -> None:
         found = self.counts.setdefault(site, Counter())

@@ -24,6 +24,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     PARTS,
     PASSING,
+    SUBTRACTIONS,
 )
 from gradscope.analysis.overlaps import sums_in
 from gradscope.analysis.reach import Key, Paths, paths
@@ -36,9 +37,10 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 FORMS = (PASSING | {"float"}) - PARTS - JOINING  # the same numbers, all of them
-_DOTS = {"dot", "vdot", "inner"}  # products that are summed at once
+_DOTS = {"dot", "vdot", "inner", "einsum"}  # products that are summed at once
 _TOTALS = {"sum"} | _DOTS
 MOST = 0.9  # of the labels that are of one class
+MANY = 50  # values that are added up
 DEEP = 12  # calls from the product back to where the axes were joined
 
 
@@ -102,22 +104,40 @@ def overlap_of_all_classes(trace: Trace) -> Iterator[Finding]:
             counts = shares.get(labels.site.id, ()) if labels is not None else ()
             if not counts or max(counts) < MOST * sum(counts) or not _over_classes(known, total, len(counts)):
                 continue
-            if _is_overlap(total, product, below):
+            if _is_overlap(known, total, product, below):
                 told.add(quotient.site.user.location())
                 yield _finding(trace, known, quotient, [*above, *below], product, counts)
 
 
-def _is_overlap(total: Op, product: Op, below: list[Op]) -> bool:
+def _is_overlap(known: Paths, total: Op, product: Op, below: list[Op]) -> bool:
     """Whether the denominator has other sums than the numerator; where it takes that one away, as a union does, those
     of both sides."""
     rest = [one for one in below if one is not total]
     if len(rest) == len(below) and total is not product:
         return bool(below) and {one.inputs[0] for one in below}.isdisjoint(total.inputs)
-    return set(product.inputs) <= {one.inputs[0] for one in rest}
+    return set(product.inputs) <= {one.inputs[0] for one in rest} or (
+        {known.made((product.graph, i)) for i in product.inputs} <= _added_up(known, rest)
+    )
+
+
+def _added_up(known: Paths, sums: list[Op]) -> set[Key]:
+    """What goes into these sums, alone or in a product, itself or as what is missing to 1: a Tversky index adds up
+    `p * (1 - t)` and `(1 - p) * t`."""
+    found: set[Key] = set()
+    todo = [(one.graph, index) for one in sums for index in one.inputs]
+    for key in todo:  # grows while it is walked
+        op = known.maker(key)
+        rest = op is not None and op.name in SUBTRACTIONS and len(op.inputs) == 1
+        if op is not None and len(todo) < MANY and (rest or op.name in MULTIPLICATIONS):
+            todo += [(op.graph, index) for index in op.inputs]
+        else:
+            found.add(known.made(key))
+    return found
 
 
 def _labels(known: Paths, key: Key, shares: Mapping[int, Sequence[int]]) -> Op | None:
-    """The call that made a value's labels one-hot: `one_hot`, or rows of a table of ones in its diagonal."""
+    """The call that made a value's labels one-hot: `one_hot`, rows of a table of ones in its diagonal, or a `scatter_`
+    of ones into zeros."""
     made = known.maker_behind(key, FORMS)
     return (
         made if made is not None and made.site.id in shares and not known.value(key).requires_grad else None
@@ -128,7 +148,7 @@ def _over_classes(known: Paths, total: Op, classes: int) -> bool:
     """Whether a sum goes over the axis of the classes and over the places."""
     shape = known.value((total.graph, total.inputs[0])).shape
     left = known.value((total.graph, total.outputs[0])).shape
-    if prod(left) > shape[0]:
+    if prod(left) > shape[0] or (total.name == "einsum" and not _sums_classes(total, shape, classes)):
         return False
     if len(shape) <= 2:
         joined = _flattened(known, (total.graph, total.inputs[0]))
@@ -136,6 +156,14 @@ def _over_classes(known: Paths, total: Op, classes: int) -> bool:
     axis = 1 if shape[1] == classes else len(shape) - 1
     dims = total.extra.get("dims")
     return shape[axis] == classes and (dims is None or axis in {d % len(shape) for d in dims})
+
+
+def _sums_classes(total: Op, shape: tuple[int, ...], classes: int) -> bool:
+    """Whether an `einsum` leaves out the axis of the classes, and the products are of the same places."""
+    given, arrow, result = total.extra.get("equation", "").replace(" ", "").partition("->")
+    one, _, other = given.partition(",")
+    axis = 1 if shape[1:2] == (classes,) else len(shape) - 1
+    return bool(arrow) and one == other and len(one) == len(shape) and one[axis] not in result
 
 
 def _flattened(known: Paths, key: Key) -> Op | None:

@@ -117,3 +117,51 @@ def good_mean_chance_of_the_right_class() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_tversky_of_scattered_labels() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def tversky(logits: torch.Tensor, rock: torch.Tensor) -> torch.Tensor:
+        prob = torch.softmax(logits, dim=1)
+        truth = torch.zeros_like(prob).scatter_(1, rock.unsqueeze(1), 1.0)
+        hit = torch.einsum("bcl,bcl->", prob, truth)  # effect: GS352
+        false_alarm = torch.einsum("bcl,bcl->", prob, 1 - truth)
+        missed = torch.einsum("bcl,bcl->", 1 - prob, truth)
+        return 1 - (hit + 1) / (hit + 0.5 * false_alarm + 0.5 * missed + 1)  # cause: GS352
+
+    torch.manual_seed(41)
+    net = nn.Conv1d(1, 4, 5, padding=2)
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for turn in range(4):
+        rock = torch.zeros(16, 48, dtype=torch.long)
+        rock[:, 7 * turn : 7 * turn + 2] = torch.randint(1, 4, (16, 1))
+        loss = tversky(net(rock[:, None].float() + 0.4 * torch.randn(16, 1, 48)), rock)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_tversky_of_each_rock() -> None:
+    import torch
+    from torch import nn
+
+    def tversky(logits: torch.Tensor, rock: torch.Tensor) -> torch.Tensor:
+        prob = torch.softmax(logits, dim=1)
+        truth = torch.zeros_like(prob).scatter_(1, rock.unsqueeze(1), 1.0)
+        hit = torch.einsum("bcl,bcl->c", prob, truth)
+        false_alarm = torch.einsum("bcl,bcl->c", prob, 1 - truth)
+        missed = torch.einsum("bcl,bcl->c", 1 - prob, truth)
+        return 1 - ((hit + 1) / (hit + 0.5 * false_alarm + 0.5 * missed + 1)).mean()
+
+    torch.manual_seed(41)
+    net = nn.Conv1d(1, 4, 5, padding=2)
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for turn in range(4):
+        rock = torch.zeros(16, 48, dtype=torch.long)
+        rock[:, 7 * turn : 7 * turn + 2] = torch.randint(1, 4, (16, 1))
+        loss = tversky(net(rock[:, None].float() + 0.4 * torch.randn(16, 1, 48)), rock)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -20,14 +20,14 @@ from typing import NamedTuple
 from gradscope.analysis.loop import parameters_of
 from gradscope.analysis.networks import thrown_away
 from gradscope.analysis.reach import paths
-from gradscope.analysis.text import site_of
-from gradscope.analysis.words import counted, located, parameter_subjects, plural, root_of
+from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.words import counted, located, parameter_subjects, plural, root_of, where
 from gradscope.analysis.writes import loads_state
 from gradscope.events import ModuleCall, Step, Still
 from gradscope.fixes.source import Edits, Source, receiver
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, arguments
+from gradscope.source import FUNCTIONS, arguments, called_name
 from gradscope.store import Trace
 
 OFTEN = 2  # times that the other one is loaded, and evaluated
@@ -147,6 +147,9 @@ def _finding(trace: Trace, made: list[Optimizer], served: _Served) -> Finding:
     given = _given(trace, found) if found is not None else ""
     if found is not None and given:
         edits = Source(trace, found.path).remove(found.statement)
+    copied = _given_back(trace, found) if found is not None and not given else None
+    if copied is not None:
+        edits = copied.edits
     steps = sum(optimizer.steps for optimizer in made)
     here = f", in {located(trace, load)}," if load is not None else ""
     return Finding(
@@ -165,6 +168,8 @@ def _finding(trace: Trace, made: list[Optimizer], served: _Served) -> Finding:
         ),
         fix=f"leave {located(trace, place)} out: `{found.name}` is what `{given}()` is given, and is to be trained"
         if found is not None and given
+        else copied.fix
+        if copied is not None
         else f"train the network that is loaded{here} and evaluated, in place of a new one{instead}",
         edits=edits,
         count=len(made),
@@ -207,6 +212,40 @@ def _given(trace: Trace, anew: _Anew) -> str:
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return ""
     return function.name if anew.name in {one.arg for one in arguments(function)} else ""
+
+
+class _Back(NamedTuple):
+    """What a function gives back of the network that it has copied, where the trained copy was meant."""
+
+    fix: str
+    edits: Edits
+
+
+def _given_back(trace: Trace, anew: _Anew) -> _Back | None:
+    """`server.state_dict()`, read behind `local = copy.deepcopy(server)` and the training of `local`."""
+    here = Source(trace, anew.path)
+    call = anew.statement.value
+    if called_name(call) != "deepcopy" or not isinstance(call, ast.Call) or len(call.args) != 1:
+        return None
+    original = ast.unparse(call.args[0])
+    scope = here.file.scope_of(anew.statement)
+    read = [
+        node.func
+        for node in own_nodes(scope)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("state_dict", "parameters", "named_parameters")
+        and ast.unparse(node.func.value) == original
+        and node.lineno > anew.statement.lineno
+    ]
+    if len(read) != 1:
+        return None
+    place = site_of(anew.path, anew.function, read[0])
+    return _Back(
+        f"give back the weights of the copy that was trained: `{anew.name}.{read[0].attr}()` in place of"
+        f" `{original}.{read[0].attr}()` ({where(place)})",
+        here.replace(read[0].value, anew.name),
+    )
 
 
 def _instead(trace: Trace, anew: _Anew | None, optimizer: Optimizer, load: Site | None) -> tuple[str, Edits]:

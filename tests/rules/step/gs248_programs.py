@@ -117,3 +117,29 @@ def bad_argument_that_is_made_anew() -> None:
         server.load_state_dict(mean_of(nets))
         with torch.no_grad():
             print((server(held) - held[:, :2]).pow(2).mean().item())  # effect: GS248
+
+
+def bad_the_copied_one_is_given_back() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    def site(server: nn.Module, x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
+        local = copy.deepcopy(server)  # cause: GS248
+        opt = torch.optim.SGD(local.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            nn.functional.binary_cross_entropy_with_logits(local(x).squeeze(1), y).backward()
+            opt.step()
+        return {k: v.clone() for k, v in server.state_dict().items()}
+
+    torch.manual_seed(10)
+    server = nn.Sequential(nn.Linear(9, 12), nn.ReLU(), nn.Linear(12, 1))
+    sites = [(x, (x[:, 0] > 0).float()) for x in torch.randn(3, 40, 9)]
+    held = torch.randn(50, 9)
+    for _ in range(5):
+        states = [site(server, x, y) for x, y in sites]
+        server.load_state_dict({k: torch.stack([s[k] for s in states]).mean(0) for k in states[0]})
+        with torch.no_grad():
+            print(((server(held).squeeze(1) > 0) == (held[:, 0] > 0)).float().mean().item())  # effect: GS248

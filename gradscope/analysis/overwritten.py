@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.model import Graph, Op, Site
-from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
+from gradscope.source import LOOPS, SCOPES, SourceFile, arguments, called_name, names_in
 from gradscope.store import Trace
 
 ENOUGH = 3  # turns that were looked at
 FIRST, SECOND, OTHER, UNKNOWN = "first", "second", "other", "unknown"  # what touches it; or nobody looked
 MAX_HOPS = 1000
+WRITES = {"__setitem__", "copy_"}
 SHARED = {  # with what torch does not see
     "numpy", "__array__", "share_memory_", "data_ptr", "untyped_storage", "__dlpack__", "as_tensor", "frombuffer",
 }  # fmt: skip
@@ -29,25 +31,44 @@ class Overwritten(NamedTuple):
     times: int
 
 
-class _Pair(NamedTuple):
+class _Row(NamedTuple):
+    """A write to a row of a buffer."""
+
     path: str
-    first: ast.Subscript
-    second: ast.Subscript
+    target: ast.Subscript  # as the loop that writes it would say it
+    node: ast.expr  # what stands there
     statement: ast.stmt
+
+
+class _Pair(NamedTuple):
+    first: _Row
+    second: _Row
+
+
+_Functions = dict[str, tuple[str, ast.FunctionDef]]
 
 
 def overwritten(trace: Trace) -> Iterator[Overwritten]:
     """Once per pair of lines."""
-    if "__setitem__" in trace.op_names:
+    if WRITES & trace.op_names:
+        own = _functions(trace)
         for path in trace.sources:
-            file = trace.source_file(path)
-            for pair in _pairs(path, file):
-                found = _followed(trace, file, pair)
+            for pair in _pairs(path, trace.source_file(path), own):
+                found = _followed(trace, pair)
                 if found is not None:
                     yield found
 
 
-def _pairs(path: str, file: SourceFile) -> Iterator[_Pair]:
+def _functions(trace: Trace) -> dict[str, tuple[str, ast.FunctionDef]]:
+    """The program's functions by their names, with their files, where no two have one name."""
+    found: dict[str, list[tuple[str, ast.FunctionDef]]] = {}
+    for path in trace.sources:
+        for _, node in trace.source_file(path).of(ast.FunctionDef):
+            found.setdefault(node.name, []).append((path, node))
+    return {name: one[0] for name, one in found.items() if len(one) == 1}
+
+
+def _pairs(path: str, file: SourceFile, own: _Functions) -> Iterator[_Pair]:
     """Assignments to `a[i]` in one block of a loop that changes `i`, with nothing between that names `a` or binds
     `i` anew."""
     for node in file.nodes:
@@ -55,7 +76,7 @@ def _pairs(path: str, file: SourceFile) -> Iterator[_Pair]:
             block = getattr(node, name, None)
             loop = _loop(file, node) if isinstance(block, list) and len(block) > 1 else None
             if loop is not None and isinstance(block, list):
-                yield from _in_block(path, block, names_in(loop, ast.Store))
+                yield from _in_block(path, block, names_in(loop, ast.Store), own)
 
 
 def _loop(file: SourceFile, node: ast.AST) -> ast.AST | None:
@@ -67,15 +88,19 @@ def _loop(file: SourceFile, node: ast.AST) -> ast.AST | None:
     return None
 
 
-def _in_block(path: str, block: list[ast.stmt], changing: set[str]) -> Iterator[_Pair]:
-    rows = [(place, target) for place, one in enumerate(block) for target in _rows(one)]
+def _in_block(path: str, block: list[ast.stmt], changing: set[str], own: _Functions) -> Iterator[_Pair]:
+    rows = [
+        (place, row)
+        for place, one in enumerate(block)
+        for row in (*_rows(path, one), *_rows_of_a_call(one, own))
+    ]
     for n, (place, first) in enumerate(rows):
-        text = ast.unparse(first)
-        later = ((p, t) for p, t in rows[n + 1 :] if p > place and ast.unparse(t) == text)
+        text = ast.unparse(first.target)
+        later = ((p, row) for p, row in rows[n + 1 :] if p > place and ast.unparse(row.target) == text)
         last, second = next(later, (0, None))
         if second is None:
             continue
-        index, buffer = names_in(first.slice, ast.Load), ast.unparse(first.value)
+        index, buffer = names_in(first.target.slice, ast.Load), ast.unparse(first.target.value)
         between = block[place + 1 : last]
         bound = set().union(*(names_in(one, ast.Store) for one in block[place : last + 1]))
         named = any(
@@ -83,22 +108,60 @@ def _in_block(path: str, block: list[ast.stmt], changing: set[str]) -> Iterator[
             for one in between
             for part in ast.walk(one)
         )
-        if index & changing and not bound & (index | names_in(first.value, ast.Load)) and not named:
-            yield _Pair(path, first, second, block[last])
+        if index & changing and not bound & (index | names_in(first.target.value, ast.Load)) and not named:
+            yield _Pair(first, second)
 
 
-def _rows(statement: ast.stmt) -> Iterator[ast.Subscript]:
-    """The `a[i]` that a statement assigns to."""
+def _rows(path: str, statement: ast.stmt) -> Iterator[_Row]:
+    """The `a[i]` that a statement assigns to, or copies to by `a[i].copy_(…)`."""
     targets = list(statement.targets) if isinstance(statement, ast.Assign) else []
     for target in targets:
         if isinstance(target, (ast.Tuple, ast.List)):
             targets += target.elts
         elif isinstance(target, ast.Subscript):
-            yield target
+            yield _Row(path, target, target, statement)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "copy_":
+        if isinstance(call.func.value, ast.Subscript):
+            yield _Row(path, call.func.value, call, statement)
 
 
-def _followed(trace: Trace, file: SourceFile, pair: _Pair) -> Overwritten | None:
-    run = _Run(trace, file, pair)
+def _rows_of_a_call(statement: ast.stmt, own: _Functions) -> Iterator[_Row]:
+    """The rows that a function of the program's writes in any case, where the statement only calls it, with what it is
+    given in place of its arguments."""
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    known = own.get(called_name(call)) if isinstance(call, ast.Call) else None
+    if (
+        known is None
+        or not isinstance(call, ast.Call)
+        or any(isinstance(one, ast.Starred) for one in call.args)
+    ):
+        return
+    path, function = known
+    names = [one.arg for one in arguments(function)]
+    given = dict(zip(names, call.args, strict=False))
+    if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
+        given = {"self": call.func.value, **dict(zip(names[1:], call.args, strict=False))}
+    given |= {word.arg: word.value for word in call.keywords if word.arg is not None}
+    for one in function.body:
+        for row in _rows(path, one):
+            target = _Given(given).visit(copy.deepcopy(row.target))
+            if isinstance(target, ast.Subscript) and names_in(row.target, ast.Load) <= given.keys():
+                yield row._replace(target=target)
+
+
+class _Given(ast.NodeTransformer):
+    """Puts what a call is given in place of the names of the arguments."""
+
+    def __init__(self, given: dict[str, ast.expr]):
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.given.get(node.id, node)
+
+
+def _followed(trace: Trace, pair: _Pair) -> Overwritten | None:
+    run = _Run(trace, pair)
     if not run.buffers:
         return None
     times, last = 0, UNKNOWN
@@ -110,14 +173,14 @@ def _followed(trace: Trace, file: SourceFile, pair: _Pair) -> Overwritten | None
     first, second = run.sites.get(FIRST), run.sites.get(SECOND)
     if times < ENOUGH or not run.again or run.others or run.shared or first is None or second is None:
         return None
-    return Overwritten(ast.unparse(pair.second), first, second, pair.statement, times)
+    return Overwritten(ast.unparse(pair.second.target), first, second, pair.second.statement, times)
 
 
 class _Run:
     """What touches the buffer of a pair, in program order."""
 
-    def __init__(self, trace: Trace, file: SourceFile, pair: _Pair):
-        self.trace, self.file, self.pair = trace, file, pair
+    def __init__(self, trace: Trace, pair: _Pair):
+        self.trace, self.pair = trace, pair
         self.sites: dict[str, Site] = {}
         self.again = 0  # turns whose first line writes what the second one of the last wrote
         self.others = 0
@@ -148,6 +211,8 @@ class _Run:
                 values = op.inputs if op.name not in SHARED else (*op.inputs, *op.outputs)
                 if not any(self._memory(graph, value) in self.buffers for value in values):
                     continue
+                if self._only_shows_the_row(graph, op):
+                    continue
                 self.shared = self.shared or op.name in SHARED
                 which = self._which(op)
                 found.append(which or OTHER)
@@ -157,16 +222,21 @@ class _Run:
                 before = op
         return self._known[graph.id]
 
+    def _only_shows_the_row(self, graph: Graph, op: Op) -> bool:
+        """`a[i]` of `a[i].copy_(…)`."""
+        readers = [reader for value in op.outputs for reader in graph.consumers.get(value, ())]
+        return op.name == "__getitem__" and bool(readers) and all(map(self._which, readers))
+
     def _which(self, op: Op) -> str:
         """Which of both lines writes here; "" for anything else."""
         site = op.site.user
-        if op.name != "__setitem__" or not op.writes or site.path != self.pair.path or op.site.kind != "user":
+        if op.name not in WRITES or not op.writes or op.site.kind != "user":
             return ""
-        node = self.file.at(site)
-        which = FIRST if node is self.pair.first else SECOND if node is self.pair.second else ""
-        if which:
-            self.sites[which] = site
-        return which
+        for which, row in ((FIRST, self.pair.first), (SECOND, self.pair.second)):
+            if row.path == site.path and self.trace.source_file(site.path).at(site) is row.node:
+                self.sites[which] = site
+                return which
+        return ""
 
     def _given(self, graph: Graph, op: Op) -> list[int]:
         return [value for value in op.inputs if self._memory(graph, value) not in self.buffers]

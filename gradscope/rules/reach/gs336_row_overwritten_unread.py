@@ -99,10 +99,12 @@ def _finding(trace: Trace, found: Overwritten) -> Finding:
 def _left_out(trace: Trace, found: Overwritten) -> Edits:
     """Without the second write, where it does nothing else."""
     one, here = found.statement, Source(trace, found.second.path)
+    value = one.value if isinstance(one, ast.Assign) else None
     plain = (
         isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Subscript)
     )
-    value = one.value if isinstance(one, ast.Assign) else None
+    if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) and len(one.value.args) == 1:
+        value, plain = one.value.args[0], not one.value.keywords
     while isinstance(value, ast.Attribute):
         value = value.value
     return here.remove(one) if plain and isinstance(value, ast.Name) else ()

@@ -163,3 +163,77 @@ def good_shared_with_numpy() -> None:
         (value(states).squeeze(-1) - states.sum(-1)).pow(2).mean().backward()
         opt.step()
     print(seen)
+
+
+def bad_two_methods_copy_to_one_row() -> None:
+    import torch
+    from torch import nn
+
+    class Store:
+        def __init__(self, length: int, tanks: int) -> None:
+            self.level, self.pay, self.first = (torch.zeros(length, tanks) for _ in range(3))
+
+        def open_turn(self, t: int, level: torch.Tensor, first: torch.Tensor) -> None:
+            self.level[t].copy_(level)
+            self.first[t].copy_(first)  # effect: GS336
+
+        def close_turn(self, t: int, pay: torch.Tensor, first: torch.Tensor) -> None:
+            self.pay[t].copy_(pay)
+            self.first[t].copy_(first)  # cause: GS336
+
+    torch.manual_seed(38)
+    judge = nn.Linear(1, 1)
+    opt = torch.optim.SGD(judge.parameters(), lr=0.05)
+    level, first = torch.randn(8), torch.ones(8)
+    for _ in range(3):
+        store = Store(12, 8)
+        for t in range(12):
+            store.open_turn(t, level, first)
+            level = 0.9 * level + 0.3 * torch.randn(8)
+            pay = -level.abs()
+            first = (torch.rand(8) < 0.1).float()
+            store.close_turn(t, pay, first)
+        with torch.no_grad():
+            ahead = judge(store.level[1:, :, None]).squeeze(-1)
+        wanted = store.pay[:-1] + 0.95 * (1 - store.first[1:]) * ahead
+        loss = (judge(store.level[:-1, :, None]).squeeze(-1) - wanted).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_methods_copy_to_two_rows() -> None:
+    import torch
+    from torch import nn
+
+    class Store:
+        def __init__(self, length: int, tanks: int) -> None:
+            self.level, self.pay, self.first = (torch.zeros(length + 1, tanks) for _ in range(3))
+
+        def begin_turn(self, t: int, level: torch.Tensor, first: torch.Tensor) -> None:
+            self.level[t].copy_(level)
+            self.first[t].copy_(first)
+
+        def end_turn(self, t: int, pay: torch.Tensor, first: torch.Tensor) -> None:
+            self.pay[t].copy_(pay)
+            self.first[t + 1].copy_(first)
+
+    torch.manual_seed(38)
+    judge = nn.Linear(1, 1)
+    opt = torch.optim.SGD(judge.parameters(), lr=0.05)
+    level, first = torch.randn(8), torch.ones(8)
+    for _ in range(3):
+        store = Store(12, 8)
+        for t in range(12):
+            store.begin_turn(t, level, first)
+            level = 0.9 * level + 0.3 * torch.randn(8)
+            pay = -level.abs()
+            first = (torch.rand(8) < 0.1).float()
+            store.end_turn(t, pay, first)
+        with torch.no_grad():
+            ahead = judge(store.level[1:12, :, None]).squeeze(-1)
+        wanted = store.pay[:11] + 0.95 * (1 - store.first[1:12]) * ahead
+        loss = (judge(store.level[:11, :, None]).squeeze(-1) - wanted).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -165,7 +165,7 @@ def _own_copy_alone(file: SourceFile, statement: ast.stmt, node: ast.AST | None)
         isinstance(target, ast.Name)
         and block is not None
         and _bound_before(block, target.id, statement)
-        and not _read_after(file.scope_of(statement), target.id, statement)
+        and not _read_after(file.scope_of(statement) or block, target.id, statement)
     )
 
 

@@ -129,7 +129,7 @@ def _twice_in(trace: Trace, graph: Graph, op: Op) -> _Twice | None:
     for at, own in enumerate(terms):
         if len(own) == 1 and own in terms[:at]:
             first = op.inputs[terms.index(own)]
-            return _Twice(given, given.elts[at], *own, weighted=first != op.inputs[at])
+            return _Twice(given, given.elts[at], min(own), first != op.inputs[at])
     return None
 
 
@@ -223,7 +223,7 @@ def _finding(
     words = f", computed from {parameter_names(trace, ids)}" if ids else ""
     plain = second is None and _bare(graph, doubled.inputs[0]) == _bare(graph, doubled.inputs[1])
     number = names_of(trace).name(graph, term)
-    inner = [n for n in ast.walk(twice) if isinstance(n, ast.Name) and n.id == number] if second else []
+    inner = [n for n in ast.walk(second) if isinstance(n, ast.Name) and n.id == number] if second else []
     instead = inner[0] if len(inner) == 1 else twice
     return Finding(
         message=f"{code(trace, place, 'the sum')} adds {text} to itself, and `{name}` is left out of the loss",

@@ -228,7 +228,7 @@ def _given_back(trace: Trace, anew: _Anew) -> _Back | None:
     if called_name(call) != "deepcopy" or not isinstance(call, ast.Call) or len(call.args) != 1:
         return None
     original = ast.unparse(call.args[0])
-    scope = here.file.scope_of(anew.statement)
+    scope = here.file.scope_of(anew.statement) or anew.statement
     read = [
         node.func
         for node in own_nodes(scope)

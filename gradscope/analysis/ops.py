@@ -80,6 +80,7 @@ REDUCTIONS = MEANS | {"sum", "norm"}
 
 CASTS = {"to", "double", "float", "half", "bfloat16", "type", "type_as", "cuda", "cpu"}
 TO_DEVICE = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
+STACKS = {"stack", "cat", "concat"}  # put several tensors into one
 SLICES = {"__getitem__", "select", "narrow"}
 PICKS_OF_ROWS = {"__getitem__", "gather", "take_along_dim"}  # one of each row, by a tensor
 DIAGONALS = {"diag", "diagonal"}

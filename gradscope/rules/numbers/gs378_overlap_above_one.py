@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from math import prod
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, REDUCTIONS, STACKS, SUBTRACTIONS
 from gradscope.analysis.overlaps import Overlap, is_share, overlap
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
@@ -31,7 +31,6 @@ from gradscope.store import Trace
 BETWEEN = (
     CASTS | REDUCTIONS | {"squeeze", "view", "reshape", "flatten"}
 )  # from the ratio to what 1 is less by
-JOINS = {"stack", "cat", "concat"}
 NEAR = 6  # calls
 MOST = 1000  # numbers that are added up one by one
 ROUNDING = 1e-3
@@ -105,7 +104,7 @@ def _behind(known: Paths, difference: Op) -> tuple[Op | None, Op | None, int]:
         op = known.maker(key)
         if op is not None and op.name in DIVISIONS:
             return op, summed, several
-        joined = summed is not None and op is not None and op.name in JOINS
+        joined = summed is not None and op is not None and op.name in STACKS
         terms = _of_one_line(known, key) if joined or (op is not None and op.name in ADDITIONS) else []
         if op is not None and len(terms) > 1:
             return terms[0], summed if joined else op, several if joined else several * len(terms)
@@ -128,7 +127,7 @@ def _of_one_line(known: Paths, key: Key) -> list[Op]:
             continue  # the zero that a loop begins with
         if op is None or len(todo) > MOST:
             return []
-        if op.name in ADDITIONS | JOINS:
+        if op.name in ADDITIONS | STACKS:
             todo += [(op.graph, index) for index in op.inputs]
         elif op.name in DIVISIONS and len(op.inputs) == 2:
             found.append(op)

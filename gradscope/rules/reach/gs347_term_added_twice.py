@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS, SCALES, SUMS
+from gradscope.analysis.ops import ADDITIONS, SCALES, STACKS, SUMS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
@@ -29,7 +29,6 @@ from gradscope.rules import rule
 from gradscope.source import names_in, sides_of
 from gradscope.store import Trace
 
-JOINS = ("stack", "cat", "concat")
 MOST = 20  # numbers that one side of a sum is taken apart into
 
 
@@ -90,7 +89,7 @@ def term_added_twice(trace: Trace) -> Iterator[Finding]:
             if len(left) == 1 and not any(left[0][0] in names_in(side) for side in sides):
                 told.add(place.location())
                 yield _finding(known, graph, op, term, left[0], events)
-        for op in graph.called(JOINS):
+        for op in graph.called(STACKS):
             place = op.site.user
             twice = _twice_in(trace, graph, op) if place.location() not in told else None
             if twice is None or not any(

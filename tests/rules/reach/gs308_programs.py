@@ -593,7 +593,7 @@ def bad_chosen_to_nobody() -> None:
         opt.step()
 
 
-def bad_turned_to_nobody() -> None:  # fix: by hand
+def bad_turned_to_nobody() -> None:
     import torch
     from torch import nn
 

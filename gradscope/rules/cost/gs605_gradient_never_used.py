@@ -236,8 +236,8 @@ def _trains_elsewhere(trace: Trace, waste: Waste) -> bool:
 
 def _without_these(trace: Trace, waste: Waste) -> str:
     return (
-        f"leave it as it is ({located(trace, waste.entry, 'this call')} also gives {waste.name} the gradients that train"
-        f" it), or give {located(trace, waste.event.site.user, 'this pass')} the argument `inputs=[…]` with the"
+        f"leave it as it is ({located(trace, waste.entry, 'this call')} also gives {waste.name} the gradients that"
+        f" train it), or give {located(trace, waste.event.site.user, 'this pass')} the argument `inputs=[…]` with the"
         " parameters that the next step uses: it computes gradients for these alone"
     )
 

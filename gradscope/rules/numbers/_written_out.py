@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, PICKS_OF_ROWS, QUOTIENTS, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    DISTRIBUTIONS,
+    MULTIPLICATIONS,
+    PICKS_OF_ROWS,
+    QUOTIENTS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
 
@@ -85,6 +92,13 @@ def _picks(known: Paths, op: Op, scores: Key) -> bool:
 def is_picked_from(known: Paths, op: Op) -> bool:
     """Whether one place of each row of a result is taken on the way to a loss: `logp.gather(1, y)`, `logp[rows, y]`."""
     return any(reader.name in PICKS_OF_ROWS and len(reader.inputs) > 1 for reader in _readers(known, op))
+
+
+def of_a_distribution(op: Op) -> bool:
+    """Whether it is what `Categorical(logits=…)` does with its scores."""
+    if op.name != "logsumexp" or op.site.kind != "torch":
+        return False
+    return f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
 
 
 def axis_of(known: Paths, along: Op) -> int | None:

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import (
     ALIASES,
-    DISTRIBUTIONS,
     MEANS,
     ORDERINGS,
     PASSING,
@@ -35,6 +34,7 @@ from gradscope.fixes.calls import renamed, taken_out
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._chances import sigmoid_of
 from gradscope.rules.numbers._losses import (
     evaluated,
     loss_values,
@@ -44,7 +44,13 @@ from gradscope.rules.numbers._losses import (
     unused,
     weights_of_labels,
 )
-from gradscope.rules.numbers._written_out import EXP, is_cross_entropy, is_picked_from, softmax_written_out
+from gradscope.rules.numbers._written_out import (
+    EXP,
+    is_cross_entropy,
+    is_picked_from,
+    of_a_distribution,
+    softmax_written_out,
+)
 from gradscope.store import Trace
 
 APPLIES = {
@@ -104,11 +110,11 @@ def _gather(
 ) -> None:
     if op.name == "log_softmax" and not (_ends_in_nll(known, op) or is_picked_from(known, op)):
         return
-    if op.name == "logsumexp" and not (_of_a_distribution(op) or is_cross_entropy(known, op)):
+    if op.name == "logsumexp" and not (of_a_distribution(op) or is_cross_entropy(known, op)):
         return
     for maker in _makers(known, key):
         by_name = maker.name in PROBABILITIES or _exponential(known, maker)
-        if by_name or softmax_written_out(known, maker) is not None:
+        if by_name or softmax_written_out(known, maker) is not None or sigmoid_of(known, maker) is not None:
             groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
 
 
@@ -122,13 +128,6 @@ def _makers(known: Paths, key: Key) -> Iterator[Op]:
 def _ends_in_nll(known: Paths, op: Op) -> bool:
     readers = known.used.feeds.get((op.graph, op.outputs[0]), [])
     return any(reader is not None and reader.name == "nll_loss" for _, reader in readers)
-
-
-def _of_a_distribution(op: Op) -> bool:
-    """Whether it is what `Categorical(logits=…)` does with its scores."""
-    if op.name != "logsumexp" or op.site.kind != "torch":
-        return False
-    return f"/{DISTRIBUTIONS}/categorical" in op.site.path.replace("\\", "/")
 
 
 def _exponential(known: Paths, op: Op) -> bool:
@@ -146,13 +145,15 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     own = softmax_written_out(known, maker)
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
     through = own.words if own is not None else through
+    by_hand = own is None and sigmoid_of(known, maker) is not None
+    through = "1 / (1 + exp(-…))" if by_hand else through
     needed = op.name == f"{_WITHOUT}_with_logits" and maker.name in PROBABILITIES and not mixed
     elsewhere = _read_elsewhere(known, maker) if needed else None
     needed = needed and (elsewhere is not None or _read_besides(known, maker))
     edits: Edits = ()
     if needed:
         edits = _plain(trace, op)
-    elif _of_a_distribution(op):
+    elif of_a_distribution(op):
         edits = _as_probabilities(trace, op)
     elif maker.name == through and not mixed:
         edits = taken_out(trace, cause, op.site.user)
@@ -161,6 +162,8 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     taken = f"`{through}` out of {located(trace, cause, given)}"
     if own is not None:
         taken = f"softmax ({located(trace, cause, given)}) out"
+    if by_hand:
+        taken = f"sigmoid ({located(trace, cause, given)}) out"
     if layer is not None:
         taken = f"layer {located(trace, layer)} out"
     return Finding(
@@ -183,7 +186,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
 
 
 def _called(op: Op) -> str:
-    return "Categorical(logits=…)" if _of_a_distribution(op) else op.name
+    return "Categorical(logits=…)" if of_a_distribution(op) else op.name
 
 
 def _as_probabilities(trace: Trace, op: Op) -> Edits:
@@ -247,7 +250,7 @@ def _plain(trace: Trace, op: Op) -> Edits:
 
 
 def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:
-    if _of_a_distribution(op):
+    if of_a_distribution(op):
         there = located(trace, op.site.user, "the distribution")
         return f"give them as what they are, `probs=` in place of `logits=` in {there}"
     if mixed:
@@ -262,7 +265,7 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
     shape = shape_of(known, key)
     values = loss_values(trace, known, (op.graph, _loss_of(known, op).outputs[0]))
     finite = [value for value in values if math.isfinite(value)]
-    if op.name == "binary_cross_entropy_with_logits":
+    if op.name in ("binary_cross_entropy_with_logits", "multilabel_soft_margin_loss"):
         floor = math.log(1 + 1 / math.e)
         best = _best(finite, math.prod(shape), floor, math.log(1 + math.e))
         yield f"{best}given numbers between 0 and 1 as scores it cannot fall below {floor:.4g} (a mean)"

@@ -385,3 +385,39 @@ def bad_an_evaluation_takes_them_for_probabilities() -> None:
             p = model(x)
             right = (p > 0.5) == (x[:, :1] > 0)  # related: GS702
         print(right.float().mean())
+
+
+def bad_sigmoid_by_hand_before_a_soft_margin() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 5)
+    criterion = nn.MultiLabelSoftMarginLoss()
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(5):
+        x = torch.randn(24, 6)
+        p = 1 / (1 + torch.exp(-net(x)))  # cause: GS702
+        loss = criterion(p, (x[:, :5] > 0).float())  # effect: GS702
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_quotients_that_are_no_sigmoid() -> None:
+    """Scores that fall with a distance, `1 / (1 + d)`, and a sigmoid by hand whose logarithm the loss takes itself."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, other = nn.Linear(6, 5), nn.Linear(6, 5)
+    opt = torch.optim.Adam([*net.parameters(), *other.parameters()], lr=5e-3)
+    for _ in range(5):
+        x = torch.randn(24, 6)
+        y = (x[:, :5] > 0).float()
+        p = 1 / (1 + torch.exp(-other(x)))
+        loss = nn.functional.multilabel_soft_margin_loss(8 / (1 + net(x).square()) - 4, y)
+        loss = loss + nn.functional.binary_cross_entropy(p, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -20,7 +20,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from gradscope.analysis.one_class import one_class_batches
-from gradscope.analysis.ops import CASTS, LAYERS, LOSSES, MULTIPLICATIONS, ORDERINGS, PASSING, RELUS
+from gradscope.analysis.ops import LAYERS, LOSSES, PASSING, RELUS
 from gradscope.analysis.schedules import rate_written_at
 from gradscope.analysis.since import since_step
 from gradscope.analysis.undivided import undivided
@@ -41,6 +41,7 @@ from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import cuts_at_zero
+from gradscope.rules.numbers._relus import chosen_by_its_size, cut_by
 from gradscope.rules.numbers._zeros import Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
@@ -48,9 +49,6 @@ KEEPING = PASSING | {
     "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d",
     "adaptive_avg_pool2d", "adaptive_max_pool2d", "dropout", "dropout1d", "dropout2d", "dropout3d", "mean", "amax",
 }  # fmt: skip
-
-LARGER_OF_TWO = {"maximum", "max", "fmax"}
-CHOSEN = {"where"} | MULTIPLICATIONS
 
 SPREAD = {"normal_", "uniform_", "trunc_normal_"}  # draw weights as wide as they are told
 FAR_ABOVE = 20  # times the loss of a guess
@@ -104,7 +102,7 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
             relu = _relu_before(graph, op) if weight is not None else None
             if weight is None or relu is None:
                 continue
-            before = line.known.reach([(graph.id, _cut(graph, relu))]).parameters
+            before = line.known.reach([(graph.id, cut_by(graph, relu))]).parameters
             dead = before & line.idle
             if dead and line.is_wrong(min(line.last(id) for id in dead)):
                 off.setdefault((weight, relu.site.user.span()), (relu, set()))[1].update(dead)
@@ -159,30 +157,13 @@ def _relu_before(graph: Graph, op: Op) -> Op | None:
     index = op.inputs[0]
     while (made := graph.values[index].op) is not None:
         maker = graph.ops[made]
-        if cuts_at_zero(maker) or _written_out(graph, maker):
+        # That the constant of one by hand is 0 shows where all that it gave was.
+        if cuts_at_zero(maker) or chosen_by_its_size(graph, maker):
             return maker
         if maker.name not in KEEPING or len(maker.inputs) != 1:
             return None
         index = maker.inputs[0]
     return None
-
-
-def _written_out(graph: Graph, op: Op) -> bool:
-    """Whether this is a ReLU by hand, `x * (x > 0)`, `torch.where(x > 0, x, 0)` or `torch.maximum(x, zero)`; that its
-    constant is 0 shows where all that it gave was."""
-    cut = _cut(graph, op)
-    others = [index for index in op.inputs if index != cut]
-    if op.name in LARGER_OF_TWO:
-        return len(others) == 1 and not graph.values[others[0]].requires_grad
-    compared = (graph.maker_behind(index, CASTS) for index in others)
-    return op.name in CHOSEN and any(
-        maker is not None and maker.name in ORDERINGS and cut in maker.inputs for maker in compared
-    )
-
-
-def _cut(graph: Graph, relu: Op) -> int:
-    """What a ReLU is given."""
-    return next((i for i in relu.inputs if graph.values[i].requires_grad), relu.inputs[0])
 
 
 class _Cause(NamedTuple):

@@ -6,7 +6,8 @@ any further, and a sample whose scores are all 0 teaches nothing at all.
 
 Fix: leave the activation behind the last layer out.
 
-A `clamp` at 0 is a ReLU, and `logsumexp(scores) - scores[rows, label]` a cross entropy.
+A `clamp` at 0 is a ReLU, `x * (x > 0)` and `torch.maximum(x, zeros)` are, and `logsumexp(scores) - scores[rows, label]`
+is a cross entropy; so is the `log_prob` of `Categorical(logits=scores)`.
 
 Silent on: a ReLU whose result is scaled, shifted or goes through a further layer before the loss; scores that no
 parameter gets a gradient from; smooth activations such as softplus.
@@ -18,11 +19,13 @@ from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import JOINING, PARTS, PASSING, RELUS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
-from gradscope.analysis.words import located, parameter_subjects, plural
+from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import cuts_at_zero, loss_event, losses, makers, shape_of, without_cut
+from gradscope.rules.numbers._relus import relu_by_hand, without_relu_by_hand
+from gradscope.rules.numbers._written_out import of_a_distribution
 from gradscope.store import Trace
 
 FORMS = PASSING - PARTS - JOINING
@@ -90,7 +93,9 @@ def _written_out(known: Paths) -> Iterator[tuple[Key, Op]]:
             continue
         for value, reader in readers:
             others = [other for other in reader.inputs if other != value]
-            if reader.name in SUMS and len(others) == 1 and _picked(graph, others[0], scores):
+            if reader.name not in SUMS or len(others) != 1:
+                continue
+            if _picked(graph, others[0], scores) or (others[0] == scores and _picked_later(graph, reader)):
                 yield (op.graph, scores), op
                 break
 
@@ -106,6 +111,13 @@ def _picked(graph: Graph, value: int, scores: int) -> bool:
     return maker is not None and _picks(maker) and maker.inputs[0] == scores
 
 
+def _picked_later(graph: Graph, op: Op) -> bool:
+    """Whether one element of each row of the logarithms is taken, as `Categorical.log_prob` does."""
+    through = FORMS | NEGATIONS | {"broadcast_tensors"}
+    readers = graph.readers_behind(op.outputs, lambda op: op.name in through)
+    return any(_picks(reader) for _, reader in readers)
+
+
 def _relu_before(known: Paths, key: Key, op: Op) -> tuple[Key, Op] | None:
     """The ReLU whose result the softmax of this loss is taken of, and that result."""
     if op.name == "nll_loss":
@@ -116,24 +128,30 @@ def _relu_before(known: Paths, key: Key, op: Op) -> tuple[Key, Op] | None:
     shape = shape_of(known, key)
     found = makers(known, key, cut=True)
     classes = shape[1] if len(shape) > 1 else shape[0] if shape else 0
-    if len(found) != 1 or not cuts_at_zero(found[0][1]) or classes < CLASSES:
+    if len(found) != 1 or classes < CLASSES:
         return None
-    return found[0]
+    maker = found[0][1]
+    by_hand = relu_by_hand(known.trace, known.graph(maker.graph), maker)
+    return found[0] if by_hand or cuts_at_zero(maker) else None
 
 
 def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: Backward) -> Finding:
     graph = known.graph(maker.graph)
     last = sum(o.name == maker.name and o.site.user == maker.site.user for o in graph.ops) == 1
     layer = layer_site(trace, maker)
+    by_hand = relu_by_hand(trace, graph, maker)
     where_it_is = "" if last else " behind the last layer"
-    leave_out = (
-        f"leave {located(trace, layer)} out"
-        if layer
-        else f"leave `{maker.name}` out of {located(trace, maker.site.user, 'the call')}{where_it_is}"
-    )
-    name = {"relu6": "a ReLU6"}.get(maker.name, "a ReLU" if maker.name in RELUS else f"a `{maker.name}` at 0")
+    if layer is not None:
+        leave_out = f"leave {located(trace, layer)} out"
+    elif by_hand:
+        leave_out = f"leave {located(trace, maker.site.user, 'the product')} out{where_it_is}"
+    else:
+        leave_out = f"leave `{maker.name}` out of {located(trace, maker.site.user, 'the call')}{where_it_is}"
+    plain = "a ReLU" if by_hand or maker.name in RELUS else f"a `{maker.name}` at 0"
+    name = {"relu6": "a ReLU6"}.get(maker.name, plain)
+    asks = "Categorical(logits=…)" if of_a_distribution(op) else op.name
     return Finding(
-        message=f"the scores that `{op.name}` compares come out of {name}: whatever the last layer gives below 0 is cut"
+        message=f"the scores that `{asks}` compares come out of {name}: whatever the last layer gives below 0 is cut"
         " off",
         cause=maker.site.user,
         cause_label="no score is below 0 after this, and those that were get no gradient",
@@ -141,11 +159,11 @@ def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: 
         effect_label="compares scores, and wants them on both sides of 0",
         related=((layer, "the layer that applies it"),) if layer is not None else (),
         seen=(
-            f"in {plural(known.alike(event), 'pass')} `{op.name}` got the {shape_of(known, scores)} result of"
-            f" `{maker.name}` with nothing between",
+            f"in {plural(known.alike(event), 'pass')} `{asks}` got the {shape_of(known, scores)} result of"
+            f" {code(trace, maker.site.user, 'it') if by_hand else f'`{maker.name}`'} with nothing between",
         ),
         fix=f"{leave_out}: the loss takes the plain numbers of the last layer",
-        edits=without_cut(trace, maker) if last or layer else (),
+        edits=(without_relu_by_hand if by_hand else without_cut)(trace, maker) if last or layer else (),
         subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters)
         | {("squashed", *maker.site.user.location())},
     )

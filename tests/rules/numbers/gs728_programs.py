@@ -187,3 +187,65 @@ def good_clamped_elsewhere() -> None:
         opt.zero_grad()
         (-torch.log_softmax(scores, dim=-1)[torch.arange(12), y]).mean().backward()
         opt.step()
+
+
+def bad_relu_by_hand_before_a_distribution() -> None:
+    import torch
+    from torch import nn
+
+    class Dense(nn.Module):
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__()
+            self.w, self.b = nn.Parameter(torch.randn(a, b) * a**-0.5), nn.Parameter(torch.zeros(b))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            z = torch.einsum("...i,ij->...j", x, self.w) + self.b
+            return z * (z > 0)  # cause: GS728
+
+    torch.manual_seed(0)
+    ids = torch.randint(40, (64, 9))
+    net = nn.Sequential(nn.Embedding(40, 12), Dense(12, 24), Dense(24, 6))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        rows = torch.randint(64, (16,))
+        spoken = torch.distributions.Categorical(logits=net(ids[rows]))  # effect: GS728
+        loss = -spoken.log_prob(ids[rows] % 6).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_where_cuts_the_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one = nn.Linear(4, 5)
+    opt = torch.optim.SGD(one.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(12, 4), torch.randint(0, 5, (12,))
+        z = one(x)
+        first = torch.where(z > 0, z, torch.zeros_like(z))  # cause: GS728
+        loss = nn.functional.cross_entropy(first, y)  # effect: GS728
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_scores_chosen_by_another_bound() -> None:
+    """Scores that a product keeps or drops for another reason than their sign, and a leaky ReLU by hand."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, other = nn.Linear(4, 5), nn.Linear(4, 5)
+    opt = torch.optim.SGD([*one.parameters(), *other.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(12, 4), torch.randint(0, 5, (12,))
+        z, v = one(x), other(x)
+        leaky = torch.where(z > 0, z, 0.1 * z)
+        spoken = torch.distributions.Categorical(logits=torch.maximum(v, torch.full_like(v, -20.0)))
+        loss = nn.functional.cross_entropy(leaky, y) - spoken.log_prob(y).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

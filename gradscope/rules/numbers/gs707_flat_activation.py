@@ -38,6 +38,7 @@ from gradscope.fixes.first_values import ZEROS, at_random, filled_at
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Parameter
 from gradscope.rules import rule
+from gradscope.rules.numbers._relus import relu_by_hand
 from gradscope.store import Trace
 
 PASSES = 3  # measured, if there were none before with a gradient
@@ -192,7 +193,7 @@ def _slope(op: Op | None, flat: Flatness | None) -> tuple[str, ...]:
     if op is None or flat is None:
         return ()
     calls = plural(flat.calls, "call")
-    if op.name in CUTTING_OFF:
+    if op.name not in SATURATING:
         return (f"in {calls} looked at after that there was one in which `{op.name}` let nothing through",)
     return (f"in {calls} looked at after that `{op.name}` had a slope of {flat.slope:.2g} at most in one",)
 
@@ -316,7 +317,7 @@ def _without(here: Source, statements: list[ast.stmt | None]) -> Edits:
 
 def _fix_of_nothing(trace: Trace, event: Backward, op: Op | None) -> str:
     """Where the loss was zero all the time."""
-    if op is None or op.name not in CUTTING_OFF:
+    if op is None or op.name in SATURATING:
         return f"look at what {code(trace, event.site.user, 'the loss')} is made of: it is 0 whatever the model says"
     here = located(trace, op.site.user, f"`{op.name}`")
     return (
@@ -333,7 +334,9 @@ def _flat(
     gradients are zero, to be steep."""
     looked = {(one.site.id, one.name): one for one in trace.of(Flatness) if one.step >= since}
     for op in known.graph(event.graph).ops[::-1]:
-        if op.name in SATURATING | CUTTING_OFF and op.nodes:
+        if op.nodes and (
+            op.name in SATURATING | CUTTING_OFF or relu_by_hand(trace, known.graph(op.graph), op)
+        ):
             flat = looked.get((op.site.id, op.name))
             beside = _beside(known, event, op) if flat is None or flat.slope < STEEP else frozenset(filled)
             if set(filled) & beside <= _multiplied_by(known, op) and alive <= beside:
@@ -371,7 +374,7 @@ def _nothing_to_begin_with(trace: Trace, known: Paths, op: Op) -> list[Parameter
 
 def _label(op: Op, flat: Flatness | None) -> str:
     """Where it was not looked at, the label says what can be, not that it is."""
-    if op.name in CUTTING_OFF:
+    if op.name not in SATURATING:
         label = f"nothing passes `{op.name}` where its result is at the bound"
     else:
         label = f"`{op.name}` is flat where its input is large"
@@ -383,7 +386,7 @@ def _fix(trace: Trace, event: Backward, op: Op | None) -> str:
         loss = code(trace, event.site.user, "the loss")
         return f"find the call between the parameters and {loss} that is flat there; {START}"
     here = located(trace, op.site.user, f"`{op.name}`")
-    if op.name in CUTTING_OFF:
+    if op.name not in SATURATING:
         return f"leave {here} out at the end of a network, or take `leaky_relu` in its place inside it; or {START}"
     loss = "a loss on scores (`binary_cross_entropy_with_logits`, `cross_entropy`)"
     return f"leave {here} out and take {loss}; or {START}"

@@ -257,3 +257,21 @@ def good_layer_of_zeros_with_a_bias() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_maximum_with_zeros_at_the_end() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 24), nn.Tanh(), nn.Linear(24, 1))
+    nn.init.constant_(net[2].bias, -30.0)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.rand(32, 6)
+        amount = net(x)
+        amount = torch.maximum(amount, torch.zeros_like(amount))  # cause: GS707
+        loss = (amount - 8 * x[:, :1]).square().mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS707
+        opt.step()

@@ -21,6 +21,7 @@ from gradscope import equations
 from gradscope.analysis.ops import (
     ADDITIONS,
     CASTS,
+    CLIPS,
     DIVISIONS,
     FILLED_WHERE,
     MULTIPLICATIONS,
@@ -33,11 +34,12 @@ from gradscope.events import ZeroOnes
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._chances import INVERTED, sigmoid_of
 from gradscope.rules.numbers._masks import CHANCES, masked_again
 from gradscope.store import Trace
 
 SAME = CASTS | {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous"}
-TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS
+TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS | CLIPS
 ZEROING = MULTIPLICATIONS | FILLED_WHERE
 ONE_LESS = {"rsub", "__rsub__"}
 PRODUCTS = MULTIPLICATIONS | {"einsum"}
@@ -88,8 +90,9 @@ def masked_before_the_sigmoid(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key, op in known.used_calls(SIGMOIDS):
-        product = known.maker_behind((op.graph, op.inputs[0]), SAME) if op.inputs else None
+    for key, op in known.used_calls(SIGMOIDS | INVERTED | DIVISIONS):
+        scores = (op.graph, op.inputs[0]) if op.name in SIGMOIDS and op.inputs else sigmoid_of(known, op)
+        product = known.maker_behind(scores, SAME) if scores is not None else None
         if product is None or product.name not in ZEROING or len(product.inputs) < 2:
             continue
         event, place = masks.get(product.site.user.span()), product.site.user.location()

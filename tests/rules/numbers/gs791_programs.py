@@ -182,3 +182,47 @@ def good_false_alarms_among_what_is_seen() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_sigmoid_by_hand_behind_a_fill() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(3, 1, 3, padding=1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    outside = torch.ones(8, 12, 12, dtype=torch.bool)
+    outside[:, 3:10, 2:9] = False
+    for _ in range(4):
+        tiles = torch.rand(8, 3, 12, 12)
+        pond = ((tiles[:, 2] > 0.6) & ~outside).float()
+        z = net(tiles).squeeze(1).masked_fill(outside, 0.0)  # cause: GS791
+        p = 1 / (1 + torch.exp(-z))  # effect: GS791
+        both = torch.einsum("nhw,nhw->n", p, pond)
+        either = p.sum((1, 2)) + pond.sum((1, 2)) - both
+        loss = (1 - both / either.clamp(min=1e-6)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_sigmoid_by_hand_before_a_fill() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(3, 1, 3, padding=1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    outside = torch.ones(8, 12, 12, dtype=torch.bool)
+    outside[:, 3:10, 2:9] = False
+    for _ in range(4):
+        tiles = torch.rand(8, 3, 12, 12)
+        pond = ((tiles[:, 2] > 0.6) & ~outside).float()
+        p = 1 / (1 + torch.exp(-net(tiles).squeeze(1)))
+        p = p.masked_fill(outside, 0.0)
+        both = torch.einsum("nhw,nhw->n", p, pond)
+        either = p.sum((1, 2)) + pond.sum((1, 2)) - both
+        loss = (1 - both / either.clamp(min=1e-6)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

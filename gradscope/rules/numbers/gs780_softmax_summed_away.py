@@ -11,6 +11,8 @@ chosen: the logarithm of its probability, times the reward.
 Measured: the sum took the softmax's own result, or a constant and a multiple of it that is the same all along the
 softmax's dimension, and summed over that dimension or took the mean of it, at once or after sums and means over others,
 in a pass that a step used.
+Of an `einsum`: the letter of that dimension stands at the softmax alone, and not behind the arrow.
+
 Silent on: sums that something is divided by, weights that are read by something else, too, or masked before.
 """
 
@@ -22,7 +24,7 @@ from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Site, Value
+from gradscope.model import Finding, Graph, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.source import PRIMARIES
 from gradscope.store import Trace
@@ -87,6 +89,12 @@ def softmax_summed_away(trace: Trace) -> Iterator[Finding]:
             lines.setdefault(op.site.user.location(), found)
     for found in lines.values():
         yield _finding(trace, known, found)
+    told: set[tuple[str, int]] = set()
+    for _, op in known.used_calls({"einsum"}):
+        contracted = _contracted(known, op)
+        if contracted is not None and op.site.user.location() not in told:
+            told.add(op.site.user.location())
+            yield _of_einsum(trace, known, op, contracted)
 
 
 def _summed(known: Paths, key: Key, op: Op) -> _Summed | None:
@@ -132,6 +140,37 @@ def _summed(known: Paths, key: Key, op: Op) -> _Summed | None:
             return None
         between.append(made)
         value, reader = behind[0], made
+    return None
+
+
+class _Contracted(NamedTuple):
+    """The softmax that an `einsum` sums away, which of its inputs that is, and the letter of its dimension."""
+
+    softmax: Op
+    place: int
+    letter: str
+    terms: list[str]
+
+
+def _contracted(known: Paths, op: Op) -> _Contracted | None:
+    """The softmax whose dimension an `einsum` sums over, with nothing else along it."""
+    given, arrow, result = str(op.extra.get("equation", "")).replace(" ", "").partition("->")
+    terms = given.split(",")
+    if not arrow or len(terms) != len(op.inputs):
+        return None
+    graph = known.graph(op.graph)
+    for place, (index, term) in enumerate(zip(op.inputs, terms, strict=True)):
+        made = graph.maker_behind(index, _SAME)
+        if made is None or made.name != "softmax" or not _read_by(known, graph.values[index], op):
+            continue
+        rank = len(graph.values[index].shape)
+        dims = [d % rank - rank for d in made.extra.get("dims", ()) if rank]
+        letters = term.rpartition("...")[2]
+        if len(dims) != 1 or -dims[0] > len(letters) or graph.values[index].shape[dims[0]] < 2:
+            continue
+        letter = letters[dims[0]]
+        if letter not in result and sum(other.count(letter) for other in terms) == 1:
+            return _Contracted(made, place, letter, terms)
     return None
 
 
@@ -208,6 +247,57 @@ def _finding(trace: Trace, known: Paths, found: _Summed) -> Finding:
         edits=edits,
         subjects=parameter_subjects(behind) | {("term", *place.location())},
     )
+
+
+def _of_einsum(trace: Trace, known: Paths, op: Op, found: _Contracted) -> Finding:
+    place, softmax = op.site.user, found.softmax
+    loss = known.loss_of((op.graph, op.outputs[0]))
+    behind = sorted(known.parameters_in(known.flow([(softmax.graph, softmax.outputs[0])]).order))
+    here, equation = Source(trace, place.path), str(op.extra["equation"])
+    new = _with_the_letter(known.graph(op.graph), op, found)
+    call = here.file.at(place)
+    written = (
+        next((a for a in call.args[:1] if isinstance(a, ast.Constant)), None)
+        if isinstance(call, ast.Call)
+        else None
+    )
+    instead = f"`{new}`" if new else f"with `{found.letter}` in what the weights are for, too,"
+    return Finding(
+        message=f"{code(trace, place, 'the product')} adds the weights of a softmax up alone: they are 1 together"
+        f" along `{found.letter}`, and whatever they multiply stays as it was",
+        cause=place,
+        cause_label=f"sums over `{found.letter}`, which stands at the softmax alone",
+        effect=loss.site.user if loss is not None else None,
+        effect_label=f"gives {parameter_names(trace, behind)} no gradient by it" if behind else "",
+        related=((softmax.site.user, f"goes over `{found.letter}`: 1 in all"),),
+        seen=(
+            f"of `{equation}` the letter `{found.letter}` is in `{found.terms[found.place]}` only, and not behind the"
+            f" arrow, in {passes(known.alike(loss)) if loss is not None else 'the passes'} of this line",
+        ),
+        fix=f"weigh what the weights are of: {instead} in place of `{equation}` in {located(trace, place)}",
+        edits=here.replace(written, repr(new).replace("'", '"')) if new and written is not None else (),
+        subjects=parameter_subjects(behind) | {("term", *place.location())},
+    )
+
+
+def _with_the_letter(graph: Graph, op: Op, found: _Contracted) -> str:
+    """The equation with the letter of the weights in the other term, where one letter there is as long, and the softmax
+    has it, too; "" where it is not plain which."""
+    if len(found.terms) != 2 or "..." in str(op.extra["equation"]):
+        return ""
+    own, other = found.terms[found.place], found.terms[1 - found.place]
+    sizes = dict(zip(other, graph.values[op.inputs[1 - found.place]].shape, strict=False))
+    length = graph.values[op.inputs[found.place]].shape[own.index(found.letter)]
+    fitting = [
+        letter
+        for letter, size in sizes.items()
+        if size == length and letter in own and other.count(letter) == 1
+    ]
+    if len(fitting) != 1:
+        return ""
+    terms = list(found.terms)
+    terms[1 - found.place] = other.replace(fitting[0], found.letter)
+    return ",".join(terms) + "->" + str(op.extra["equation"]).replace(" ", "").partition("->")[2]
 
 
 def _chosen(trace: Trace, known: Paths, found: _Summed) -> tuple[str, Edits]:

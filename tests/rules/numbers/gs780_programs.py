@@ -183,3 +183,37 @@ def good_mean_of_the_largest_over_the_heads() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_einsum_with_the_letter_of_the_questions() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ask, offer, give = (nn.Linear(4, 8) for _ in range(3))
+    opt = torch.optim.Adam([p for m in (ask, offer, give) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(12, 5, 4)
+        looks = torch.einsum("bqd,bkd->bqk", ask(x), offer(x)).div(8**0.5).softmax(-1)
+        heard = torch.einsum("bqk,bqd->bqd", looks, give(x))  # cause: GS780
+        opt.zero_grad()
+        heard.tanh().mean(1).pow(2).mean().backward()  # effect: GS780
+        opt.step()
+
+
+def good_einsum_over_what_is_weighed() -> None:
+    """Weights whose dimension is summed with the values, and a softmax over heads that is summed over places."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    ask, offer, give = (nn.Linear(4, 8) for _ in range(3))
+    opt = torch.optim.Adam([p for m in (ask, offer, give) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(12, 5, 4)
+        scores = torch.einsum("bqd,bkd->bqk", ask(x), offer(x)).div(8**0.5)
+        heard = torch.einsum("bqk,bkd->bqd", scores.softmax(-1), give(x))
+        counted = torch.einsum("bqk,bqd->bqd", scores.softmax(1), give(x))
+        opt.zero_grad()
+        (heard.tanh().mean(1).pow(2).mean() + counted.tanh().mean()).backward()
+        opt.step()

@@ -122,10 +122,24 @@ def _sum(known: Paths, key: Key) -> _Term | None:
     sources, op = known.sources(key)
     if op is None or op.name != "sum" or not op.nodes or len(sources) != 1:
         return None
-    graph, index = sources[0]
-    shape = known.graph(graph).values[index].shape
+    summed = sources[0]
+    each = _summed_for_each(known, summed) if len(known.value(summed).shape) == 1 else None
+    summed = each[0] if each is not None else summed
+    shape = known.value(summed).shape
     whole = len(shape) >= 2 and shape[0] >= SAMPLES and prod(shape) >= MANY and shape[0] < prod(shape)
-    return _Term(op, shape, key) if whole and _is_of_data(known, sources[0]) else None
+    return _Term(op, shape, key) if whole and _is_of_data(known, summed) else None
+
+
+def _summed_for_each(known: Paths, key: Key) -> tuple[Key, Op] | None:
+    """What was summed up over each row, to give these numbers, one a row and scaled perhaps; and the sum."""
+    rows, op = known.value(key).shape, None
+    while op is None or op.name != "sum":
+        sources, op = known.sources(key)
+        if len(sources) != 1 or (op is not None and op.name not in SCALES | NEGATIONS | {"sum"}):
+            return None
+        key = sources[0]
+    shape = known.value(key).shape
+    return (key, op) if len(shape) == 2 and rows[:1] == shape[:1] and prod(rows) == shape[0] else None
 
 
 def _is_of_data(known: Paths, key: Key) -> bool:
@@ -217,18 +231,11 @@ def _sum_of_each(known: Paths, key: Key) -> _Term | None:
     sources, op = known.sources(key)
     if op is None or op.name != "mean" or len(sources) != 1:
         return None
-    samples = known.value(sources[0]).shape
-    key = sources[0]
-    while op is not None and op.name != "sum":
-        sources, op = known.sources(key)
-        if op is not None and op.name not in SCALES | NEGATIONS | {"sum"}:
-            return None
-        key = sources[0] if len(sources) == 1 else key
-        if len(sources) != 1:
-            return None
-    shape = known.value(key).shape
-    each = op is not None and len(shape) == 2 and samples[:1] == shape[:1] and prod(samples) == shape[0]
-    return _Term(op, shape, key) if each and op is not None and shape[0] >= SAMPLES else None
+    each = _summed_for_each(known, sources[0])
+    if each is None:
+        return None
+    shape = known.value(each[0]).shape
+    return _Term(each[1], shape, each[0]) if shape[0] >= SAMPLES else None
 
 
 def _added(trace: Trace, known: Paths, key: Key) -> tuple[Op | None, Key, float]:

@@ -186,3 +186,44 @@ def good_divergence_weighed_by_hand() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_divergence_of_independent_distributions() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Independent, Normal, kl_divergence
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 12), nn.Linear(6, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    prior = Independent(Normal(torch.zeros(6), torch.ones(6)), 1)
+    for _ in range(5):
+        x = (torch.rand(32, 40) < 0.4).float()
+        loc, scale = encoder(x).chunk(2, dim=1)
+        posterior = Independent(Normal(loc, nn.functional.softplus(scale) + 1e-3), 1)
+        rebuilt = nn.functional.binary_cross_entropy_with_logits(decoder(posterior.rsample()), x)
+        kl = kl_divergence(posterior, prior).sum()  # cause: GS756
+        opt.zero_grad()
+        (rebuilt + kl).backward()  # effect: GS756
+        opt.step()
+
+
+def good_both_summed_over_each_sample() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Independent, Normal, kl_divergence
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 12), nn.Linear(6, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    prior = Independent(Normal(torch.zeros(6), torch.ones(6)), 1)
+    for _ in range(5):
+        x = (torch.rand(32, 40) < 0.4).float()
+        loc, scale = encoder(x).chunk(2, dim=1)
+        posterior = Independent(Normal(loc, nn.functional.softplus(scale) + 1e-3), 1)
+        scores = decoder(posterior.rsample())
+        rebuilt = nn.functional.binary_cross_entropy_with_logits(scores, x, reduction="none").sum(1).sum()
+        kl = kl_divergence(posterior, prior).sum()
+        opt.zero_grad()
+        ((rebuilt + kl) / 32).backward()
+        opt.step()

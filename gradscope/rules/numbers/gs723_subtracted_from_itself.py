@@ -75,7 +75,7 @@ class _Cancelled:
     shared: bool = False  # it is a term of either side, computed twice
 
 
-@rule("GS723", name="subtracted-from-itself", severity="warning", over=("GS707", "GS705", "GS212"))
+@rule("GS723", name="subtracted-from-itself", severity="warning", over=("GS707", "GS705", "GS212", "GS344"))
 def subtracted_from_itself(trace: Trace) -> Iterator[Finding]:
     for line in zeros_of_lines(trace):
         zero = {id for id in line.filled if line.last(id) == len(line.series[id]) >= ENOUGH}
@@ -209,9 +209,7 @@ def _finding(trace: Trace, line: Zeros, graph: Graph, found: _Cancelled, ids: li
     else:
         what = code(trace, site, "a value")
         message = f"{what} subtracts a value from itself: the gradients of {names} cancel to zero"
-        fix, edits = _one_side_constant(
-            trace, site, left=bool(found.rest) and found.whole == found.op.inputs[0]
-        )
+        fix, edits = _one_side_constant(trace, site, left=found.whole == found.op.inputs[0])
     return Finding(
         message=message,
         cause=cause,

@@ -231,3 +231,22 @@ def good_term_of_both_losses_with_a_term_of_its_own() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_density_by_hand_of_a_shot_with_its_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
+    opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(6):
+        wind = torch.randn(24, 4)
+        middle = net(wind)
+        shot = middle + 0.3 * torch.randn_like(middle)
+        logp = -0.5 * ((shot - middle) / 0.3).square().sum(-1)  # cause: GS723
+        gain = -(shot.detach() - wind[:, :2]).norm(dim=1)
+        loss = -((gain - gain.mean()) * logp).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS723
+        opt.step()

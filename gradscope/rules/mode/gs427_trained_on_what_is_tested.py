@@ -77,6 +77,8 @@ def good() -> None:
         print(right[train_mask].float().mean(), right[test_mask].float().mean())
 
 
+SELECTING = {"__getitem__", "index_select", "masked_select"}  # rows, by a mask or an index
+
 Mask = tuple[Key, bool]
 
 
@@ -89,7 +91,7 @@ class _Part(NamedTuple):
 
 @rule("GS427", name="trained-on-what-is-tested", severity="warning")
 def trained_on_what_is_tested(trace: Trace) -> Iterator[Finding]:
-    if "__getitem__" not in trace.op_names:
+    if trace.op_names.isdisjoint(SELECTING):
         return
     known = paths(trace)
     told: set[tuple[str, int]] = set()
@@ -148,8 +150,8 @@ def _parts(known: Paths, labels: Key, rows: int) -> dict[Mask, _Part]:
     found: dict[Mask, _Part] = {}
     for number in known.graph_ids:
         graph = known.graph(number)
-        for op in graph.called(["__getitem__"]):
-            if op.extra.get("at") != "t" or len(op.inputs) != 2 or op.nodes:
+        for op in graph.called(SELECTING):
+            if op.extra.get("at", "t") != "t" or len(op.inputs) != 2 or op.nodes:
                 continue
             mask = _mask(known, (number, op.inputs[1]))
             taken = known.value((number, op.outputs[0])).shape if op.outputs else ()

@@ -134,3 +134,30 @@ def good_rows_taken_of_the_loss() -> None:
     with torch.no_grad():
         right = model(x).argmax(1) == y
         print(right[chosen].float().mean(), right[rest].float().mean())
+
+
+def bad_parts_by_index_in_a_helper() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def right(logp: torch.Tensor, kinds: torch.Tensor, idx: torch.Tensor) -> float:
+        hits = logp.index_select(0, idx).argmax(1).eq(kinds.index_select(0, idx))  # effect: GS427
+        return hits.float().mean().item()
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 8)
+    kinds = x[:, :3].argmax(1)
+    order = torch.randperm(60)
+    idx_val, idx_test = order[30:48], order[48:]
+    net = nn.Linear(8, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        logp = net(x).log_softmax(1)
+        loss = nn.functional.nll_loss(logp, kinds)  # cause: GS427
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            print(right(net(x), kinds, idx_val))
+    with torch.no_grad():
+        print(right(net(x), kinds, idx_test))

@@ -2002,6 +2002,7 @@ class SameSamples(Kind):
     trained = Field(_id)  # site: made the loader with gradients
     training = Field(_id)  # the site that goes through that
     rows = Field(_count)  # of the first batch of that, each of which was found here
+    exactly = Field(_flag)  # both have the same settings, too
 
 
 class DrawnAlike(Kind):

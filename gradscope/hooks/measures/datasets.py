@@ -37,10 +37,11 @@ class Numbered:
         return len(self._known) - 1
 
 
-def print_of_dataset(dataset: Any) -> str:
-    """Its class, and a digest that is the same for the same content; "" where nothing is found that tells it."""
+def print_of_dataset(dataset: Any, *, settings: bool = True) -> str:
+    """Its class, and a digest that is the same for the same content; "" where nothing is found that tells it. Without
+    `settings`, whatever words and flags it has as attributes."""
     found: list[str] = []
-    told = _tell(dataset, found, _DEEP)
+    told = _tell(dataset, found, _DEEP, settings=settings)
     digest = hashlib.sha1("\n".join(found).encode("utf-8", "replace")).hexdigest()[:16]
     return f"{type(dataset).__name__} {digest}" if told else ""
 
@@ -72,7 +73,7 @@ def _is_plain(thing: Any) -> bool:
     )
 
 
-def _tell(thing: Any, found: list[str], deep: int) -> bool:
+def _tell(thing: Any, found: list[str], deep: int, *, settings: bool = True) -> bool:
     """Adds what a value holds. Whether that was content, not settings alone."""
     kind = type(thing)
     if kind in _PLAIN:
@@ -101,6 +102,8 @@ def _tell(thing: Any, found: list[str], deep: int) -> bool:
     found.append(kind.__qualname__)
     told = []
     for name, value in list(attributes.items())[:_MOST]:
+        if not settings and type(value) in (str, bool, type(None)):
+            continue
         found.append(str(name))
         told.append(_tell(value, found, deep - 1))
     return any(told)

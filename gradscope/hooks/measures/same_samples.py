@@ -26,7 +26,10 @@ class _Trained:
     made: int
     loop: int
     content: str
+    bare: str  # the same without its settings
     rows: frozenset[bytes] = frozenset()
+    samples: int = 0  # that it gave in its first pass
+    largest: int = 0  # batch
     passes: bool = False  # a backward pass was made between its batches
 
 
@@ -37,8 +40,11 @@ class _Evaluated:
     made: int
     loop: int
     like: _Trained | None
+    exactly: bool  # it has the same settings, too
     found: set[bytes] = field(default_factory=set)
     batches: int = 0
+    samples: int = 0
+    largest: int = 0
     passes: bool = False  # the same: it is trained on as well
 
 
@@ -51,6 +57,7 @@ class SameSamples(Hook):
         self.evaluated: dict[int, _Evaluated] = {}
         self.followed: WeakKeyDictionary[Any, _Trained | _Evaluated] = WeakKeyDictionary()  # by iterator
         self.known: WeakKeyDictionary[Any, _Trained | _Evaluated] = WeakKeyDictionary()
+        self.counted: WeakKeyDictionary[Any, _Trained | _Evaluated] = WeakKeyDictionary()  # first passes
         self.recorder.signals.loader_iterated.connect(self._iterated)
         self.latest: _Trained | _Evaluated | None = None  # what the last batch came from
         self.recorder.signals.batch_given.connect(self._given)
@@ -69,6 +76,7 @@ class SameSamples(Hook):
         known = self.trained.get(number) or self.evaluated.get(number)
         if known is None and (self.trained or torch.is_grad_enabled()):
             known = self._begin(number, dataset, made, loop)
+            self.counted[iterator] = known
             if isinstance(known, _Trained):
                 self.followed[iterator] = known
         if known is not None:
@@ -80,15 +88,22 @@ class SameSamples(Hook):
         """With gradients it may be evaluated all the same, as where both phases are turns of one loop."""
         with private.aside():
             content = print_of_dataset(dataset)
+            bare = print_of_dataset(dataset, settings=False)
         like = next((t for t in self.trained.values() if content and t.content == content), None)
-        if torch.is_grad_enabled() and (like is None or not like.passes):
-            self.trained[number] = trained = _Trained(made, loop, content)
+        exactly = like is not None
+        like = like or next((t for t in self.trained.values() if bare and t.bare == bare), None)
+        if torch.is_grad_enabled() and not (exactly and like is not None and like.passes):
+            self.trained[number] = trained = _Trained(made, loop, content, bare)
             return trained
-        self.evaluated[number] = evaluated = _Evaluated(made, loop, like)
+        self.evaluated[number] = evaluated = _Evaluated(made, loop, like, exactly)
         return evaluated
 
     def _given(self, iterator: Any, batch: Any) -> None:
         self.latest = self.known.get(iterator)
+        counted = self.counted.get(iterator) if self.counted else None
+        if counted is not None:
+            size = next((len(t) for t in tensors_of(batch)), 0)
+            counted.samples, counted.largest = counted.samples + size, max(counted.largest, size)
         followed = self.followed.get(iterator) if self.followed else None
         if followed is None:
             return
@@ -108,14 +123,22 @@ class SameSamples(Hook):
         if asked or any(one.like is None for one in seen):
             return  # something else is evaluated, too: this is the training's own score
         for one in seen:
-            if one.like is not None and len(one.like.rows) > 1 and one.found == one.like.rows:
+            if one.like is None or not (one.exactly or _as_many(one, one.like)):
+                continue
+            if len(one.like.rows) > 1 and one.found == one.like.rows:
                 data = {
                     "loop": one.loop,
                     "trained": one.like.made,
                     "training": one.like.loop,
                     "rows": len(one.found),
+                    "exactly": one.exactly,
                 }
                 self.recorder.emit("same_samples", one.made, data)
+
+
+def _as_many(evaluated: _Evaluated, trained: _Trained) -> bool:
+    """Whether the one gave as many samples as the other, which may have left out a last batch that is too small."""
+    return 0 <= evaluated.samples - trained.samples < max(trained.largest, 1)
 
 
 def _rows(batch: Any, most: int | None = None) -> list[bytes]:

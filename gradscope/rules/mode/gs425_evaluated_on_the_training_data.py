@@ -5,7 +5,8 @@ score rises as the network learns them by heart, and the best epoch is the one t
 
 Fix: make the second dataset of held-out samples (`train=False`, another file, the other part of a split).
 
-Measured: the two datasets are different objects of one class with the same content, and the samples of the training's
+Measured: the two datasets are different objects of one class with the same content (words and flags aside, as the name
+of a split that the class then does not use, where both gave as many samples), and the samples of the training's
 first batch were found in the evaluation bit for bit. Silent where anything else is evaluated as well,
 where nothing is judged, and on the training's own dataset: then it is the training's score that is asked for.
 """
@@ -109,7 +110,11 @@ def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
     related = [(made, "makes its loader")] if site.line != made.line else []
     if training is not None and training.location() != loop.location():
         related.append((training, "the training goes through the same samples"))
+    otherwise = "" if event.exactly else ", whatever their settings say"
     dataset = f"`{file.text(given)}`" if given is not None else "the dataset"
+    fix = f"give the evaluation a dataset of samples that are held out, in place of {located(trace, site)}"
+    if not event.exactly:
+        fix += ": its class takes the same samples whatever it is told"
     return Finding(
         message=f"what is evaluated is the training's data: {dataset} holds the very samples that are trained on",
         cause=site,
@@ -118,11 +123,11 @@ def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
         effect_label="the score of samples that were trained on",
         related=tuple(related),
         seen=(
-            f"two datasets of one class with the same content; all {plural(event.rows, 'sample')} looked for of the"
-            " training's first batch were found in the evaluation, bit for bit",
+            f"two datasets of one class with the same content{otherwise}; all {plural(event.rows, 'sample')} looked for"
+            " of the training's first batch were found in the evaluation, bit for bit",
             "nothing else was evaluated in the whole run",
         ),
-        fix=f"give the evaluation a dataset of samples that are held out, in place of {located(trace, site)}",
+        fix=fix,
         subjects=frozenset({("loader", *made.location())}),
     )
 

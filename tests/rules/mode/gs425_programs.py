@@ -162,3 +162,71 @@ def good_features_of_the_training_samples() -> None:
         return found
 
     print(sum(len(part.numpy()) for part in encode()))
+
+
+def bad_split_that_the_class_does_not_use() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Nights(Dataset):
+        def __init__(self, split: str) -> None:
+            g = torch.Generator().manual_seed(11)
+            self.signal = torch.randn(60, 8, generator=g)
+            self.stage = (self.signal.sum(1) > 0).long()
+            self.items = list(range(48))
+            self.split = split
+
+        def __len__(self) -> int:
+            return len(self.items)
+
+        def __getitem__(self, at: int) -> dict[str, torch.Tensor]:
+            return {"eeg": self.signal[self.items[at]], "stage": self.stage[self.items[at]]}
+
+    torch.manual_seed(0)
+    fit = DataLoader(Nights("train"), batch_size=8, shuffle=True)
+    held = DataLoader(Nights("val"), batch_size=16)  # cause: GS425
+    net = nn.Linear(8, 2)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(2):
+        for batch in fit:
+            opt.zero_grad()
+            nn.functional.cross_entropy(net(batch["eeg"]), batch["stage"]).backward()
+            opt.step()
+        with torch.no_grad():
+            for batch in held:  # effect: GS425
+                print((net(batch["eeg"]).argmax(1) == batch["stage"]).sum().item())
+
+
+def good_split_that_counts_where_samples_are_taken() -> None:
+    """All is held by both, and the flag says which part of it is given; then one that gives all, more than was trained
+    on."""
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Nights(Dataset):
+        def __init__(self, split: str) -> None:
+            g = torch.Generator().manual_seed(11)
+            self.signal = torch.randn(60, 8, generator=g)
+            self.split = split
+
+        def __len__(self) -> int:
+            return {"train": 40, "val": 20}.get(self.split, 60)
+
+        def __getitem__(self, at: int) -> tuple[torch.Tensor, torch.Tensor]:
+            row = self.signal[at + 40 if self.split == "val" else at]
+            return row, (row.sum() > 0).long()
+
+    torch.manual_seed(0)
+    for split in ("val", "all"):
+        fit, held = DataLoader(Nights("train"), batch_size=8), DataLoader(Nights(split), batch_size=20)
+        net = nn.Linear(8, 2)
+        opt = torch.optim.Adam(net.parameters(), lr=0.01)
+        for x, y in fit:
+            opt.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            opt.step()
+        with torch.no_grad():
+            for x, y in held:
+                print((net(x).argmax(1) == y).sum().item())

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ALIASES, BINARY_LOSSES, CASTS, SCALES
+from gradscope.analysis.ops import ALIASES, CASTS, CLASS_LOSSES, SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.samples import batch_of, calls_at, is_shuffled, loader_behind
 from gradscope.events import Labels, Loader
@@ -72,8 +72,9 @@ def _one_class(trace: Trace, event: Labels) -> OneClass | None:
     if loader is not None and loader.order == "":
         if not lie_in_order:
             return None  # a sampler of the program's makes such batches
-    elif event.name in BINARY_LOSSES and not (lie_in_order and (loader or _is_cut(batch))):
-        return None  # what is real and what is made up come in turn
+    elif event.name not in CLASS_LOSSES:
+        if not (loader or _is_cut(batch)) or (event.classes == 2 and not lie_in_order):
+            return None  # what is real and what is made up come in turn
     if not _within_one_turn(trace, event, loader):
         return None
     return OneClass(event, (loader or batch or event).site.user, loader)

@@ -87,7 +87,11 @@ def calls_at(known: Paths, name: str, place: Site) -> list[Op]:
 
 def batch_of(known: Paths, loss: Op) -> Op | None:
     """The call that gave the targets of this loss: of a `DataLoader`, or the index that cut them out of all."""
-    return known.maker_behind((loss.graph, loss.inputs[1]), CASTS | ALIASES) if len(loss.inputs) > 1 else None
+    return (
+        known.maker_behind((loss.graph, loss.inputs[1]), CASTS | ALIASES | {"one_hot"})
+        if len(loss.inputs) > 1
+        else None
+    )
 
 
 def is_shuffled(known: Paths, batch: Op) -> bool:

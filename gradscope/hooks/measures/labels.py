@@ -1,5 +1,6 @@
-"""Counts the classes that a classification loss is given as its targets, also one of two classes: how many samples of
-each, which calls had samples of a single one, the weights of the classes, and which class the last scores answered.
+"""Counts the classes that a classification loss is given as its targets, also one of two classes, and those of one-hot
+rows that a loss of numbers is given: how many samples of each, which calls had samples of a single one, the weights of
+the classes, and which class the last scores answered.
 
 Where most calls that are looked at had a single one, the passes that are not are asked too: of each class there may be
 as many batches as sampling sleeps."""
@@ -24,6 +25,11 @@ SEVERAL = 4  # samples: of fewer it says nothing that they are of one class
 MAX_CLASSES = 64
 MAX_PLACES = 1_000_000  # of one call, of each of which there is a label
 MAX_CALLS = 256  # of each place
+MAX_NUMBERS = 100_000  # of one-hot rows
+OF_ROWS = ("mse_loss",)  # takes one-hot rows for the classes they stand for, or any other numbers
+OF_ROWS_BACKWARD = (
+    "MseLossBackward0", "BinaryCrossEntropyWithLogitsBackward0", "BinaryCrossEntropyBackward0",
+)  # fmt: skip
 FEW = 1024  # samples: Python counts them sooner than torch
 LAST = 16  # calls of which the answers are kept: what a network answers changes as it learns
 
@@ -42,6 +48,8 @@ class Counted:
     begun: list[tuple[int, int, int]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     answers: deque[Counter[tuple[int, int]]] = field(default_factory=lambda: deque(maxlen=LAST))
+    rows: bool = False  # one-hot
+    other: bool = False  # the targets were to be one-hot, and some were not
 
     def compare(self, target: torch.Tensor, answered: torch.Tensor) -> None:
         """Both (samples,), of whole numbers."""
@@ -59,6 +67,16 @@ class Counted:
     def begin(self, made: int, loop: int) -> None:
         if len(self.begun) < MAX_CALLS:
             self.begun.append((len(self.alone), made, loop))
+
+    def count_one_hot(self, target: torch.Tensor) -> None:
+        """(samples, classes)"""
+        if self.other:
+            return
+        ones = target == 1
+        if bool((ones | (target == 0)).all()) and bool((ones.sum(1) == 1).all()):
+            self.count(ones.int().argmax(1))
+        else:
+            self.other = True
 
     def count(self, target: torch.Tensor) -> None:
         samples: dict[int, int]
@@ -80,7 +98,7 @@ class Labels(Hook):
         self.loader: tuple[int, int] | None = (
             None  # the last that was gone through: sites that made it, of the loop
         )
-        self.recorder.functions.follow((*OF_CLASSES, *OF_TWO), self._loss)
+        self.recorder.functions.follow((*OF_CLASSES, *OF_TWO, *OF_ROWS), self._loss)
         self.recorder.signals.before_pass.connect(self._before)
         self.recorder.signals.loader_iterated.connect(self._iterated)
         self.recorder.signals.before_end.connect(self._tell)
@@ -90,7 +108,12 @@ class Labels(Hook):
         scores, target, weight = (given.get(key) for key in ARGUMENTS[:3])
         if scores is None or target is None or not measurable(scores):
             return
-        if name in OF_TWO:
+        rows = _is_one_for_each_class(scores, target)
+        if rows:
+            classes, counts = target.shape[1], True
+        elif name in OF_ROWS:
+            return
+        elif name in OF_TWO:
             classes, counts = 2, _is_of_two(target)
         else:
             classes, counts = scores.shape[-1], scores.dim() == 2 and _is_counted(target)
@@ -104,10 +127,18 @@ class Labels(Hook):
         if counted is None:
             ignored = given.get("ignore_index") if name in OF_CLASSES else None
             ignored = ignored if type(ignored) is int and 0 <= ignored < classes else -1
-            counted = self.counted[key] = Counted(name, classes, key[1], ignored)
+            counted = self.counted[key] = Counted(name, classes, key[1], ignored, rows=rows)
             if self.loader is not None:
                 counted.begin(*self.loader)
-        if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
+        if (
+            len(counted.alone) >= MAX_CALLS
+            or classes != counted.classes
+            or counted.other
+            or rows != counted.rows
+        ):
+            return
+        if rows:
+            recorder.arrivals.when_here((target,), counted.count_one_hot)
             return
         if (
             name in OF_CLASSES
@@ -131,14 +162,17 @@ class Labels(Hook):
         trained = [counted for counted in self.counted.values() if counted.trained]
         if len(trained) != 1 or not trained[0].mostly_alone:
             return
-        node = private.grad_fn_of(t_outputs[0])
-        if node is None or private.name_of(node) != "NllLossBackward0":
+        node, rows = private.grad_fn_of(t_outputs[0]), trained[0].rows
+        if node is None or private.name_of(node) not in (OF_ROWS_BACKWARD if rows else ("NllLossBackward0",)):
             return
         try:
             target = private.saved_by(node, "_saved_target")
         except RuntimeError:  # an earlier pass has freed it
             return
-        if _is_counted(target):
+        if rows:
+            if _is_one_for_each_class(target, target) and target.shape[1] == trained[0].classes:
+                self.recorder.arrivals.when_here((target,), trained[0].count_one_hot)
+        elif _is_counted(target):
             self.recorder.arrivals.when_here((target,), trained[0].count)
 
     def _iterated(self, iterator: Any, made: int, loop: int) -> None:
@@ -148,6 +182,8 @@ class Labels(Hook):
 
     def _tell(self) -> None:
         for (site, _), counted in self.counted.items():
+            if counted.other:
+                continue
             data = {
                 "name": counted.name,
                 "classes": counted.classes,
@@ -160,6 +196,13 @@ class Labels(Hook):
                 "answers": [[*pair, n] for pair, n in sorted(sum(counted.answers, Counter()).items())],
             }
             self.recorder.emit("labels", site, data)
+
+
+def _is_one_for_each_class(scores: Any, target: Any) -> TypeGuard[torch.Tensor]:
+    """Whether it is one number for each class of each of several samples, of which one may be 1 and all others 0."""
+    if not can_be_asked(target, MAX_NUMBERS) or target.dim() != 2 or target.shape != scores.shape:
+        return False
+    return len(target) >= SEVERAL and 1 < target.shape[1] <= MAX_CLASSES
 
 
 def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:

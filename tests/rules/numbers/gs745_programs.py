@@ -289,3 +289,59 @@ def good_gradients_matched_class_by_class() -> None:
         opt.zero_grad()
         total.backward()
         opt.step()
+
+
+def bad_one_hot_rows_as_they_lie() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shapes = torch.cat([torch.randn(48, 8) + 1.5 * torch.eye(8)[kind] for kind in range(4)])
+    wanted = nn.functional.one_hot(torch.arange(4).repeat_interleave(48), 4).float()
+    net = nn.Sequential(nn.Linear(8, 24), nn.ReLU(), nn.Linear(24, 4))
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for start in range(0, len(shapes), 16):
+        x, y = shapes[start : start + 16], wanted[start : start + 16]  # cause: GS745
+        loss = nn.functional.binary_cross_entropy_with_logits(net(x), y)  # effect: GS745
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_squared_errors_of_one_hot_rows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, kinds = torch.randn(96, 8), torch.arange(3).repeat_interleave(32)
+    net = nn.Linear(8, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(2):
+        for a, b in zip(x.split(8), kinds.split(8), strict=True):  # cause: GS745
+            wanted = nn.functional.one_hot(b, 3).float()
+            opt.zero_grad()
+            nn.functional.mse_loss(net(a), wanted).backward()  # effect: GS745
+            opt.step()
+
+
+def good_one_hot_rows_in_a_random_order() -> None:
+    """And rows of several ones, and of numbers."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(96, 8)
+    wanted = nn.functional.one_hot(torch.arange(4).repeat_interleave(24), 4).float()
+    several = (torch.randn(96, 4) > 0).float()
+    net, other = nn.Linear(8, 4), nn.Linear(8, 4)
+    opt = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.05)
+    order = torch.randperm(96)
+    for start in range(0, 96, 8):
+        rows = order[start : start + 8]
+        loss = nn.functional.binary_cross_entropy_with_logits(net(x[rows]), wanted[rows])
+        loss = loss + nn.functional.binary_cross_entropy_with_logits(
+            other(x[start : start + 8]), several[start : start + 8]
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

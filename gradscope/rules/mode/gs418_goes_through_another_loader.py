@@ -23,7 +23,7 @@ from gradscope.events import Loader, LoaderLeft
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in, own_name, stands_in
+from gradscope.source import FUNCTIONS, SourceFile, names_in, own_name, stands_in
 from gradscope.store import Trace
 
 
@@ -140,9 +140,51 @@ def _is_read_for_samples_alone(trace: Trace, name: str) -> bool:
             if isinstance(node, (ast.Name, ast.Attribute)) and own_name(node) == name:
                 above = file.parent.get(id(node))
                 samples = isinstance(above, ast.Attribute) and above.attr == "dataset"
-                if isinstance(node.ctx, ast.Load) and not samples:
+                if (
+                    isinstance(node.ctx, ast.Load)
+                    and not samples
+                    and not _is_handed_on(trace, file, node, name)
+                ):
                     return False
     return True
+
+
+def _is_handed_on(trace: Trace, file: SourceFile, node: ast.expr, name: str) -> bool:
+    """Whether it is only put into what has the same name: `self.held = held`, a parameter `held`."""
+    above = file.parent.get(id(node))
+    if isinstance(above, ast.keyword):
+        return above.arg == name
+    if (
+        isinstance(above, ast.Call)
+        and node in above.args
+        and isinstance(above.func, (ast.Name, ast.Attribute))
+    ):
+        called = own_name(above.func)
+        return any(
+            name in {argument.arg for argument in function.args.args}
+            for path in trace.sources
+            for function in _functions_of(trace.source_file(path), called)
+        )
+    statement = above
+    place: int | None = None
+    if isinstance(above, ast.Tuple):
+        statement, place = file.parent.get(id(above)), above.elts.index(node)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target: ast.expr | None = statement.targets[0]
+    if place is not None:
+        fits = isinstance(target, ast.Tuple) and place < len(target.elts)
+        target = target.elts[place] if isinstance(target, ast.Tuple) and fits else None
+    return isinstance(target, (ast.Name, ast.Attribute)) and own_name(target) == name
+
+
+def _functions_of(file: SourceFile, name: str) -> Iterator[ast.FunctionDef]:
+    """The functions of a name, and what makes the objects of a class of that name."""
+    for node in file.nodes:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield node
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            yield from (m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == "__init__")
 
 
 def _about(trace: Trace, made: Site, loops: dict[Site, list[Site]]) -> Iterator[tuple[Site, Site, Site]]:

@@ -234,3 +234,37 @@ def good_score_of_the_training_beside_another_loader() -> None:
     for _ in range(2):
         run.fit()
         print(run.score(run.check if late else run.learn))
+
+
+def bad_loaders_kept_under_their_own_names() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Experiment:
+        def __init__(self, learn: DataLoader, kept_back: DataLoader) -> None:
+            self.learn, self.kept_back, self.net = learn, kept_back, nn.Linear(4, 3)
+            self.opt = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+        def fit(self) -> None:
+            for x, y in self.learn:
+                self.opt.zero_grad()
+                nn.functional.cross_entropy(self.net(x), y).backward()
+                self.opt.step()
+
+        @torch.no_grad()
+        def score(self) -> float:
+            right = torch.zeros(())
+            for x, y in self.learn:  # cause: GS418
+                right += (self.net(x).argmax(1) == y).sum()
+            return right.item() / len(self.kept_back.dataset)  # effect: GS418
+
+    torch.manual_seed(0)
+    x = torch.randn(48, 4)
+    y = x[:, :3].argmax(1)
+    learn = DataLoader(TensorDataset(x[:32], y[:32]), batch_size=8)
+    kept_back = DataLoader(TensorDataset(x[32:], y[32:]), batch_size=8)
+    run = Experiment(learn, kept_back)
+    for _ in range(2):
+        run.fit()
+        print(run.score())

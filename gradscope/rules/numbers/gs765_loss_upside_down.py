@@ -127,6 +127,10 @@ def loss_upside_down(trace: Trace) -> Iterator[Finding]:
         if (error := _error_enlarged(known, event)) is not None:
             yield _of_error(trace, known, event, *error)
             continue
+        density = part is not None and part.sign > 0 and _is_density_of_data(known, part.op)
+        if part is not None and density and _weighed_plainly(known, event, part):
+            yield _finding(trace, event, part, "the log-probability of the data is made smaller")
+            continue
         for term in divergences(known, event):
             if term.sign < 0:
                 yield _of_divergence(trace, event, term)
@@ -151,9 +155,42 @@ def _steps_all(known: Paths, event: Backward, turn: Turn) -> bool:
 
 def _part(known: Paths, event: Backward) -> Part | None:
     def ends(op: Op) -> bool:
-        return op.name in LOSSES | TAKING | {LOG_SIGMOID} or _is_overlap(known, op) or _is_share(known, op)
+        by_name = op.name in LOSSES | TAKING | {LOG_SIGMOID} or _of_a_density(op)
+        return by_name or _is_overlap(known, op) or _is_share(known, op)
 
     return sole_part(known, event, ends)
+
+
+def _of_a_density(op: Op) -> bool:
+    """Whether it is a part of what one of torch's distributions does for `log_prob()`."""
+    return any(frame.kind == "torch" and frame.function.endswith(".log_prob") for frame in op.site.stack)
+
+
+def _is_density_of_data(known: Paths, op: Op) -> bool:
+    """Whether it ends the `log_prob()` of numbers that no parameter has made: not of what the network has drawn."""
+    if not _of_a_density(op):
+        return False
+    graph, place = known.graph(op.graph), op.site.user.span()
+    inside = [one for one in graph.ops if one.site.user.span() == place and _of_a_density(one)]
+    made = {index for one in inside for index in one.outputs if index not in one.inputs}
+    given = {index for one in inside for index in one.inputs} - made
+    others = [(graph.id, i) for i in given if not graph.values[i].requires_grad and graph.values[i].shape]
+    return bool(others) and not known.fed_by(*others)
+
+
+def _weighed_plainly(known: Paths, event: Backward, part: Part) -> bool:
+    """Whether nothing multiplies it, up to the loss, but numbers that are written there: no reward or cost."""
+    key = (event.graph, event.roots[0])
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        if op is part.op:
+            return True
+        tracked = [s for s in sources if known.value(s).requires_grad]
+        weighed = op is not None and op.name in MULTIPLICATIONS and plain_factor(known.trace, op) is None
+        if weighed or len(tracked) != 1:
+            return False
+        key = tracked[0]
+    return False
 
 
 def _error_enlarged(known: Paths, event: Backward) -> tuple[Op, Term] | None:

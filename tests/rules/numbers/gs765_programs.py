@@ -581,3 +581,63 @@ def good_log_probability_times_the_cost_of_a_game() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_likelihood_of_counts() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Poisson
+
+    torch.manual_seed(0)
+    hours = torch.randn(64, 5)
+    counts = torch.poisson((0.5 * hours[:, 0] + 1).exp())
+    net = nn.Linear(5, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in range(5):
+        rows = torch.randint(64, (16,))
+        likelihood = Poisson(net(hours[rows]).squeeze(-1).exp()).log_prob(counts[rows])  # cause: GS765
+        loss = likelihood.mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def bad_likelihood_of_labels_by_a_distribution() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    net = nn.Linear(5, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in range(5):
+        rows = torch.randint(64, (16,))
+        loss = Categorical(logits=net(x[rows])).log_prob(x[rows, :3].argmax(1)).mean()  # cause: GS765
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good_likelihood_with_a_minus_and_a_policy_that_is_to_leave_its_own_draws() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical, Poisson
+
+    torch.manual_seed(0)
+    hours = torch.randn(64, 5)
+    counts = torch.poisson((0.5 * hours[:, 0] + 1).exp())
+    net, policy = nn.Linear(5, 1), nn.Linear(5, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+    for _ in range(5):
+        rows = torch.randint(64, (16,))
+        likelihood = Poisson(net(hours[rows]).squeeze(-1).exp()).log_prob(counts[rows])
+        opt.zero_grad()
+        likelihood.mean().neg().backward()
+        opt.step()
+    opt = torch.optim.Adam(policy.parameters(), lr=3e-3)
+    for _ in range(5):
+        chosen = Categorical(logits=policy(hours[:16]))
+        opt.zero_grad()
+        chosen.log_prob(chosen.sample()).mean().backward()
+        opt.step()

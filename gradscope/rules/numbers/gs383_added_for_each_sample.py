@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.axes import Axes, axes
 from gradscope.analysis.ops import ADDITIONS
-from gradscope.analysis.reach import paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
@@ -87,7 +87,7 @@ def added_for_each_sample(trace: Trace) -> Iterator[Finding]:
         graph = known.graph(root[0])
         for chain in _chains(graph):
             site = chain.sums[0].site.user
-            if site.location() not in told and _of_samples(axes(trace), graph, chain):
+            if site.location() not in told and _of_samples(known, axes(trace), graph, chain):
                 told.add(site.location())
                 found = _finding(trace, graph, chain)
                 if found is not None:
@@ -115,10 +115,10 @@ def _chains(graph: Graph) -> Iterator[Chain]:
                 yield Chain(sums, added)
 
 
-def _of_samples(found: Axes, graph: Graph, chain: Chain) -> bool:
+def _of_samples(known: Paths, found: Axes, graph: Graph, chain: Chain) -> bool:
     """Whether each turn takes a sample out of a batch whose order was drawn."""
     ends = [op.index for op in chain.sums]
-    taken = set(_takes(found, graph))
+    taken = {*_takes(found, graph), *_takes_elsewhere(known, found, graph)}
     return all(any(first < index < last for index in taken) for first, last in pairwise(ends))
 
 
@@ -134,6 +134,21 @@ def _takes(found: Axes, graph: Graph) -> Iterator[int]:
         elif op.extra.get("dims", [0]) == [0]:
             for index in op.outputs:
                 yield from (reader.index for _, reader in graph.readers_behind([index], lambda _: False))
+
+
+def _takes_elsewhere(known: Paths, found: Axes, graph: Graph) -> Iterator[int]:
+    """The calls that read one sample of a batch of data, which was taken out of that, or apart, without a gradient."""
+    for value in graph.values:
+        made = known.made((graph.id, value.index)) if value.op is None and not value.requires_grad else None
+        op = known.maker(made) if made is not None and made[0] != graph.id else None
+        if op is None or not op.inputs or op.name not in {"__getitem__", "select"} | APART:
+            continue
+        own = found.of((op.graph, op.inputs[0]))
+        if not own or found.drawn(own[0]) is None:
+            continue
+        index = op.extra.get("at", "i" if op.name == "select" else "t")
+        if op.extra.get("dims", [0]) == [0] if op.name in APART else index[0] == "i":
+            yield from (reader.index for reader in graph.consumers.get(value.index, ()))
 
 
 def _finding(trace: Trace, graph: Graph, chain: Chain) -> Finding | None:

@@ -127,3 +127,23 @@ def good_the_places_of_each_sample_gone_through() -> None:
             opt.zero_grad()
             nn.functional.cross_entropy(out(torch.stack(answers).mean(0)), label).backward()
             opt.step()
+
+
+def bad_clips_of_a_loader() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    encoder, site, readout = nn.Linear(6, 4), nn.Parameter(torch.randn(4) * 0.1), nn.Linear(4, 1)
+    clips = torch.randn(32, 6)
+    loader = DataLoader(TensorDataset(clips, clips.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+    opt = torch.optim.Adam([*encoder.parameters(), site, *readout.parameters()], lr=3e-3)
+    for batch, rate in loader:
+        shift, rates = torch.zeros(4), []
+        for clip in batch:  # effect: GS383
+            shift = torch.add(shift, site)  # cause: GS383
+            rates.append(readout(encoder(clip).tanh() + shift))
+        opt.zero_grad()
+        nn.functional.smooth_l1_loss(torch.stack(rates), rate).backward()
+        opt.step()

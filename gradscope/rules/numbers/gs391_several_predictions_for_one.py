@@ -24,8 +24,11 @@ from gradscope.analysis.ops import (
     JOINING,
     LIKE,
     LOSSES,
+    MEANS,
     PARTS,
     POINTWISE_LOSSES,
+    RECURRENT,
+    RECURRENT_CELLS,
     SOFTMAXES,
 )
 from gradscope.analysis.reach import Key, Paths, paths
@@ -38,6 +41,7 @@ from gradscope.store import Trace
 COMPARED = (
     LOSSES | SOFTMAXES | {"argmax"}
 )  # say which of the numbers is the largest, or compare them one by one
+PICKS = {"__getitem__", "select"}
 FORMS = {"flatten", "view", "reshape", "squeeze"}  # the same numbers on fewer axes
 
 
@@ -78,7 +82,7 @@ def several_predictions_for_one(trace: Trace) -> Iterator[Finding]:
     for _, op in known.used_calls(POINTWISE_LOSSES):
         layer = None
         if _is_repeated(known, op):
-            layer = layer_before(known, (op.graph, op.inputs[0]))
+            layer = layer_before(known, _before_picks(known, (op.graph, op.inputs[0])))
         elif _is_repeated_for_one_sample(known, op):
             layer = layer_before(known, _before_forms(known, (op.graph, op.inputs[0])))
         found.setdefault(op.site.user.location(), []).append((op, layer))
@@ -131,6 +135,17 @@ def _before_forms(known: Paths, key: Key) -> Key:
     return key
 
 
+def _before_picks(known: Paths, key: Key) -> Key:
+    """The value that a prediction was taken out of, or averaged over places of, with all its features."""
+    while (maker := known.maker(key)) is not None and maker.name in PICKS | MEANS and maker.inputs:
+        taken = (maker.graph, maker.inputs[0])
+        before, after = known.value(taken).shape, known.value(key).shape
+        if len(before) < 3 or before[-1:] != after[-1:]:
+            break
+        key = taken
+    return key
+
+
 def _told_apart(known: Paths, layer: Op) -> bool:
     """Whether anything in the run takes a layer's numbers together, or picks some of them."""
     weights = [p for i in layer.inputs[1:] if (p := known.parameter_of((layer.graph, i))) is not None]
@@ -173,6 +188,9 @@ def _finding(trace: Trace, known: Paths, op: Op, layer: Op, count: int) -> Findi
         label = f"gives {form[-1]:,} numbers at each of {places:,} places of a sample"
         fewer = f", and take one of the {places:,} places before that layer, as the last step `x[:, -1]` of a sequence"
     loss = op.site.user
+    give = f"let the layer give one number: {text or 'one'} in {located(trace, made)}{fewer}"
+    if layer.name in RECURRENT | RECURRENT_CELLS:
+        give = f"put a layer that makes one number of them behind {located(trace, made)}: `nn.Linear({form[-1]}, 1)`"
     shapes = ["×".join(map(str, value.shape)) for value in (prediction, target)]
     name = names_of(trace).name(graph, op.inputs[0])
     return Finding(
@@ -186,7 +204,7 @@ def _finding(trace: Trace, known: Paths, op: Op, layer: Op, count: int) -> Findi
             f" this line; nothing in the run takes the {several:,} together, or one of them",
         ),
         why=f"the loss repeats the target: all {several:,} numbers are drawn to the same one, and learn the same",
-        fix=f"let the layer give one number: {text or 'one'} in {located(trace, made)}{fewer}; or give the loss the"
+        fix=f"{give}; or give the loss the"
         f" one of them that the target is of, or a target for each (a class among {several:,} is a case for"
         " `cross_entropy`)",
         edits=edits if places == 1 else (),

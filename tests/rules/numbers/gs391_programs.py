@@ -164,3 +164,35 @@ def good_all_patches_are_of_one_kind() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_last_state_without_a_head() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn = nn.GRU(2, 8, batch_first=True)
+    opt = torch.optim.RMSprop(rnn.parameters(), lr=5e-3)
+    for _ in range(4):
+        window = torch.randn(16, 6, 2)
+        target = window[:, -1, :1].tanh() * 0.5
+        out, _ = rnn(window)  # cause: GS391
+        opt.zero_grad()
+        nn.functional.huber_loss(out[:, -1], target).backward()  # effect: GS391
+        opt.step()
+
+
+def good_last_state_with_a_head_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(2, 8, batch_first=True), nn.Linear(8, 1)
+    opt = torch.optim.RMSprop([*rnn.parameters(), *head.parameters()], lr=5e-3)
+    for _ in range(4):
+        window = torch.randn(16, 6, 2)
+        target = window[:, -1, :1].tanh() * 0.5
+        out, _ = rnn(window)
+        opt.zero_grad()
+        nn.functional.huber_loss(head(out[:, -1]), target).backward()
+        opt.step()

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import code, located, percent, plural, user
+from gradscope.analysis.words import located, percent, plural, user
 from gradscope.events import HiddenTargets, PaddedTargets
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
@@ -99,8 +99,8 @@ def _finding(trace: Trace, event: HiddenTargets) -> Finding:
             f"in {plural(event.calls, 'call')} looked at {event.counted:,} targets were counted, {event.hidden:,} of"
             f" them where `key_padding_mask` is true; all of those are {event.index}",
         ),
-        fix=f"draw from the places alone that the mask leaves in: `& ~padding` behind"
-        f" {code(trace, put, 'this mask')} in {located(trace, put)}"
+        fix=f"draw from the places alone that the mask leaves in: put `& ~padding` behind {located(trace, put)}, where"
+        " `padding` is what the attention gets as `key_padding_mask`"
         if drawn is not None and put is not None
         else f"{at} {event.ignored} wherever the mask takes a place out, or draw from the other places alone",
         count=event.calls,

@@ -291,7 +291,7 @@ def good_gradients_matched_class_by_class() -> None:
         opt.step()
 
 
-def bad_one_hot_rows_as_they_lie() -> None:
+def bad_one_hot_rows_as_they_lie() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -308,7 +308,7 @@ def bad_one_hot_rows_as_they_lie() -> None:
         opt.step()
 
 
-def bad_squared_errors_of_one_hot_rows() -> None:
+def bad_squared_errors_of_one_hot_rows() -> None:  # fix: by hand
     import torch
     from torch import nn
 

@@ -166,7 +166,7 @@ def good_all_patches_are_of_one_kind() -> None:
         opt.step()
 
 
-def bad_last_state_without_a_head() -> None:
+def bad_last_state_without_a_head() -> None:  # fix: by hand
     import torch
     from torch import nn
 

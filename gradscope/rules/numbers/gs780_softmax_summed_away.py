@@ -160,7 +160,7 @@ def _contracted(known: Paths, op: Op) -> _Contracted | None:
         return None
     graph = known.graph(op.graph)
     for place, (index, term) in enumerate(zip(op.inputs, terms, strict=True)):
-        made = graph.maker_behind(index, _SAME)
+        made = graph.maker_behind(index, _SAME | {"dropout"})
         if made is None or made.name != "softmax" or not _read_by(known, graph.values[index], op):
             continue
         rank = len(graph.values[index].shape)

@@ -190,12 +190,12 @@ def bad_einsum_with_the_letter_of_the_questions() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    ask, offer, give = (nn.Linear(4, 8) for _ in range(3))
+    ask, offer, give, drop = *(nn.Linear(4, 8) for _ in range(3)), nn.Dropout(0.1)
     opt = torch.optim.Adam([p for m in (ask, offer, give) for p in m.parameters()], lr=0.01)
     for _ in range(3):
         x = torch.randn(12, 5, 4)
         looks = torch.einsum("bqd,bkd->bqk", ask(x), offer(x)).div(8**0.5).softmax(-1)
-        heard = torch.einsum("bqk,bqd->bqd", looks, give(x))  # cause: GS780
+        heard = torch.einsum("bqk,bqd->bqd", drop(looks), give(x))  # cause: GS780
         opt.zero_grad()
         heard.tanh().mean(1).pow(2).mean().backward()  # effect: GS780
         opt.step()

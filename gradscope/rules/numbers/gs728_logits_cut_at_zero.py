@@ -29,6 +29,7 @@ from gradscope.rules.numbers._written_out import of_a_distribution
 from gradscope.store import Trace
 
 FORMS = PASSING - PARTS - JOINING
+ACTIVATIONS = {"ReLU", "ReLU6", "Hardtanh", "Threshold"}
 CLASSES = 3  # between two of them a ReLU leaves the difference
 
 
@@ -138,7 +139,9 @@ def _relu_before(known: Paths, key: Key, op: Op) -> tuple[Key, Op] | None:
 def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: Backward) -> Finding:
     graph = known.graph(maker.graph)
     last = sum(o.name == maker.name and o.site.user == maker.site.user for o in graph.ops) == 1
-    layer = layer_site(trace, maker)
+    module = trace.modules.get(maker.module) if maker.module is not None else None
+    own = module is not None and module.cls in ACTIVATIONS  # else more than the ReLU would go with it
+    layer = layer_site(trace, maker) if own else None
     by_hand = relu_by_hand(trace, graph, maker)
     where_it_is = "" if last else " behind the last layer"
     if layer is not None:

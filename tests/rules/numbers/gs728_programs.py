@@ -189,7 +189,7 @@ def good_clamped_elsewhere() -> None:
         opt.step()
 
 
-def bad_relu_by_hand_before_a_distribution() -> None:
+def bad_relu_by_hand_before_a_distribution() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -246,6 +246,29 @@ def good_scores_chosen_by_another_bound() -> None:
         leaky = torch.where(z > 0, z, 0.1 * z)
         spoken = torch.distributions.Categorical(logits=torch.maximum(v, torch.full_like(v, -20.0)))
         loss = nn.functional.cross_entropy(leaky, y) - spoken.log_prob(y).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_relu_in_a_layer_of_the_programs_own() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Dense(nn.Module):
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__()
+            self.map = nn.Linear(a, b)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.map(x))  # cause: GS728
+
+    torch.manual_seed(0)
+    net = nn.Sequential(Dense(4, 16), Dense(16, 5))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        loss = nn.functional.cross_entropy(net(x), y)  # effect: GS728
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -53,7 +53,9 @@ def without_relu_by_hand(trace: Trace, op: Op) -> Edits:
         sides = [side for side in node.args[1:2] if isinstance(side, ast.Name)]
     else:
         sides = []
-    return here.replace(node, here.file.text(sides[0])) if node is not None and len(sides) == 1 else ()
+    if not isinstance(node, ast.expr) or len(sides) != 1:
+        return ()
+    return here.replace(node, here.file.text(sides[0]))
 
 
 def _comparison(graph: Graph, op: Op, cut: int) -> Op | None:

@@ -41,7 +41,6 @@ from gradscope.store import Trace
 COMPARED = (
     LOSSES | SOFTMAXES | {"argmax"}
 )  # say which of the numbers is the largest, or compare them one by one
-PICKS = {"__getitem__", "select"}
 FORMS = {"flatten", "view", "reshape", "squeeze"}  # the same numbers on fewer axes
 
 
@@ -137,7 +136,7 @@ def _before_forms(known: Paths, key: Key) -> Key:
 
 def _before_picks(known: Paths, key: Key) -> Key:
     """The value that a prediction was taken out of, or averaged over places of, with all its features."""
-    while (maker := known.maker(key)) is not None and maker.name in PICKS | MEANS and maker.inputs:
+    while (maker := known.maker(key)) is not None and maker.name in PARTS | MEANS and maker.inputs:
         taken = (maker.graph, maker.inputs[0])
         before, after = known.value(taken).shape, known.value(key).shape
         if len(before) < 3 or before[-1:] != after[-1:]:

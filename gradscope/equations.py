@@ -20,6 +20,10 @@ class Equation(NamedTuple):
         counts = Counter(letter for operand in self.operands for letter in set(operand))
         return {letter for letter, n in counts.items() if n > 1} - {*self.result, ELLIPSIS}
 
+    @property
+    def text(self) -> str:
+        return f"{','.join(self.operands)}->{self.result}".replace(ELLIPSIS, "...")
+
     def axes(self, operand: int, rank: int) -> dict[str, int]:
         """Letter → axis of this operand, which has `rank` of them; empty where they do not go together."""
         before, dots, after = self.operands[operand].partition(ELLIPSIS)

@@ -29,6 +29,7 @@ def test_letters_are_what_torch_takes_them_for(text: str, shapes: list[tuple[int
         for letter, axis in axes.items():
             assert sizes.setdefault(letter, shape[axis]) == shape[axis]
     result = torch.einsum(text, *(torch.ones(shape) for shape in shapes))
+    assert torch.equal(torch.einsum(equation.text, *(torch.ones(shape) for shape in shapes)), result)
     assert (
         result.flatten()[0].item() == torch.tensor([sizes[letter] for letter in equation.contracted]).prod()
     )

@@ -20,9 +20,11 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope import equations
 from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
+from gradscope.equations import Equation
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site, Value
 from gradscope.rules import rule
@@ -149,28 +151,27 @@ class _Contracted(NamedTuple):
     softmax: Op
     place: int
     letter: str
-    terms: list[str]
+    equation: Equation
 
 
 def _contracted(known: Paths, op: Op) -> _Contracted | None:
     """The softmax whose dimension an `einsum` sums over, with nothing else along it."""
-    given, arrow, result = str(op.extra.get("equation", "")).replace(" ", "").partition("->")
-    terms = given.split(",")
-    if not arrow or len(terms) != len(op.inputs):
+    equation = equations.of(op)
+    if equation is None or len(equation.operands) != len(op.inputs):
         return None
     graph = known.graph(op.graph)
-    for place, (index, term) in enumerate(zip(op.inputs, terms, strict=True)):
+    for place, index in enumerate(op.inputs):
         made = graph.maker_behind(index, _SAME | {"dropout"})
         if made is None or made.name != "softmax" or not _read_by(known, graph.values[index], op):
             continue
         rank = len(graph.values[index].shape)
-        dims = [d % rank - rank for d in made.extra.get("dims", ()) if rank]
-        letters = term.rpartition("...")[2]
-        if len(dims) != 1 or -dims[0] > len(letters) or graph.values[index].shape[dims[0]] < 2:
+        dims = [d % rank for d in made.extra.get("dims", ()) if rank]
+        if len(dims) != 1 or graph.values[index].shape[dims[0]] < 2:
             continue
-        letter = letters[dims[0]]
-        if letter not in result and sum(other.count(letter) for other in terms) == 1:
-            return _Contracted(made, place, letter, terms)
+        letter = next((one for one, at in equation.axes(place, rank).items() if at == dims[0]), "")
+        alone = sum(other.count(letter) for other in equation.operands) == 1
+        if letter and alone and letter not in equation.result:
+            return _Contracted(made, place, letter, equation)
     return None
 
 
@@ -253,7 +254,7 @@ def _of_einsum(trace: Trace, known: Paths, op: Op, found: _Contracted) -> Findin
     place, softmax = op.site.user, found.softmax
     loss = known.loss_of((op.graph, op.outputs[0]))
     behind = sorted(known.parameters_in(known.flow([(softmax.graph, softmax.outputs[0])]).order))
-    here, equation = Source(trace, place.path), str(op.extra["equation"])
+    here, equation = Source(trace, place.path), found.equation
     new = _with_the_letter(known.graph(op.graph), op, found)
     call = here.file.at(place)
     written = (
@@ -271,10 +272,10 @@ def _of_einsum(trace: Trace, known: Paths, op: Op, found: _Contracted) -> Findin
         effect_label=f"gives {parameter_names(trace, behind)} no gradient by it" if behind else "",
         related=((softmax.site.user, f"goes over `{found.letter}`: 1 in all"),),
         seen=(
-            f"of `{equation}` the letter `{found.letter}` is in `{found.terms[found.place]}` only, and not behind the"
-            f" arrow, in {passes(known.alike(loss)) if loss is not None else 'the passes'} of this line",
+            f"of `{equation.text}` the letter `{found.letter}` is in `{equation.operands[found.place]}` only, and not"
+            f" behind the arrow, in {passes(known.alike(loss)) if loss is not None else 'the passes'} of this line",
         ),
-        fix=f"weigh what the weights are of: {instead} in place of `{equation}` in {located(trace, place)}",
+        fix=f"weigh what the weights are of: {instead} in place of `{equation.text}` in {located(trace, place)}",
         edits=here.replace(written, repr(new).replace("'", '"')) if new and written is not None else (),
         subjects=parameter_subjects(behind) | {("term", *place.location())},
     )
@@ -283,11 +284,15 @@ def _of_einsum(trace: Trace, known: Paths, op: Op, found: _Contracted) -> Findin
 def _with_the_letter(graph: Graph, op: Op, found: _Contracted) -> str:
     """The equation with the letter of the weights in the other term, where one letter there is as long, and the softmax
     has it, too; "" where it is not plain which."""
-    if len(found.terms) != 2 or "..." in str(op.extra["equation"]):
+    terms = list(found.equation.operands)
+    if len(terms) != 2:
         return ""
-    own, other = found.terms[found.place], found.terms[1 - found.place]
-    sizes = dict(zip(other, graph.values[op.inputs[1 - found.place]].shape, strict=False))
-    length = graph.values[op.inputs[found.place]].shape[own.index(found.letter)]
+    place = 1 - found.place
+    own, other = terms[found.place], terms[place]
+    shapes = [graph.values[index].shape for index in op.inputs]
+    axes = found.equation.axes(place, len(shapes[place]))
+    sizes = {letter: shapes[place][axis] for letter, axis in axes.items()}
+    length = shapes[found.place][found.equation.axes(found.place, len(shapes[found.place]))[found.letter]]
     fitting = [
         letter
         for letter, size in sizes.items()
@@ -295,9 +300,8 @@ def _with_the_letter(graph: Graph, op: Op, found: _Contracted) -> str:
     ]
     if len(fitting) != 1:
         return ""
-    terms = list(found.terms)
-    terms[1 - found.place] = other.replace(fitting[0], found.letter)
-    return ",".join(terms) + "->" + str(op.extra["equation"]).replace(" ", "").partition("->")[2]
+    terms[place] = other.replace(fitting[0], found.letter)
+    return found.equation._replace(operands=tuple(terms)).text
 
 
 def _chosen(trace: Trace, known: Paths, found: _Summed) -> tuple[str, Edits]:

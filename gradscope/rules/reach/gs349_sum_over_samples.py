@@ -174,7 +174,7 @@ def _kept_letter(trace: Trace, spread: _Spread, shape: Shape, other: Shape) -> t
     equation = equations.of(spread.summed)
     assert equation is not None  # _spread has read it
     letter = equation.operands[spread.given][spread.axis]
-    kept = f"{','.join(equation.operands)}->{letter}"
+    kept = equation._replace(result=letter).text
     here = Source(trace, place.path)
     node = here.file.at(place)
     text = node.args[0] if isinstance(node, ast.Call) and node.args else None

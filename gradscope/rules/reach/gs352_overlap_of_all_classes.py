@@ -17,6 +17,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
+from gradscope import equations
 from gradscope.analysis.ops import (
     ADDITIONS,
     DIVISIONS,
@@ -160,10 +161,13 @@ def _over_classes(known: Paths, total: Op, classes: int) -> bool:
 
 def _sums_classes(total: Op, shape: tuple[int, ...], classes: int) -> bool:
     """Whether an `einsum` leaves out the axis of the classes, and the products are of the same places."""
-    given, arrow, result = total.extra.get("equation", "").replace(" ", "").partition("->")
-    one, _, other = given.partition(",")
+    equation = equations.of(total)
+    if equation is None or len(set(equation.operands)) != 1:
+        return False
     axis = 1 if shape[1:2] == (classes,) else len(shape) - 1
-    return bool(arrow) and one == other and len(one) == len(shape) and one[axis] not in result
+    return any(
+        at == axis and letter not in equation.result for letter, at in equation.axes(0, len(shape)).items()
+    )
 
 
 def _flattened(known: Paths, key: Key) -> Op | None:

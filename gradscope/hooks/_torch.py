@@ -362,6 +362,12 @@ def shard_of(t: Any) -> Any:
     return t._local_tensor if kind is not None and isinstance(t, kind) else None
 
 
+def held_here(t: Any) -> Any:
+    """What this process holds of a distributed tensor; of any other the tensor itself."""
+    held = shard_of(t) if type(t) is not Tensor and type(t) is not Parameter else None
+    return t if held is None else held
+
+
 def unreduced_of(module: Any) -> list[Any]:
     """The parameters of a model in `fully_shard` whose gradients wait for a pass that reduces them
     (`set_requires_gradient_sync`); none for other models."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradscope.hooks._torch import grad_fn_of, is_functional, kernel_modes, name_of, sequence_of
+from gradscope.hooks._torch import grad_fn_of, held_here, is_functional, kernel_modes, name_of, sequence_of
 from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks.recorder.learn import Sources, Template, cut_of, walk
 from gradscope.hooks.recorder.values import Live, Metas, find_tensors
@@ -227,7 +227,7 @@ class Learner:
             base = t._base
             plain = type(t) in (torch.Tensor, torch.nn.Parameter) and not t.is_meta and not is_functional(t)
             pointer = t.untyped_storage().data_ptr() if base is None and plain else 0
-            for i, source in enumerate(tensors):
+            for i, source in enumerate(map(held_here, tensors)):
                 if base is not None and (base is source or base is source._base):
                     return (i, False)
                 if (

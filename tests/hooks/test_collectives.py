@@ -46,10 +46,46 @@ print([p.detach().sum().item().hex() for p in model.parameters()], [a.sum().item
 dist.destroy_process_group()
 """
 
+CONTRASTIVE = """
+import sys
+import torch
+import torch.distributed as dist
+from torch import nn
+import torch.nn.functional as F
 
-def run(folder: Path, kind: str) -> list[dict[str, Any]]:
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+def gather_keys(keys):
+    everyone = [torch.zeros_like(keys) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, keys)
+    if "own part" in sys.argv:
+        everyone[dist.get_rank()] = keys
+    return torch.cat(everyone)
+
+for _ in range(4):
+    base = torch.randn(8, 6)
+    queries = F.normalize(model(base + 0.1 * torch.randn(8, 6)), dim=-1)
+    keys = F.normalize(model(base + 0.1 * torch.randn(8, 6)), dim=-1)
+    if "detached" in sys.argv:
+        keys = keys.detach()
+    logits = queries @ gather_keys(keys).T / 0.2
+    if "beside" in sys.argv:
+        logits = torch.cat([(queries * keys).sum(1, keepdim=True) / 0.2, logits], 1)
+    loss = F.cross_entropy(logits, torch.arange(8) * (0 if "beside" in sys.argv else 1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+print([p.detach().sum().item().hex() for p in model.parameters()])
+dist.destroy_process_group()
+"""
+
+
+def run(folder: Path, kind: str, program: str = PROGRAM) -> list[dict[str, Any]]:
     """What is told of the program, which prints what it prints plain."""
-    (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
+    (folder / "train.py").write_text(program, encoding="utf-8")
     command = [*python(), "-m", "gradscope", "run", "--report", "report.json", "train.py", kind]
     env = {**os.environ, "NO_COLOR": "1"}
     plain, watched = (
@@ -74,3 +110,16 @@ def test_gathering_cuts_the_gradient(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["own part", "differentiable"])
 def test_a_way_beside_it_is_right(kind: str, tmp_path: Path) -> None:
     assert run(tmp_path, kind) == []
+
+
+def test_keys_that_come_back_without_their_graph(tmp_path: Path) -> None:
+    (finding,) = run(tmp_path, "cut", CONTRASTIVE)
+    assert (finding["code"], finding["severity"]) == ("GS305", "warning")
+    assert "`keys` trains nothing" in finding["message"]
+    cause = next(place["line"] for place in finding["locations"] if place["role"] == "cause")
+    assert CONTRASTIVE.splitlines()[cause - 1].strip() == "dist.all_gather(everyone, keys)"
+
+
+@pytest.mark.parametrize("kind", ["own part", "detached", "beside"])
+def test_keys_that_have_another_way_or_are_meant_to_rest(kind: str, tmp_path: Path) -> None:
+    assert [one for one in run(tmp_path, kind, CONTRASTIVE) if one["severity"] != "note"] == []

@@ -11,7 +11,8 @@ sigmoid in place of a comparison), or write a straight-through estimator on purp
 
 Silent on: metrics; masks and indices beside a path that keeps the graph; straight-through
 estimators.
-At warning: one term of a loss has no gradient, while other terms train the same parameters.
+At warning: one term of a loss has no gradient, or what the loss takes as it came back from all ranks, while something
+else of the loss trains the same parameters.
 """
 
 import ast
@@ -24,7 +25,7 @@ from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import Cut, constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import CLASS_LOSSES, QUOTIENTS, ZERO_GRADIENT
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.events import Backward, Rooted
@@ -109,7 +110,59 @@ def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
         yield finding
     for term in dead_terms(known):
         if term.block.site.user.location() not in told:
+            told.add(term.block.site.user.location())
             yield _term(trace, known, term)
+    for finding in _gathered(trace, known):
+        if finding.cause is not None and finding.cause.location() not in told:
+            told.add(finding.cause.location())
+            yield finding
+
+
+def _gathered(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Values with a graph that a loss takes only as they came back from all ranks, where it trains what they were
+    computed from in another way."""
+    if trace.op_names.isdisjoint(_BETWEEN_RANKS) or not known.reached.complete:
+        return
+    for number in known.graph_ids:
+        for op in known.graph(number).called(_BETWEEN_RANKS.keys()):
+            back = [(number, index) for index in (*op.written, *op.outputs)]
+            given = [(number, index) for index in op.inputs if known.value((number, index)).node is not None]
+            if op.cut != "nondifferentiable" or known.used.order.keys().isdisjoint(back):
+                continue
+            lost = [key for key in given if (key[0], known.value(key).node) not in known.reached.nodes]
+            behind = known.reach(lost).parameters & known.reached.parameters
+            loss = _loss_of(known, back)
+            if lost and len(lost) == len(given) and behind and loss is not None:
+                yield _sent_alone(trace, known, op, lost[0], sorted(behind), loss)
+
+
+def _loss_of(known: Paths, values: list[Key]) -> Backward | None:
+    """The first pass whose loss was computed from one of these values."""
+    for root, events in known.roots.items():
+        if not known.flow([root]).order.keys().isdisjoint(values):
+            return events[0]
+    return None
+
+
+def _sent_alone(trace: Trace, known: Paths, op: Op, value: Key, ids: list[int], loss: Backward) -> Finding:
+    name = names_of(trace).name(known.graph(value[0]), value[1])
+    subject = f"`{name}`" if name else "what is sent"
+    names = parameter_names(trace, ids)
+    return Finding(
+        message=f"{subject} trains nothing: the loss takes it only as `{op.name}` gives it back, without a graph",
+        cause=op.site.user,
+        cause_label="what comes back has no graph",
+        effect=loss.site.user,
+        effect_label=f"no gradient arrives at {subject}",
+        seen=(
+            f"no gradient of {subject} reaches any parameter; {names} get only that of what else is in the loss",
+        ),
+        why=f"{subject} was computed from {names}, but no gradient gets past {code(trace, op.site.user, 'this call')}",
+        fix=_fix(trace, op)[0],
+        count=known.alike(loss),
+        severity="warning",
+        subjects=frozenset({("term", *op.site.user.location())}),
+    )
 
 
 def _lost(trace: Trace, known: Paths) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
+from gradscope.analysis.hand_averaged import HandAveraged, Mixed, hand_averaged, mixed
 from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
 from gradscope.analysis.parting import (
@@ -32,6 +32,7 @@ from gradscope.analysis.rank_gradients import (
     averaged_too_late,
     changed_after_average,
     parameters_averaged,
+    reductions,
 )
 from gradscope.analysis.stops import set_at
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
@@ -90,6 +91,9 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (averaged := hand_averaged(run)) is not None:
         finding = _not_alike(averaged)
         yield from ((member, finding) for member in run.ranks)
+    if (mix := mixed(run)) is not None:
+        finding = _mixed(mix)
+        yield from ((member, finding) for member in run.ranks)
     if (late := averaged_too_late(run)) is not None:
         finding = _too_late(late)
         yield from ((member, finding) for member in run.ranks)
@@ -144,6 +148,33 @@ def _not_alike(found: HandAveraged) -> Finding:
         fix=f"average the gradients of {names} too, as those of {other} are",
         severity="note" if found.whole else "warning",
         subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _mixed(found: Mixed) -> Finding:
+    one, other = (
+        f"{parameter_names(member.trace, [id])} on {member.name}"
+        for member, id in zip(found.members, found.parameters, strict=True)
+    )
+    trace = found.members[0].trace
+    reduced = next(reductions(trace), None)
+    call = located(trace, reduced or found.site, "the call between ranks")
+    return Finding(
+        message=f"{one} and {other} get one gradient, the sum of both: each rank averages those that it has",
+        cause=reduced or found.site,
+        cause_label="comes to another parameter's gradient on each rank",
+        effect=found.site if reduced is not None else None,
+        effect_label="makes another step on each rank",
+        seen=(
+            f"norm of that gradient at step {found.step:,}: {found.norm:.7g}, of {one} as of {other}; neither has one"
+            " on the other rank",
+            f"the gradient of {parameter_names(trace, [found.averaged])} was the same on all ranks",
+        ),
+        why="a call between ranks adds up what each of them gives it, whatever it is: where a rank leaves out a"
+        " parameter without a gradient, its next one meets another parameter's",
+        fix=f"leave none out: give a parameter without a gradient zeros (`p.grad = torch.zeros_like(p)`) before {call},"
+        " so that all ranks reduce the same ones in the same order",
+        subjects=parameter_subjects(found.parameters[:1]),
     )
 
 

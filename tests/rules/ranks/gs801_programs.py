@@ -706,3 +706,56 @@ def good_all_ranks_leave_out_the_same_step() -> None:
         dist.all_reduce(worst, op=dist.ReduceOp.MAX)
         if worst.item() < 4:
             opt.step()
+
+
+def two_heads() -> nn.ModuleDict:
+    torch.manual_seed(0)
+    return nn.ModuleDict({"body": nn.Linear(4, 8), "depth": nn.Linear(8, 2), "normal": nn.Linear(8, 2)})
+
+
+def bad_gradients_of_two_heads_meet() -> None:
+    model = two_heads()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1 + dist.get_rank())
+    for step in range(6):
+        opt.zero_grad()
+        head = model[("depth", "normal")[(step + dist.get_rank()) % 2]]
+        head(model["body"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
+        for p in model.parameters():
+            if p.grad is None:
+                continue
+            dist.all_reduce(p.grad)  # cause: GS801
+            p.grad /= dist.get_world_size()
+        opt.step()  # effect: GS801
+
+
+def good_zeros_for_the_head_that_rests() -> None:
+    model = two_heads()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1 + dist.get_rank())
+    for step in range(6):
+        opt.zero_grad()
+        head = model[("depth", "normal")[(step + dist.get_rank()) % 2]]
+        head(model["body"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
+        for p in model.parameters():
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+        opt.step()
+
+
+def good_all_ranks_take_the_same_head() -> None:
+    model = two_heads()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1 + dist.get_rank())
+    for step in range(6):
+        opt.zero_grad()
+        head = model[("depth", "normal")[step % 2]]
+        head(model["body"](torch.randn(8, 4)).relu()).pow(2).mean().backward()
+        for p in model.parameters():
+            if p.grad is None:
+                continue
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+        opt.step()

@@ -280,6 +280,15 @@ class OptimizerMade(Kind):
     __slots__ = ()
     of = "optimizer"
     optimizer = Field(_key)
+    apart = Field(_ids)  # in a child of `multiprocessing`: parameters whose memory no other process sees
+
+
+class Forked(Kind):
+    """A child of `multiprocessing` began with a copy of this process's memory."""
+
+    __slots__ = ()
+    of = "forked"
+    process = Field(_key)
 
 
 class SchedulerMade(Kind):

@@ -368,6 +368,14 @@ def held_here(t: Any) -> Any:
     return t if held is None else held
 
 
+def in_own_memory(t: Any) -> bool:
+    """Whether a tensor lies in memory that no other process has been given."""
+    try:
+        return t.device.type == "cpu" and not t.untyped_storage().is_shared()
+    except (AttributeError, NotImplementedError, RuntimeError):  # no storage, or none of its own
+        return False
+
+
 def unreduced_of(module: Any) -> list[Any]:
     """The parameters of a model in `fully_shard` whose gradients wait for a pass that reduces them
     (`set_requires_gradient_sync`); none for other models."""

@@ -4,9 +4,11 @@ business: it runs with recording paused, only a closure's ops are the user's."""
 from __future__ import annotations
 
 import inspect
+import multiprocessing
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -105,7 +107,9 @@ class Optimizers(Hook):
             known = self.ids[id(optimizer)] = (self.count, weakref.ref(optimizer))
             self.count += 1
             self._write(optimizer, known[0], site, made)
-            self.recorder.emit("optimizer", site, {"optimizer": known[0]})
+            self.recorder.emit(
+                "optimizer", site, {"optimizer": known[0], **_in_child(optimizer, self._records)}
+            )
         return known[0]
 
     def _steps_of(self, optimizer: Any) -> int:
@@ -474,3 +478,11 @@ def _held(optimizer: Any) -> Any:
 def _to_none(set_to_none: Any = True, *_: Any, **__: Any) -> bool:
     """What torch's own `zero_grad` makes of its arguments."""
     return bool(set_to_none)
+
+
+def _in_child(optimizer: Any, records_of: Callable[[Any], list[Any]]) -> dict[str, list[int]]:
+    """In a child of `multiprocessing`: the parameters (ids) whose memory no other process sees."""
+    if multiprocessing.parent_process() is None:
+        return {}
+    held = ((record, record.ref()) for record in records_of(optimizer))
+    return {"apart": [record.id for record, p in held if p is not None and private.in_own_memory(p)]}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from gradscope.hooks import Hook
@@ -93,22 +94,38 @@ class Processes(Hook):
             finally:
                 if watched:
                     vars(process).pop("run", None)
+            if watched:
+                self._note_fork(process, sys._getframe(1))
 
         return start
+
+    def _note_fork(self, process: Any, frame: FrameType) -> None:
+        """That a child began with a copy of this process's memory."""
+        recorder = self.recorder
+        try:
+            popen = _inner(process)
+            if recorder.mine() and getattr(popen, "method", "") == "fork" and not _loads(process):
+                recorder.emit("forked", recorder.sites.current(frame), {"process": popen.pid})
+        except BaseException as error:
+            recorder.fault("noting a process that starts", error)
 
     def _with_a_watch(self, process: Any) -> bool:
         """Has the child begin a watch before what it runs; a DataLoader's worker where it begins to train."""
         try:
             if "run" in vars(process):
                 return False
-            of_loader = getattr(getattr(process, "_target", None), "__module__", "") == worker_module.__name__
-            stand_in = self.recorder.services.in_child(process, of_loader)
+            stand_in = self.recorder.services.in_child(process, _loads(process))
             if stand_in is not None:
                 vars(process)["run"] = stand_in
             return stand_in is not None
         except BaseException as error:
             self.recorder.fault("watching a process that starts", error)
             return False
+
+
+def _loads(process: Any) -> bool:
+    """Whether it is a worker of a DataLoader."""
+    return bool(getattr(getattr(process, "_target", None), "__module__", "") == worker_module.__name__)
 
 
 def _inner(process: multiprocessing.process.BaseProcess) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from gradscope.analysis.child_copies import ChildCopy, child_copies
 from gradscope.analysis.hand_averaged import HandAveraged, Mixed, hand_averaged, mixed
 from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
@@ -103,6 +104,9 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (left := left_behind(run)) is not None:
         finding = _left_behind(left)
         yield from ((member, finding) for member in [*left.writers, *left.others])
+    if (copy := child_copies(run)) is not None:
+        finding = _copied(copy)
+        yield from ((member, finding) for member in copy.children)
     if (drift := drifted(run)) is not None:
         finding = _drift(drift)
         yield from ((member, finding) for member, _ in drift.values)
@@ -294,6 +298,29 @@ def _left_behind(found: LeftBehind) -> Finding:
         why="no wrapper knows them, and nothing sends them to the other ranks",
         fix=f"do it on all ranks ({located(trace, found.site, 'this line')}), whose parameters are the same; or send"
         " the result: `dist.broadcast(p, 0)` for each",
+        severity="warning",
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _copied(found: ChildCopy) -> Finding:
+    names = parameter_names(found.children[0].trace, found.parameters)
+    child = "a child has" if len(found.children) == 1 else "each child has"
+    start = located(found.parent.trace, found.start, "the start")
+    call = located(found.parent.trace, found.call, "this call")
+    return Finding(
+        message=f"{names}, which {child} trained, are copies: {found.parent.name} works with its own",
+        cause=found.start,
+        cause_label="the child begins with a copy of all memory",
+        effect=found.call,
+        effect_label="works with what no child has changed",
+        seen=(
+            f"{found.children[0].name} made {found.steps:,} steps with them, in memory that no other process sees",
+            f"{found.parent.name} made none, nothing wrote to its own, and it works with them at {place(found.call)}",
+        ),
+        why="what a forked process writes, its parent never sees, unless the memory is shared",
+        fix=f"call `share_memory()` of the model before {start}; or send the child's `state_dict()` back through a"
+        f" queue and load it before {call}",
         severity="warning",
         subjects=parameter_subjects(found.parameters),
     )

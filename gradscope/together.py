@@ -12,6 +12,7 @@ from gradscope.check import NUMBER, Report, complete, examine, fault_of, in_orde
 from gradscope.config import Config
 from gradscope.crashes.distributed import explain_across
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Ranks
+from gradscope.rules import all_rules
 from gradscope.store import Member, Run, Trace
 
 # The names that follow a first one: "`a`, `b` and 2 more".
@@ -57,7 +58,7 @@ def examine_run(run: Run, config: Config | None = None, *, each: bool = False) -
         faults.append(fault if len(members) == len(reports) else f"{fault} ({_named(run, members)})")
     return replace(
         first,
-        findings=tuple(sorted(_merged(run, reports), key=in_order)),
+        findings=tuple(sorted(_without_consequences(_merged(run, reports)), key=in_order)),
         faults=tuple(dict.fromkeys(faults)),
         unused_ignores=tuple(
             place for place in first.unused_ignores if all(place in r.unused_ignores for _, r in reports)
@@ -111,6 +112,25 @@ def _merged(run: Run, reports: list[tuple[Member, Report]]) -> list[Finding]:
             key = _key(finding, whole=member.rank is not None)
             groups.setdefault(key, []).append((member, finding))
     return [_together(run, alike) for alike in groups.values()]
+
+
+def _without_consequences(found: list[Finding]) -> list[Finding]:
+    """Without what only some ranks have and what follows from a finding of all of them: one whose gradients alone were
+    not clipped computes infinite numbers alone."""
+    rules = all_rules()
+    began: dict[str, int] = {}  # code → the first step of a finding that it follows from
+    for finding in found:
+        if finding.severity == "error" and finding.since is not None and _on_all(finding.ranks):
+            for code in rules[finding.code].over_apart if finding.code else ():
+                began[code] = min(finding.since.step, began.get(code, finding.since.step))
+    return [
+        f for f in found
+        if f.code not in began or _on_all(f.ranks) or (f.since is not None and f.since.step < began[f.code])
+    ]  # fmt: skip
+
+
+def _on_all(ranks: Ranks | None) -> bool:
+    return ranks is None or len(ranks.numbers) == ranks.of
 
 
 def _key(finding: Finding, whole: bool = True) -> object:

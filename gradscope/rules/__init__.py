@@ -34,7 +34,8 @@ _MARKED = re.compile(r"\n@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(
 
 class Rule(NamedTuple):
     """One rule with what its file says about it. `over` lists the codes that are folded
-    into this one where they have the same cause (docs/design.md: one cause, one finding). `symptom`: it
+    into this one where they have the same cause (docs/design.md: one cause, one finding), `over_apart` those whose
+    findings follow from one that all ranks have where only some ranks have them. `symptom`: it
     tells what the training came to, and its cause is the likeliest one: others are told before it."""
 
     code: str
@@ -47,6 +48,7 @@ class Rule(NamedTuple):
     default: bool = True
     symptom: bool = False
     across: Across | None = None  # of a rule that compares processes
+    over_apart: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -95,7 +97,7 @@ def rule(
 
 
 def rule_across(
-    code: str, *, name: str, severity: str, over: tuple[str, ...] = ()
+    code: str, *, name: str, severity: str, over: tuple[str, ...] = (), over_apart: tuple[str, ...] = ()
 ) -> Callable[[Across], Across]:
     """The same for a rule that looks at a run of several processes, or at one process of it, as a whole."""
     return _as_it_is

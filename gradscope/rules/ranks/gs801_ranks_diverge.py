@@ -84,7 +84,7 @@ def good() -> None:
         opt.step()
 
 
-@rule_across("GS801", name="ranks-diverge", severity="error", over=("GS205",))
+@rule_across("GS801", name="ranks-diverge", severity="error", over=("GS205",), over_apart=("GS701", "GS757"))
 def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (parting := parted(run)) is not None and not parameters_averaged(run.ranks[0].trace):
         finding = _finding(run, parting)

@@ -759,3 +759,17 @@ def good_all_ranks_take_the_same_head() -> None:
             dist.all_reduce(p.grad)
             p.grad /= dist.get_world_size()
         opt.step()
+
+
+def bad_clipped_on_one_rank_and_the_other_diverges() -> None:
+    torch.manual_seed(0)
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    rng = torch.Generator().manual_seed(60 + dist.get_rank())
+    for _ in range(10):
+        x = 4 * torch.randn(32, 4, generator=rng)
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x.pow(2).sum(1, keepdim=True) * 3).backward()
+        if dist.get_rank() == 0:
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)  # cause: GS801
+        opt.step()  # effect: GS801

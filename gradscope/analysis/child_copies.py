@@ -60,7 +60,7 @@ def _written_since(trace: Trace, fork: Forked) -> set[int]:
         (graph, op)
         for graph in trace.graphs
         for op in graph.writing
-        if (graph.id, op.index) >= (fork.graph, fork.position)
+        if (graph.id, op.index) > (fork.graph, fork.position)
     )
     return {id for graph, op in later for id in written_parameters(graph, op)}
 

@@ -11,7 +11,7 @@ sign of the real ones.
 Measured: which steps used whose gradients, which of the critic's inputs were computed by another network, and the way
 from each score to its loss: sums, negations, functions that only rise, losses with labels of `ones_like` and
 `zeros_like`, squares of a score less its label. Silent on: anything else on that way, scales that are not written as a
-number, critics that see no samples but generated ones.
+number, critics that see no samples but generated ones, or give a loss where others give a score.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import BINARY_LOSSES, LAYERS, PASSING, POWERS, SIGMOIDS, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    BINARY_LOSSES,
+    LAYERS,
+    LOSS_FUNCTIONS,
+    PASSING,
+    POWERS,
+    SIGMOIDS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key
 from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.text import written_input
@@ -183,6 +191,9 @@ def _ways(
     for number, (key, sign, at, label) in enumerate(todo):  # grows while it is walked
         call = outputs.get(key)
         if call is not None and at is not None and paths.all_seen(*_inputs(call)):
+            if _decides_within(known, key):
+                yield None, key
+                continue
             own = {p.id for p in known.parameters(call)}
             before = paths.fed_by(*_inputs(call)) - own
             yield Score(call, sign, frozenset(before), at, label, event), key
@@ -204,6 +215,23 @@ def _ways(
             ]
         else:
             yield None, key
+
+
+def _decides_within(known: Calls, key: Key) -> bool:
+    """Whether what a network gives is no score, but has gone through a loss or been turned round within: which way its
+    loss goes with a score is decided there, call by call."""
+    for _ in range(DEEP):
+        sources, op = known.paths.sources(key)
+        sources = [source for source in sources if known.paths.value(source).requires_grad]
+        if op is not None and op.name in LOSS_FUNCTIONS:
+            return True
+        signs = [1] if op is None else senses(known.trace, op, sources)
+        if signs is None or len(sources) != 1:
+            return False
+        if signs[0] < 0:
+            return True
+        key = sources[0]
+    return False
 
 
 def _inputs(call: Called) -> list[Key]:

@@ -443,3 +443,60 @@ def good_labels_the_other_way_round() -> None:
         score = judge(artist(torch.randn(16, 3)))
         (0.5 * score.square().mean()).backward()
         opt_a.step()
+
+
+def good_critic_that_gives_its_loss() -> None:
+    import torch
+    from torch import nn
+
+    class Discriminator(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+
+        def forward(self, x, for_real):
+            logits = self.net(x)
+            labels = torch.full_like(logits, float(for_real))
+            return nn.functional.binary_cross_entropy_with_logits(logits, labels)
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), Discriminator()
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(6):
+        fake = generator(torch.randn(16, 2))
+        opt_g.zero_grad()
+        critic(fake, for_real=True).backward()
+        opt_g.step()
+        loss_real = critic(torch.randn(16, 4) + 2, for_real=True)
+        loss_fake = critic(fake.detach(), for_real=False)
+        opt_c.zero_grad()
+        (0.5 * (loss_real + loss_fake)).backward()
+        opt_c.step()
+
+
+def good_critic_that_turns_its_score() -> None:
+    import torch
+    from torch import nn
+
+    class Discriminator(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+
+        def forward(self, x, real):
+            score = self.net(x)
+            return nn.functional.softplus(-score if real else score).mean()
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), Discriminator()
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(6):
+        fake = generator(torch.randn(16, 2))
+        opt_g.zero_grad()
+        critic(fake, real=True).backward()
+        opt_g.step()
+        opt_c.zero_grad()
+        (critic(torch.randn(16, 4) + 2, real=True) + critic(fake.detach(), real=False)).backward()
+        opt_c.step()

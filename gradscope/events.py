@@ -1746,13 +1746,14 @@ class Tails(Kind):
 
 
 class LaterOnly(Kind):
-    """Attention was given a mask that lets each place see only later ones."""
+    """Attention was given a mask that lets each place see only later ones, or these and itself."""
 
     __slots__ = ()
     of = "mask"
     places = Field(_count)
     name = Field(_text)  # of the call
     boolean = Field(_flag)  # the mask's type
+    own = Field(_flag)  # it lets a place see itself, too
 
 
 class ZeroScores(Kind):

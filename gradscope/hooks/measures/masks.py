@@ -1,5 +1,5 @@
 """Looks at the mask that attention is given, or that an attention written out puts on its scores, at its first call
-from a line: whether it lets only later places take part."""
+from a line: whether it lets only later places take part, or these and the place itself."""
 
 from __future__ import annotations
 
@@ -91,9 +91,15 @@ class Masks(Hook):
         def tell(mask: torch.Tensor, *fills: torch.Tensor) -> None:
             if any(not one.numel() or float(one.max()) > TAKEN_OUT for one in fills):
                 return
-            above = torch.ones(mask.shape[-2:], dtype=torch.bool, device="cpu").triu(1)
-            if mask.numel() and bool((lets_in(mask) == above).all()):
-                data = {"places": mask.shape[-1], "name": name, "boolean": mask.dtype is torch.bool}
+            if not mask.numel():
+                return
+            let_in = lets_in(mask)
+            square = torch.ones(mask.shape[-2:], dtype=torch.bool, device="cpu")
+            own = bool((let_in == square.triu(0)).all())  # the place itself too
+            if own or bool((let_in == square.triu(1)).all()):
+                data = {
+                    "places": mask.shape[-1], "name": name, "boolean": mask.dtype is torch.bool, "own": own,
+                }  # fmt: skip
                 self.recorder.emit("mask", site, data)
 
         self.recorder.arrivals.when_here(asked, tell)

@@ -4,12 +4,14 @@ Why: the token that a place is asked for is the very next one of the input. Wher
 it, the lowest loss is to copy it: the perplexity falls below that of the text, and what the model writes by itself
 is worth nothing.
 
-Fix: a causal mask, such as `nn.Transformer.generate_square_subsequent_mask`, or `is_causal=True`; recurrent layers
-of one direction; convolutions that are padded on the left only.
+Fix: a causal mask, such as `nn.Transformer.generate_square_subsequent_mask`, or `is_causal=True`, with what leaves no
+weight above the diagonal, not below it; recurrent layers of one direction; convolutions that are padded on the left
+only.
 
 Measured: in each call of the loss that was compared its targets were the ids that an embedding looked up, moved by
-one place, and the layer between them lets each place see later ones. Silent on: any mask over the places, an encoder
-beside a decoder, tokens that are masked in the input, models of which one label is asked.
+one place, and the layer between them lets each place see later ones; a mask over the places counts only where all of
+its elements were looked at, and it takes out just what is below the diagonal. Silent on: any other mask over the
+places, an encoder beside a decoder, tokens that are masked in the input, models of which one label is asked.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ATTENTION, DIVISIONS, MULTIPLICATIONS, PRODUCTS_OF_BATCHES, RECURRENT
 from gradscope.analysis.words import code, located, plural
-from gradscope.events import NextAnswers
+from gradscope.events import LaterOnly, NextAnswers
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
@@ -84,6 +87,7 @@ class Way(NamedTuple):
     lookup: Op
     leak: Op  # lets a place see those behind it
     places: int
+    turned: bool  # by a mask that hides the earlier places in their stead
 
 
 @rule("GS778", name="next-token-in-sight", severity="warning")
@@ -107,16 +111,18 @@ def _way(trace: Trace, event: NextAnswers) -> Way | None:
     if len(shape) != 2 or shape[0] == shape[1]:  # which axis is attended along would be open
         return None
     samples, places = shape[1 - event.axis], shape[event.axis]
-    leak = next(
-        (
-            op
-            for op in _ops_before(graph, loss.inputs[0], samples, places)
-            if (sources := _sees_later(graph, op, places))
-            and any(lookup in _ops_before(graph, value, samples, places, whole=True) for value in sources)
-        ),
-        None,
-    )
-    return Way(graph, loss, lookup, leak, places) if leak is not None else None
+    for turned in (frozenset(), _turned_masks(trace)):
+        for op in _ops_before(graph, loss.inputs[0], samples, places):
+            sources = _sees_later(graph, op, places, turned)
+            if any(lookup in _ops_before(graph, value, samples, places, whole=True) for value in sources):
+                return Way(graph, loss, lookup, op, places, bool(turned))
+    return None
+
+
+@once
+def _turned_masks(trace: Trace) -> frozenset[int]:
+    """The calls, by site, whose mask lets each place see itself and the later ones only."""
+    return frozenset(event.site.id for event in trace.of(LaterOnly) if event.own)
 
 
 def _ops_before(graph: Graph, value: int, samples: int, places: int, *, whole: bool = False) -> list[Op]:
@@ -138,18 +144,18 @@ def _ops_before(graph: Graph, value: int, samples: int, places: int, *, whole: b
     return found
 
 
-def _sees_later(graph: Graph, op: Op, places: int) -> tuple[int, ...]:
-    """What the op takes from later places, where nothing keeps it from that; else nothing."""
+def _sees_later(graph: Graph, op: Op, places: int, turned: frozenset[int]) -> tuple[int, ...]:
+    """What the op takes from later places, where nothing keeps it from that but a mask of these calls; else nothing."""
     shapes = [graph.values[i].shape for i in op.inputs]
     if op.name in ATTENTION and len(shapes) >= 3:
         along = 0 if op.name == "multi_head_attention_forward" else -2
         ranks = min(len(shapes[0]), len(shapes[1])) >= 3
         if not ranks or shapes[0][along] != places or shapes[1][along] != places or op.extra.get("causal"):
             return ()
-        masked = any(_over_places(graph, i, places) for i in op.inputs[3:])
+        masked = op.site.id not in turned and any(_over_places(graph, i, places) for i in op.inputs[3:])
         return () if masked else op.inputs[1:2]
     if op.name in PRODUCTS_OF_BATCHES and len(shapes) == 2 and shapes[0][-2:] == (places, places):
-        return op.inputs[1:] if _unmasked(graph, op.inputs[0], places) else ()
+        return op.inputs[1:] if _unmasked(graph, op.inputs[0], places, turned) else ()
     if op.name in RECURRENT and len(op.inputs) > 1:
         out, state = graph.values[op.outputs[0]].shape, shapes[1]
         return op.inputs[:1] if out and state and out[-1] == 2 * state[-1] and state[0] % 2 == 0 else ()
@@ -167,8 +173,9 @@ def _over_places(graph: Graph, value: int, places: int) -> bool:
     return own.kind != "parameter" and own.shape[-2:] == (places, places)
 
 
-def _unmasked(graph: Graph, value: int, places: int) -> bool:
-    """Whether these weights are the softmax of a product, and nothing between them but scaling and dropout."""
+def _unmasked(graph: Graph, value: int, places: int, turned: frozenset[int]) -> bool:
+    """Whether these weights are the softmax of a product, and nothing between them but scaling, dropout and masks of
+    these calls."""
     softmax = False
     for _ in range(DEEP):
         op = graph.maker(value)
@@ -176,6 +183,9 @@ def _unmasked(graph: Graph, value: int, places: int) -> bool:
             return False
         if op.name in PRODUCTS_OF_BATCHES:
             return softmax and all(graph.values[i].shape[-2:] != (places, places) for i in op.inputs)
+        if op.site.id in turned:
+            value = next((i for i in op.inputs if graph.values[i].requires_grad), op.inputs[0])
+            continue
         if op.name not in WEIGHTS or any(
             _over_places(graph, i, places) for i in op.inputs if i != op.inputs[0]
         ):
@@ -189,7 +199,7 @@ def _finding(trace: Trace, event: NextAnswers, way: Way) -> Finding:
     site, place, lookup = way.leak.site.user, way.loss.site.user, way.lookup.site.user
     attends = way.leak.name not in RECURRENT and way.leak.name != "conv1d"
     what = code(trace, site, "attention" if attends else f"`{way.leak.name}`")
-    fix, edits = _masked(trace, way) if attends else ("", ())
+    fix, edits = ("", ()) if not attends else _round(trace, way) if way.turned else _masked(trace, way)
     if not attends:
         fix = (
             f"let the layer of {located(trace, site)} go one way, without `bidirectional=True`"
@@ -200,20 +210,40 @@ def _finding(trace: Trace, event: NextAnswers, way: Way) -> Finding:
         message=f"{what} lets each place see those behind it, and the next one is what"
         f" {code(trace, place, f'`{event.name}`')} asks it for: the model copies it from its input",
         cause=site,
-        cause_label="has no causal mask" if attends else "goes both ways",
+        cause_label="goes both ways"
+        if not attends
+        else "its mask hides the earlier places"
+        if way.turned
+        else "has no causal mask",
         effect=place,
         effect_label="asks each place for the token that follows",
         related=((lookup, "looks up the tokens"),) if lookup.location() != site.location() else (),
         seen=(
             f"in {plural(event.calls, 'call')} the targets were the ids of {code(trace, lookup, 'the embedding')},"
             " each the one behind its own place",
-            f"`{way.leak.name}` between them "
-            + (f"had no mask over its {way.places} places" if attends else _form(way)),
+            f"`{way.leak.name}` between them " + (_mask(way) if attends else _form(way)),
         ),
         fix=fix,
         edits=edits,
         count=way.graph.count,
         subjects=frozenset({("targets", *place.location())}),
+    )
+
+
+def _mask(way: Way) -> str:
+    if way.turned:
+        return (
+            f"had a mask that let in just what is on and above its diagonal, in all of its {way.places} rows"
+        )
+    return f"had no mask over its {way.places} places"
+
+
+def _round(trace: Trace, way: Way) -> tuple[str, Edits]:
+    """The mask with its other half."""
+    return (
+        f"turn the mask of {located(trace, way.leak.site.user)} round: what leaves no weight belongs above the"
+        " diagonal, as by `torch.ones(n, n).triu(1)`, and not below it",
+        (),
     )
 
 

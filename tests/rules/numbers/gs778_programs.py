@@ -202,3 +202,59 @@ def good_next_states_by_a_model_of_each_place() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_mask_hides_the_earlier() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 9)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+    opt = torch.optim.Adam([p for m in (embedding, layer, head) for p in m.parameters()], lr=0.01)
+    mask = torch.tril(torch.ones(6, 6), diagonal=-1)
+    mask = mask.masked_fill(mask == 1, float("-inf"))
+    for _ in range(3):
+        words = torch.randint(0, 9, (7, 4))
+        scores = head(layer(embedding(words[:-1]), mask))  # cause: GS778
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[1:].flatten())  # effect: GS778
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_own_attention_hides_the_earlier() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head, project = nn.Embedding(9, 8), nn.Linear(8, 9), nn.Linear(8, 24)
+    opt = torch.optim.Adam([p for m in (embedding, project, head) for p in m.parameters()], lr=0.01)
+    hidden = torch.ones(6, 6).tril(-1).bool()
+    for _ in range(3):
+        words = torch.randint(0, 9, (4, 7))
+        q, k, v = project(embedding(words[:, :-1])).chunk(3, dim=-1)
+        scores = (q @ k.transpose(1, 2) / 8**0.5).masked_fill(hidden, float("-inf"))
+        mixed = scores.softmax(-1) @ v  # cause: GS778
+        loss = nn.functional.cross_entropy(head(mixed).flatten(0, 1), words[:, 1:].flatten())  # effect: GS778
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_asked_for_the_token_before() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 9)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    opt = torch.optim.Adam([p for m in (embedding, layer, head) for p in m.parameters()], lr=0.01)
+    mask = torch.tril(torch.full((6, 6), float("-inf")), diagonal=-1)
+    for _ in range(3):
+        words = torch.randint(0, 9, (4, 7))
+        scores = head(layer(embedding(words[:, 1:]), mask))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[:, :-1].flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

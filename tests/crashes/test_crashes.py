@@ -126,6 +126,27 @@ def test_graph_kept_for_a_pass_that_the_error_forestalls_is_not_told() -> None:
     assert "GS604" not in [finding.code for finding in scope.findings]
 
 
+def test_graphs_kept_for_an_outer_pass_that_the_error_forestalls_are_not_told() -> None:
+    def program() -> None:
+        model = torch.nn.Linear(4, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = [torch.zeros(()), torch.zeros(())]
+        for _ in range(4):
+            x = torch.randn(8, 4)
+            weights = list(model.parameters())
+            slopes = torch.autograd.grad(model(x).pow(2).mean(), weights, create_graph=True)
+            w, b = (p - 0.1 * g for p, g in zip(weights, slopes, strict=True))
+            with torch.no_grad():
+                losses[1] = losses[1] + torch.nn.functional.linear(x, w, b).pow(2).mean()
+        losses[-1].backward()
+        opt.step()
+
+    with pytest.raises(RuntimeError), gradscope.watch() as scope:
+        program()
+    codes = [finding.code for finding in scope.findings]
+    assert "GS303" in codes and "GS604" not in codes
+
+
 def test_error_while_sampling_sleeps_is_explained() -> None:
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(12)])
     opt = torch.optim.SGD(model.parameters(), lr=1e-3)

@@ -9,8 +9,8 @@ Fix: leave the argument out.
 
 A note where what one pass keeps is less than a megabyte.
 
-Silent on: several losses that share a graph; gradients per output; gradient penalties,
-second-order methods and meta learning; states that later passes go through.
+Silent on: runs that an error ended before their first step; several losses that share a graph; gradients per output;
+gradient penalties, second-order methods and meta learning; states that later passes go through.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from gradscope.analysis.reach import Key, Paths, Reach, passes, paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, plural
-from gradscope.events import Backward, ErrorRaised, Rooted
+from gradscope.events import Backward, ErrorRaised, Rooted, Step
 from gradscope.fixes.calls import without_argument
 from gradscope.model import Finding, Graph
 from gradscope.rules import rule
@@ -85,9 +85,18 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
         if place not in used and run.again(event):
             used.add(place)
     for place, events in groups.items():
-        once = sum(e.count for e in events) == 1 and not settled(trace)  # an error came in between
-        if place not in used and not once:
+        if place not in used and not _cut_short(trace, events):
             yield _finding(trace, events)
+
+
+def _cut_short(trace: Trace, events: list[Backward]) -> bool:
+    """Whether an error ended the program before the step that these passes were made for: what was to go through
+    their graphs may have been still to come."""
+    if settled(trace):
+        return False
+    in_order = list(trace.of(Backward, Step))
+    stepped = any(isinstance(event, Step) for event in in_order[in_order.index(events[0]) :])
+    return sum(event.count for event in events) == 1 or not stepped
 
 
 def _constant(trace: Trace, event: Backward) -> bool:

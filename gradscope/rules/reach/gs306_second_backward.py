@@ -63,6 +63,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 _WHY_CHANGED = (
@@ -132,7 +133,7 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
             *((changed.seen,) if changed is not None else ()),
         ),
         why=_WHY_CHANGED if changed is not None and repair is changed else "",
-        fix=repair.fix if repair is not None else part or _fix(trace, first, effect),
+        fix=repair.fix if repair is not None else part or _fix(trace, first, effect, _again(trace, event, shared)),
         count=event.count,
         edits=repair.edits if repair is not None else (),
         subjects=frozenset(_subjects(known, event))
@@ -338,7 +339,21 @@ def _earlier_pass(known: Paths, event: ErrorRaised) -> Site | None:
     return earlier[-1].site.user if earlier else None
 
 
-def _fix(trace: Trace, first: Site, effect: Site) -> str:
+def _again(trace: Trace, event: ErrorRaised, shared: Shared | None) -> bool:
+    """Whether both passes go back from the very same loss, and put what they get into `.grad`."""
+    site = event.site.user
+    second = method_name(trace.source_file(site.path).at(site))
+    if shared is None or shared.first.call != "backward" or second != "backward":
+        return False
+    return (shared.first.graph, shared.first.roots) == (event.graph, event.roots)
+
+
+def _fix(trace: Trace, first: Site, effect: Site, again: bool) -> str:
+    if again:
+        return (
+            f"take one of the two out, {located(trace, first, 'the first')} or {located(trace, effect, 'the second')}:"
+            " both go back from the same loss, and with `retain_graph=True` each gradient would be added twice"
+        )
     if first.location() == effect.location():
         return "call `backward()` once on the sum of the losses, or pass `retain_graph=True` until the last"
     return (

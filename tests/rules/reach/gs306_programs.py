@@ -652,3 +652,22 @@ def bad_parameter_scaled_once() -> None:  # fix: by hand
         opt.zero_grad()
         err.backward()  # effect: GS306
         opt.step()
+
+
+def bad_criterion_goes_back_already() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def criterion(model, x, y, opt):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y) + nn.functional.cross_entropy(model(x + 0.1), y)
+        loss.backward()  # cause: GS306
+        return loss
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = criterion(model, torch.randn(8, 4), torch.randint(0, 3, (8,)), opt)
+        loss.backward()  # effect: GS306
+        opt.step()

@@ -24,7 +24,7 @@ from typing import TypeGuard
 from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import Cut, constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CLASS_LOSSES, QUOTIENTS, ZERO_GRADIENT
+from gradscope.analysis.ops import CASTS, CLASS_LOSSES, PASSING, QUOTIENTS, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
@@ -42,6 +42,8 @@ _WHOLE = (
     ast.Subscript,
     ast.Constant,
 )  # need no parentheses behind a minus
+
+TAKING = ("__getitem__", "gather", "take_along_dim", "index_select", "take")  # entries at an index
 
 BY_LABEL = (
     "eq",
@@ -195,6 +197,21 @@ def _bounded(trace: Trace, op: Op) -> Op | None:
     if reader is None or more or reader.name not in ("__getitem__", "__setitem__"):
         return None
     return reader if ":" in reader.extra.get("at", ":") and op.outputs[0] in reader.inputs[1:] else None
+
+
+def _as_index(trace: Trace, op: Op) -> Op | None:
+    """What takes the whole numbers that `op` has made of others for the places of entries."""
+    graph = trace.graph(op.graph)
+    if op.name not in CASTS | {"long", "int"} or len(op.outputs) != 1:
+        return None
+    if not graph.values[op.outputs[0]].dtype.startswith("int"):
+        return None
+    for value, reader in graph.readers_behind(
+        op.outputs, lambda one: one.name in POINTWISE or one.name in PASSING
+    ):
+        if reader.name in TAKING and value in reader.inputs[1:] and value != reader.inputs[0]:
+            return reader
+    return None
 
 
 def _other_bounds(trace: Trace, op: Op) -> list[Op]:
@@ -487,6 +504,13 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
             " `torch.sigmoid((i - low) / width) * torch.sigmoid((high - i) / width)`, of the numbers before"
             f" {place}, is near 1 within and near 0 outside, and has a gradient; or place the part by"
             " `torch.nn.functional.affine_grid` and `grid_sample`"
+        )
+    if (taken := _as_index(trace, op)) is not None:
+        given = names_of(trace).receiver(op.site.user) or "x"
+        return (
+            f"let the two entries beside it weigh in place of {located(trace, taken.site.user, 'the entry')}, for an"
+            f" index has no gradient: with `low = {given}.detach().floor().long()` and `part = {given} - low` the"
+            " entry at `low` times `1 - part`, and that at `low + 1` times `part`"
         )
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)

@@ -561,3 +561,35 @@ def good_division_that_rounds_nothing() -> None:
         opt.zero_grad()
         (codec(x) - x).pow(2).mean().backward()
         opt.step()
+
+
+def bad_place_that_is_learned() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    delay, gain = nn.Parameter(torch.tensor(4.0)), nn.Parameter(torch.ones(1))
+    opt = torch.optim.SGD([delay, gain], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 32).cumsum(1)
+        places = (torch.arange(16) + delay).long().clamp(0, 31)  # cause: GS305
+        opt.zero_grad()
+        (gain * x[:, places] - x[:, 9:25]).pow(2).mean().backward()  # effect: GS305
+        opt.step()
+
+
+def good_place_that_is_learned_by_its_neighbours() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    delay, gain = nn.Parameter(torch.tensor(4.0)), nn.Parameter(torch.ones(1))
+    opt = torch.optim.SGD([delay, gain], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 32).cumsum(1)
+        places = torch.arange(16) + delay
+        low = places.detach().floor().long().clamp(0, 30)
+        part = places - low
+        opt.zero_grad()
+        (gain * ((1 - part) * x[:, low] + part * x[:, low + 1]) - x[:, 9:25]).pow(2).mean().backward()
+        opt.step()

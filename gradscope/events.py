@@ -462,6 +462,17 @@ class RateFalls(Kind):
     highest = Field(_number)  # of all steps that were looked at
 
 
+class RatesStood(Kind):
+    """All groups of an optimizer, or some of them, stepped at one rate from first to last."""
+
+    __slots__ = ()
+    of = "rates_stood"
+    optimizer = Field(_key)
+    rates = Field(_numbers)  # of each group, at the first step
+    moved = Field(_ids)  # groups, from 0, that came to step at another one
+    steps = Field(_count)
+
+
 class Plateau(Kind):
     """The numbers that a schedule was given which waits for them to improve."""
 

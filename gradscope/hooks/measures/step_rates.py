@@ -1,6 +1,7 @@
 """The learning rates that optimizers step at, whoever sets them, a schedule or the program's own hand: the largest one
 at the steps that were looked at and at the end, which stands with the optimizer as `highest`; and, of all steps, also
-those that are only counted, how often the rate was rising step by step and fell to next to nothing at the next."""
+those that are only counted, how often the rate was rising step by step and fell to next to nothing at the next, and
+which groups stepped at another rate than at first."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from gradscope.hooks.recorder.parts import rates_of
 
 RISING = 5  # steps in a row, each with a larger rate than the one before
 FALLS_TO = 0.1  # of the rate before
+SEVERAL = 5  # steps in which a group may keep its rate by chance
 
 
 @dataclass
@@ -38,12 +40,27 @@ class _Course:
         self.rate, self.highest = rate, max(self.highest, rate)
 
 
+@dataclass
+class _Groups:
+    """The rates that an optimizer's groups stepped at first, and which of them came to step at another one."""
+
+    first: list[float]
+    steps: int = 0
+    moved: set[int] = field(default_factory=set)
+
+    def follow(self, rates: list[float]) -> None:
+        self.steps += 1
+        if rates != self.first:
+            self.moved |= {n for n, rate in enumerate(rates) if self.first[n : n + 1] != [rate]}
+
+
 class StepRates(Hook):
     order = 38
 
     def install(self) -> None:
         self.alive: dict[int, weakref.ref[Any]] = {}
         self.courses: defaultdict[int, _Course] = defaultdict(_Course)
+        self.groups: dict[int, _Groups] = {}
         self.sites: dict[int, int] = {}  # of the last step
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.before_expected_step.connect(self._expected)
@@ -53,11 +70,20 @@ class StepRates(Hook):
     def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         if number not in self.alive:
             self.alive[number] = weakref.ref(optimizer)
-        self._take(number, rate := _largest(optimizer))
-        self.courses[number].follow(rate)
+        self._take(number, self._follow(optimizer, number))
 
     def _expected(self, optimizer: Any, number: int) -> None:
-        self.courses[number].follow(_largest(optimizer))
+        self._follow(optimizer, number)
+
+    def _follow(self, optimizer: Any, number: int) -> float:
+        rates = rates_of(optimizer)
+        groups = self.groups.get(number)
+        if groups is None:
+            groups = self.groups[number] = _Groups(rates)
+        groups.follow(rates)
+        rate = max(rates, default=0.0)
+        self.courses[number].follow(rate)
+        return rate
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         self.sites[number] = site
@@ -77,6 +103,13 @@ class StepRates(Hook):
                     "optimizer": number, "tops": course.tops, "low": course.low, "highest": course.highest,
                 }  # fmt: skip
                 self.recorder.emit("rate_falls", self.sites[number], data)
+        for number, groups in self.groups.items():
+            stood = len(groups.moved) < len(groups.first)
+            if stood and groups.steps >= SEVERAL and number in self.sites:
+                data = {
+                    "optimizer": number, "rates": groups.first, "moved": sorted(groups.moved), "steps": groups.steps,
+                }  # fmt: skip
+                self.recorder.emit("rates_stood", self.sites[number], data)
 
 
 def _largest(optimizer: Any) -> float:

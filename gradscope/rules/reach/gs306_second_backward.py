@@ -133,7 +133,9 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
             *((changed.seen,) if changed is not None else ()),
         ),
         why=_WHY_CHANGED if changed is not None and repair is changed else "",
-        fix=repair.fix if repair is not None else part or _fix(trace, first, effect, _again(trace, event, shared)),
+        fix=repair.fix
+        if repair is not None
+        else part or _fix(trace, first, effect, _again(trace, event, shared)),
         count=event.count,
         edits=repair.edits if repair is not None else (),
         subjects=frozenset(_subjects(known, event))

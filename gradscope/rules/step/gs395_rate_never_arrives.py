@@ -1,0 +1,182 @@
+"""The learning rate that the program writes reaches none of its optimizer's groups, or the last of them only.
+
+Why: `optimizer.state_dict()` makes new dicts of the groups: a rate that is written into these goes with them, and the
+optimizer steps at the one that it has. And the variable of a loop over `optimizer.param_groups` still holds the last
+group behind the loop: a line that stands there, and not within it, writes that one's rate alone.
+
+Fix: write into `optimizer.param_groups`, and in the loop over them.
+
+Measured: which groups of the optimizer stepped at another rate than at their first step, of all steps. Silent on:
+rates that did arrive, programs that write rates in other places too, a state that is kept and loaded again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradscope.analysis.schedules import is_rate, rates_written
+from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.words import code, counted, located, optimizer_name
+from gradscope.events import RatesStood
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.source import SourceFile, called_name, method_name
+from gradscope.store import Trace
+
+GROUPS = "param_groups"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        for group in opt.state_dict()["param_groups"]:
+            group["lr"] = 0.1 * 0.5**step  # cause: GS395
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS395
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        for group in opt.param_groups:
+            group["lr"] = 0.1 * 0.5**step
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+class Written(NamedTuple):
+    """A line that writes a rate. `copied`: the call whose copy it writes to; `behind`: the loop over the groups that
+    it stands behind, with the last of them."""
+
+    site: Site
+    node: ast.Assign
+    copied: ast.Call | None
+    behind: ast.For | None
+
+
+@rule("GS395", name="rate-never-arrives", severity="warning")
+def rate_never_arrives(trace: Trace) -> Iterator[Finding]:
+    stood = list(trace.of(RatesStood))
+    if not stood:
+        return
+    ran = {(path, function) for path, function, _ in nodes_that_ran(trace, ast.stmt)}
+    called = {called_name(node) for _, _, node in nodes_that_ran(trace, ast.Call)}
+    written = [
+        _written(trace.source_file(path), path, function, node)
+        for path, function, node in rates_written(trace)
+        if (path, function) in ran or function in called
+    ]
+    if len(written) != 1 or len(trace.optimizers) != 1:
+        return
+    (line,), event = written, stood[0]
+    if line.copied is not None and not event.moved:
+        yield _of_a_copy(trace, line, line.copied, event)
+    elif line.behind is not None and event.moved == (len(event.rates) - 1,):
+        yield _of_the_last(trace, line, line.behind, event)
+
+
+def _written(file: SourceFile, path: str, function: str, node: ast.Assign) -> Written:
+    site = site_of(path, function, node)
+    target = next(target for target in node.targets if is_rate(target))
+    group = target.value if isinstance(target, ast.Subscript) else target
+    if not isinstance(group, ast.Name):
+        return Written(site, node, _state_in(group), None)
+    loops = [one for one in file.above(node) if isinstance(one, ast.For) and _binds(one, group.id)]
+    if loops:
+        return Written(site, node, _state_in(loops[0].iter), None)
+    above = [one for one in file.siblings(node) if isinstance(one, ast.For) and one.lineno < node.lineno]
+    behind = above[-1] if above and _binds(above[-1], group.id) and _is_groups(above[-1].iter) else None
+    return Written(site, node, None, behind)
+
+
+def _binds(loop: ast.For, name: str) -> bool:
+    names = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    return any(isinstance(one, ast.Name) and one.id == name for one in names)
+
+
+def _is_groups(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == GROUPS
+
+
+def _state_in(node: ast.expr) -> ast.Call | None:
+    """The `state_dict()` of `opt.state_dict()["param_groups"]`, whose result nothing else holds."""
+    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call) and method_name(one) == "state_dict")
+    named = any(isinstance(one, ast.Constant) and one.value == GROUPS for one in ast.walk(node))
+    return next(calls, None) if named else None
+
+
+def _of_a_copy(trace: Trace, line: Written, state: ast.Call, event: RatesStood) -> Finding:
+    holder = optimizer_name(trace, event.optimizer)
+    source = Source(trace, line.site.path)
+    owner = state.func.value if isinstance(state.func, ast.Attribute) else state
+    groups = f"{source.file.operand(owner)}.{GROUPS}"
+    return Finding(
+        message=f"{code(trace, line.site, 'the rate')} writes into a copy: {holder} steps at the rate that it had",
+        cause=line.site,
+        cause_label="writes into what `state_dict()` has made",
+        effect=event.site.user,
+        effect_label=f"steps at {_rates(event)} throughout",
+        seen=(
+            f"in {counted(event.steps, 'step')} no group of {holder} stepped at another rate than {_rates(event)}",
+        ),
+        fix=f"write into `{groups}` in place of what `{source.file.text(state)}` gives ({located(trace, line.site)})",
+        edits=_in_place(source, state, groups),
+        count=event.steps,
+        subjects=frozenset({("rate", event.optimizer)}),
+    )
+
+
+def _in_place(source: Source, state: ast.Call, groups: str) -> Edits:
+    """`opt.param_groups` for `opt.state_dict()["param_groups"]`."""
+    around = next(iter(source.file.above(state)), None)
+    if (
+        isinstance(around, ast.Subscript)
+        and isinstance(around.slice, ast.Constant)
+        and around.slice.value == GROUPS
+    ):
+        return source.replace(around, groups)
+    return ()
+
+
+def _of_the_last(trace: Trace, line: Written, loop: ast.For, event: RatesStood) -> Finding:
+    holder = optimizer_name(trace, event.optimizer)
+    many = len(event.rates)
+    others = "the first" if many == 2 else f"the other {many - 1}"
+    looped = site_of(line.site.path, line.site.function, loop.iter)
+    return Finding(
+        message=f"{code(trace, line.site, 'the rate')} stands behind the loop over the {many} groups of {holder}: only"
+        " the last one gets the rate",
+        cause=line.site,
+        cause_label="writes to the group that the loop ended with",
+        effect=event.site.user,
+        effect_label=f"steps with {others} as at first, {_rates(event)}",
+        related=((looped, "the loop over the groups"),),
+        seen=(
+            f"in {counted(event.steps, 'step')} the last group of {holder} came to step at other rates, {others}"
+            f" stayed at {_rates(event)}",
+        ),
+        fix=f"put {located(trace, line.site, 'the line')} into the loop over the groups (line {loop.lineno})",
+        count=event.steps,
+        subjects=frozenset({("rate", event.optimizer)}),
+    )
+
+
+def _rates(event: RatesStood) -> str:
+    """The rates of the groups that kept theirs."""
+    kept = dict.fromkeys(f"{rate:g}" for n, rate in enumerate(event.rates) if n not in event.moved)
+    return " and ".join(kept)

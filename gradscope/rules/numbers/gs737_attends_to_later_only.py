@@ -79,7 +79,11 @@ def attends_to_later_only(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(LaterOnly):
         site = event.site.user
-        if event.own or site.location() in told or not (event.name in ATTENTION or _makes_weights(trace, event)):
+        if (
+            event.own
+            or site.location() in told
+            or not (event.name in ATTENTION or _makes_weights(trace, event))
+        ):
             continue
         told.add(site.location())
         broken = begun_at(trace, site)  # torch before 2.5 makes NaN of a row that attends to nothing

@@ -505,10 +505,10 @@ def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
             f" {place}, is near 1 within and near 0 outside, and has a gradient; or place the part by"
             " `torch.nn.functional.affine_grid` and `grid_sample`"
         )
-    if (taken := _as_index(trace, op)) is not None:
+    if (entry := _as_index(trace, op)) is not None:
         given = names_of(trace).receiver(op.site.user) or "x"
         return (
-            f"let the two entries beside it weigh in place of {located(trace, taken.site.user, 'the entry')}, for an"
+            f"let the two entries beside it weigh in place of {located(trace, entry.site.user, 'the entry')}, for an"
             f" index has no gradient: with `low = {given}.detach().floor().long()` and `part = {given} - low` the"
             " entry at `low` times `1 - part`, and that at `low + 1` times `part`"
         )

@@ -878,6 +878,16 @@ class PassedOn(Kind):
     factors = Field(_numbers)  # of the calls that were followed
 
 
+class SpreadWritten(Kind):
+    """The backward of a user's own Function wrote to a gradient of which several places are one number in memory."""
+
+    __slots__ = ()
+    of = "spread_written"
+    function = Field(_text)
+    line = Field(_key)
+    calls = Field(_count)  # of its backward, of those that were looked at
+
+
 class Slopes(Kind):
     """How steep the forward of a user's own Function is, and what its backward multiplies the gradient by."""
 

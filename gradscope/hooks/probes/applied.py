@@ -69,6 +69,7 @@ class Returned:
     factors: list[float] = field(default_factory=list)  # what each result was, in terms of that gradient
     alone: dict[int, int] = field(default_factory=dict)  # position → results made without it, beside others
     needed: set[int] = field(default_factory=set)  # positions of the arguments that need a gradient
+    written: int = 0  # calls of its backward that wrote to a gradient of which several places are one number
 
 
 class Applied(Hook):
@@ -130,7 +131,7 @@ class Applied(Hook):
             if compiles():  # what is compiled can't run under a mode
                 return real(node, *args)
             try:
-                follow = Follow(args)
+                follow, spread = Follow(args), _spread(args)
             except BaseException as error:
                 self.recorder.fault("following a custom backward", error)
                 return real(node, *args)
@@ -138,6 +139,7 @@ class Applied(Hook):
                 result = real(node, *args)
             try:
                 with aside():
+                    place.written += any(t._version != version for t, version in spread)
                     self._note(place, follow, args, result)
             except BaseException as error:
                 self.recorder.fault("following a custom backward", error)
@@ -219,6 +221,9 @@ class Applied(Hook):
                     "lacks": min(place.lacks) if len(place.lacks) == 1 else (),
                 }
                 self.recorder.emit("dropped_gradient", site, data)
+            if place.written:
+                data = {"function": place.name, "line": place.line, "calls": place.written}
+                self.recorder.emit("spread_written", site, data)
             if place.factors:
                 factors = {"function": place.name, "line": place.line, "factors": place.factors}
                 self.recorder.emit("passed_on", site, factors)
@@ -321,6 +326,20 @@ def _outs(kwargs: Any) -> list[Any]:
     found: list[Any] = []
     find_tensors([kwargs.get("out")] if kwargs else [], found)
     return found
+
+
+def _spread(given: tuple[Any, ...]) -> list[tuple[torch.Tensor, int]]:
+    """Those of the tensors of which several places are one number in memory, as `expand` makes them, with their
+    versions."""
+    with DisableTorchFunction():
+        return [
+            (t, t._version)
+            for t in given
+            if isinstance(t, torch.Tensor)
+            and t.layout is torch.strided
+            and not t.is_inference()
+            and any(size > 1 and stride == 0 for size, stride in zip(t.shape, t.stride(), strict=True))
+        ]
 
 
 def _memory(t: Any) -> int:

@@ -82,6 +82,7 @@ CASTS = {"to", "double", "float", "half", "bfloat16", "type", "type_as", "cuda",
 TO_DEVICE = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
 STACKS = {"stack", "cat", "concat"}  # put several tensors into one
 SLICES = {"__getitem__", "select", "narrow"}
+TAKING = {"__getitem__", "gather", "take_along_dim", "index_select", "take"}  # entries, at an index
 PICKS_OF_ROWS = {"__getitem__", "gather", "take_along_dim"}  # one of each row, by a tensor
 DIAGONALS = {"diag", "diagonal"}
 PARTS = {"__getitem__", "select", "split", "chunk", "unbind", "narrow", "index_select"}

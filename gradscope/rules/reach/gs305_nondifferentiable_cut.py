@@ -24,7 +24,7 @@ from typing import TypeGuard
 from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import Cut, constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CASTS, CLASS_LOSSES, PASSING, QUOTIENTS, ZERO_GRADIENT
+from gradscope.analysis.ops import CASTS, CLASS_LOSSES, PASSING, QUOTIENTS, TAKING, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
@@ -42,8 +42,6 @@ _WHOLE = (
     ast.Subscript,
     ast.Constant,
 )  # need no parentheses behind a minus
-
-TAKING = ("__getitem__", "gather", "take_along_dim", "index_select", "take")  # entries at an index
 
 BY_LABEL = (
     "eq",

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import TAKING
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import Backward, ReplacedTable
@@ -24,8 +25,6 @@ from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import names_in
 from gradscope.store import Trace
-
-TAKING = {"gather", "index_select", "take", "take_along_dim", "__getitem__"}
 
 
 def bad() -> None:

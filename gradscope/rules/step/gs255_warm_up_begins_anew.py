@@ -31,7 +31,7 @@ MANY = 3  # times
 FEW = 2  # lines that are shown
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 

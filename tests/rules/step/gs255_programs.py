@@ -16,7 +16,7 @@ def good_restarts_after_a_warm_up_that_was_done() -> None:
             sgd.step()
 
 
-def bad_counted_anew_for_a_class() -> None:
+def bad_counted_anew_for_a_class() -> None:  # fix: by hand
     import torch
     from torch import nn
 

@@ -97,7 +97,7 @@ class Flow:
     @cached_property
     def events(self) -> list[Event]:
         """Events of the joined graphs."""
-        ids = {graph.id for graph in self.graph_of} - self.sources
+        ids = {graph for graph, _ in self.joined} - self.sources
         return [event for event in self.trace.events if event.graph in ids]
 
     @cached_property
@@ -213,13 +213,14 @@ def join(
     flow = Flow(trace, sources=frozenset(before), origins=moved)
     built = set() if everything else set(trace.graphs_with_nodes) & set(graphs)
     wanted = {**_wanted(trace, graphs, built, moved), **before}
+    rooted = {event.graph for event in trace.of(Backward, ErrorRaised)}
     shared: dict[int, int] = {}
     once: dict[Key, int] = {}
     for id in (*before, *graphs):
         graph = trace.graph(id)
         whole = id in built or not (built or id in before)
         ops = graph.ops if whole else [graph.ops[at] for at in sorted(wanted.get(id, ()))]
-        if not ops:
+        if not ops and id not in rooted:  # a pass may start from what a step before it made
             continue
         index = {op.index: at for at, op in enumerate(ops, len(flow.ops))}
         flow.ops += ops

@@ -76,6 +76,35 @@ def test_steps_that_take_turns_are_drawn_together(level: str) -> None:
     assert not any(data["earlier"] for data in nodes(shown.graph))
 
 
+@pytest.mark.parametrize("logged", [False, True])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_pass_after_the_step_of_another_optimizer_is_drawn(level: str, logged: bool) -> None:
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    of_actor, of_critic = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (actor, critic))
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            state = torch.randn(8, 4)
+            advantage = 1 - critic(state)
+            actor_loss = (actor(state) * advantage.detach()).mean()
+            critic_loss = advantage.pow(2).mean()
+            of_actor.zero_grad()
+            actor_loss.backward()
+            of_actor.step()
+            if logged:
+                assert float(critic_loss.detach() * 2) > 0
+            of_critic.zero_grad()
+            critic_loss.backward()
+            of_critic.step()
+    together, alone = picture(scope.trace, level), picture(scope.trace, level, step=6)
+    assert "steps 5 and 6 of 6" in together.view.title
+    for shown, passes in ((together, 2), (alone, 1)):
+        starts = [id for id, data in shown.graph.nodes.items() if data["kind"] == "backward"]
+        assert len(starts) == passes
+        assert any("critic.weight" in before(shown.graph, start) for start in starts)
+    assert "a backward pass went through it" in why(scope.trace, "critic_loss").seen
+    assert "not captured in full" not in why(scope.trace, "critic.weight").headline
+
+
 def test_one_training_after_another_is_no_turn() -> None:
     one, two = nn.Linear(2, 2), nn.Linear(2, 2)
     with gradscope.watch() as scope:

@@ -227,13 +227,22 @@ def _step_of(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Sele
 
 
 def _taken(trace: Trace, step: _Step) -> dict[Key, Key]:
-    """(graph, value) → where it came from in a step, where that is not `value.origin`."""
-    return {
-        (segment.graph, value): at
-        for segment in step.segments
-        if segment.graph is not None
-        for value, at in trace.taken(segment).items()
-    }
+    """(graph, value) → where it came from in a step, where that is not `value.origin`. Of a graph that ran several
+    times in it, where that was another one each time, the first that ran before it: a picture has it there."""
+    found: dict[Key, Key] = {}
+    settled: set[Key] = set()
+    before: set[int] = set()
+    runs = [(s.graph, trace.taken(s)) for s in step.segments if s.graph is not None]
+    moved = {(graph, value) for graph, taken in runs for value in taken}
+    for graph, taken in runs:
+        for key in [key for key in moved - settled if key[0] == graph]:
+            at = taken.get(key[1], trace.graph(graph).values[key[1]].origin)
+            if at is not None:
+                found[key] = at
+                if at[0] in before and at[0] != graph:
+                    settled.add(key)
+        before.add(graph)
+    return found
 
 
 def _is_whole(trace: Trace, steps: list[_Step], step: _Step) -> bool:

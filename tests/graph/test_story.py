@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import gradscope
@@ -103,6 +104,34 @@ def test_a_pass_after_the_step_of_another_optimizer_is_drawn(level: str, logged:
         assert any("critic.weight" in before(shown.graph, start) for start in starts)
     assert "a backward pass went through it" in why(scope.trace, "critic_loss").seen
     assert "not captured in full" not in why(scope.trace, "critic.weight").headline
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_rounds_of_an_inner_loop_hang_together_in_every_step(sample: bool) -> None:
+    net = nn.Sequential(nn.Linear(1, 4), nn.ReLU(), nn.Linear(4, 1))
+    outer = torch.optim.SGD(net.parameters(), lr=0.1)
+    call = torch.func.functional_call
+    with gradscope.watch(sample=sample) as scope:
+        for _ in range(4):
+            total = torch.zeros(())
+            for _ in range(3):
+                fast = dict(net.named_parameters())
+                x = torch.rand(8, 1) - 0.5
+                y = x.sin()
+                for _ in range(2):
+                    error = F.mse_loss(call(net, fast, (x,)), y)
+                    grads = torch.autograd.grad(error, list(fast.values()))
+                    pairs = zip(fast.items(), grads, strict=True)
+                    fast = {k: (p - 0.1 * g).detach().requires_grad_() for (k, p), g in pairs}
+                total = total + F.mse_loss(call(net, fast, (x,)), y)
+            outer.zero_grad()
+            total.backward()
+            outer.step()
+    shown = nodes(picture(scope.trace, "line", step=4).graph)
+    counts = {data["label"]: data["count"] for data in shown if data["kind"] in ("line", "cut")}
+    assert counts["total = total + F.mse_loss(call(net, fast, (x,)), y)"] == 3
+    assert counts["error = F.mse_loss(call(net, fast, (x,)), y)"] == 6
+    assert [data["label"] for data in shown if data["kind"] == "input" or data["earlier"]] == ["total"]
 
 
 def test_one_training_after_another_is_no_turn() -> None:

@@ -26,6 +26,7 @@ class Variant(NamedTuple):
     """A stored member of a family."""
 
     size: int  # ops
+    form: int  # hash of its calls and what each reads: values of equal forms have equal numbers
     graph: int | None
     events: int | None
 
@@ -75,32 +76,31 @@ class SegmentStore:
         ekey = hash(tuple(segment.events)) if segment.events else None
         same = True
         like: int | None = None
-        graph: int | None = None
-        events: int | None = None
+        form = 0
+        stands: Variant | None = None
         if (key is not None and key not in self.graphs) or (
             ekey is not None and ekey not in self.event_lists
         ):
             family, same, like = self.families.of(segment)
             if self.sample and key is not None and segment.ops:
+                form = _form(segment)
                 variants = self.variants.setdefault((family, is_step), [])
                 if len(variants) >= MAX_VARIANTS:
-                    near = min(variants, key=lambda one: abs(one.size - len(segment.ops)))
-                    self._row(
-                        near.graph, near.events, is_step, segment.started, perf_counter() - segment.started
-                    )
-                    return same
-                stored = self._graph(key, segment), self._events(ekey, segment, like)
-                variants.append(Variant(len(segment.ops), *stored))
+                    size = len(segment.ops)
+                    stands = min(variants, key=lambda one: (one.form != form, abs(one.size - size)))
+                else:
+                    stored = self._graph(key, segment), self._events(ekey, segment, like)
+                    variants.append(Variant(len(segment.ops), form, *stored))
+        if stands is not None:
+            graph, events = stands.graph, stands.events
+        else:
+            graph, events = self._graph(key, segment), self._events(ekey, segment, like)
         moved: dict[int, tuple[int, int]] = {}
-        if key is not None:
-            graph = self._graph(key, segment)
-            if graph is not None:
-                moved = self._moved(graph, segment, carried or self._carried(segment))
-                self.graph_of[segment.serial] = graph
-            if len(self.graph_of) > 256:
-                del self.graph_of[next(iter(self.graph_of))]
-        if ekey is not None:
-            events = self._events(ekey, segment, like)
+        if graph is not None and (stands is None or stands.form == form):
+            moved = self._moved(graph, segment, carried or self._carried(segment))
+            self.graph_of[segment.serial] = graph
+        if len(self.graph_of) > 256:
+            del self.graph_of[next(iter(self.graph_of))]
         if moved and is_step:
             self.divide()
         rows = self.rows
@@ -243,6 +243,10 @@ class SegmentStore:
         writer.add_all("value", rows.values)
         writer.add_all("node", rows.nodes)
         writer.add("graph", graph, len(rows.ops), len(rows.nodes))  # last: Ctrl-C leaves a whole one or none
+
+
+def _form(segment: Segment) -> int:
+    return hash(tuple([(row.template, row.site, row.ins) for row in segment.ops]))
 
 
 class GraphRows:

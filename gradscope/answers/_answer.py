@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from gradscope.analysis.cuts import differentiates
 from gradscope.analysis.names import names_of, op_name, place, shape_words
+from gradscope.analysis.words import code
 from gradscope.graph import Flow
 from gradscope.model import Parameter, Region, Site
 
@@ -110,6 +112,10 @@ def cut_words(flow: Flow, op: int) -> str:
     shown = flow.ops[op]
     name = f"`{op_name(shown.name)}`"
     region = region_of(flow, op)
+    if differentiates(shown):
+        return "`grad` without `create_graph=True` records no graph"
+    if region is not None and region.site.kind == "torch" and shown.cut in ("no_grad", "inference_mode"):
+        return f"{code(flow.trace, region.site.user, name)} switches gradients off inside"
     where = f", opened at {names_of(flow.trace).place(region.site.user)}," if region is not None else ""
     return {
         "detach": f"{name} leaves the graph on purpose",

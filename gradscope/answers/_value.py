@@ -112,7 +112,9 @@ def _origin(flow: Flow, value: int, answer: Answer) -> None:
 
 def _open_region(flow: Flow, op: int, answer: Answer) -> None:
     region = region_of(flow, op)
-    if region is not None and flow.ops[op].cut in ("no_grad", "inference_mode"):
+    if region is None or region.site.kind == "torch":
+        return
+    if flow.ops[op].cut in ("no_grad", "inference_mode"):
         answer.step(opening(region), "gradients are switched off from here on")
 
 

@@ -661,3 +661,24 @@ def test_of_a_list_the_tensor_without_a_graph_is_told_of() -> None:
     )
     with pytest.raises(GradscopeError, match="`losses` held 3 tensors"):
         why(scope.trace, "losses[3]")
+
+
+def test_a_call_that_switches_gradients_off_inside_is_told_as_that_call() -> None:
+    model, head = nn.Linear(2, 2), nn.Linear(2, 1)
+    with gradscope.watch() as scope:
+        drawn = torch.distributions.Normal(model(torch.ones(3, 2)), 1.0).sample()
+        head(drawn).sum().backward()
+    for name in ("drawn", "model.weight"):
+        answer = why(scope.trace, name)
+        told = " ".join([answer.headline, *(step.label for step in answer.steps)])
+        assert ".sample()` switches gradients off inside" in told and "no_grad" not in told, told
+
+
+def test_a_derivative_that_is_no_part_of_the_graph_says_what_was_left_out() -> None:
+    model, x = nn.Linear(2, 1), torch.ones(3, 2, requires_grad=True)
+    with gradscope.watch() as scope:
+        slope = torch.autograd.grad(model(x).pow(2).sum(), x, retain_graph=True)[0]
+        (model(x).sum() + slope.sum()).backward()
+    assert why(scope.trace, "slope").headline == (
+        "`slope` does not require grad: `grad` without `create_graph=True` records no graph"
+    )

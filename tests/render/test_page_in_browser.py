@@ -159,6 +159,17 @@ def test_the_way_of_a_gradient_is_lit_under_the_mouse(page: Browser) -> None:
     assert page.run("document.querySelectorAll('.lit').length") == 0
 
 
+def test_a_closed_box_says_where_the_cut_in_it_stands(page: Browser) -> None:
+    for key in "mccc":
+        page.keys(key)
+    page.click(box("✂"), clicks=1)
+    facts = page.run(
+        "Object.fromEntries([...document.querySelectorAll('#about dt')]"
+        ".map(name => [name.textContent, name.nextSibling.textContent]))"
+    )
+    assert "detach: " in facts["cut"] and ".py:33" in facts["cut"] and "at" not in facts
+
+
 def test_pan_and_zoom(page: Browser) -> None:
     page.keys("g", "-")
     (x, y, _, _), *_ = page.corners(".box")

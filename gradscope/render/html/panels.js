@@ -175,13 +175,13 @@ const panels = (() => {
     const { data } = box;
     const facts = element("dl", {});
     const say = (label, ...what) => facts.append(element("dt", {}, label), element("dd", {}, ...what));
-    if (data.at) say("at", placeButton(...data.at));
+    if (data.at && !data.cut) say("at", placeButton(...data.at));
     if (data.m && !(data.kids && data.kids.length)) say("in", element("code", {}, data.m));
     if (data.d && data.k === "module") say("class", element("code", {}, data.d));
     if (data.s) say("gives", data.s);
     if (data.c) say("ran", `${data.c.toLocaleString("en")} times`);
     if (data.r) say("under", data.r);
-    if (data.cut) say("cut", `${data.cut}: ${data.k === "cut" ? `no gradient ${data.kept ? `for ${data.kept.join(", ")}` : "passes"}` : "inside, the gradient goes past it"}`);
+    if (data.cut) say("cut", `${data.cut}: ${data.k === "cut" ? `no gradient ${data.kept ? `for ${data.kept.join(", ")}` : "passes"}` : "inside, the gradient goes past it"}`, ...(data.at ? [", at ", placeButton(...data.at)] : []));
     if (data.severs) say("lost", ...coded(data.severs.slice(0, 6).map((name) => `\`${name}\``).join(", ") + (data.severs.length > 6 ? ` and ${data.severs.length - 6} more` : "")));
     if (data.writes) say("writes", data.writes.join(", "));
     const built = [...new Set(box.nodes.flatMap((node) => model.nodes[node].fn || []))];

@@ -10,7 +10,7 @@ Node attributes, all present on every node:
 | kind | str | parameter, buffer, input, constant, op, grad_fn, cut, line, module, backward, place (a finding's line) |
 | form | str | of what ops are drawn as: op, line, module, input or constant, also where its kind is cut; else empty |
 | label, detail | str | what it is called; where it is, or its class |
-| shape, dtype | tuple or None, str or None | of the leaf, or of the last output |
+| shape, dtype | tuple or None, str or None | of the leaf, or of the last output, where each round gave that |
 | site | Site or None | the call |
 | region | int or None | id of the grad-mode region it ran in |
 | module | str or None | what the module is called that it ran in, or that owns it |

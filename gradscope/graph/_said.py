@@ -39,7 +39,9 @@ class Sayings:
         inside = set(ops)
         written = list(dict.fromkeys(name for i in ops for name in self._writes(i, inside)))
         writes = [name for name in written if name != NAMELESS] or written
+        count = self._often.times(key, ops)
         last = flow.values[outputs[-1]] if outputs else None
+        shape = None if last is None or (count > 1 and self._varies(ops)) else last.shape
         site = worst.site if worst else first.site
         stops, kept = stopped(flow, self._making.marks, ops) if worst is not None else (False, [])
         form, label, detail = self._describe(key, ops)
@@ -47,15 +49,22 @@ class Sayings:
         return node_data(
             kind="cut" if stops and key[0] != "data" else form, form=form, label=label, detail=detail, site=site,
             region=first.region, module=self._making.module(first.module),
-            shape=last.shape if last else None, dtype=last.dtype if last else None,
+            shape=shape, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=writes, count=self._often.times(key, ops),
+            writes=writes, count=count,
             earlier=flow.earlier.issuperset(ops),
             **told_of(self._making.pointed.boxes.get(key), *(self._making.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
             kept_from=tuple(dict.fromkeys(name for v in kept if (name := flow.name(v)) is not None)),
             names=names | {self.names.place(first.site.user), op_name(first.name)},
         )  # fmt: skip
+
+    def _varies(self, ops: list[int]) -> bool:
+        """Whether what ends a round of these ops gave another shape in another round."""
+        flow = self.flow
+        calls = [(flow.ops[i].site.id, flow.ops[i].name, flow.outputs[i][-1]) for i in ops if flow.outputs[i]]
+        *end, _ = calls[-1]
+        return len({flow.values[value].shape for *call, value in calls if call == end}) > 1
 
     def _describe(self, key: Key, ops: list[int]) -> tuple[str, str, str]:
         """(form, label, second line) of a box."""

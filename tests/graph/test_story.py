@@ -1253,3 +1253,16 @@ def test_a_list_of_modules_that_others_run_between_has_no_frame() -> None:
         around = {id for data in nodes(shown.graph) for id in data["cluster"]}
         assert {shown.clusters[id] for id in around} & {"downs", "norms"} == frames
         assert any(data["label"] == "downs.0" for data in nodes(shown.graph))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_box_tells_no_shape_that_only_some_of_its_rounds_gave(alike: bool) -> None:
+    sizes = [8] * 31 if alike else range(8, 39)
+    parts = [nn.Linear(a, b) for a, b in pairwise(sizes)]
+    with gradscope.watch() as scope:
+        x = torch.randn(2, 8)
+        for part in parts:
+            x = F.relu(part(x))
+        x.sum().backward()
+    boxes = [data for data in nodes(picture(scope.trace, "line").graph) if "part(x)" in data["label"]]
+    assert [(data["count"], data["shape"]) for data in boxes] == [(30, (2, 8) if alike else None)]

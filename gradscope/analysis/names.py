@@ -352,6 +352,11 @@ class Names:
                     return None
                 continue
             names, returned = self._target(site)
+            tuples = len(op.outputs) > 1 or op.name == "grad"  # of others `[0]` is an op, which has the name
+            if tuples and site.id == op.site.user.id and (one := self._picked(site)) is not None:
+                taken, names, returned = one
+                if value.position != taken:
+                    return None
             if handed is not None and not returned:
                 return (names[handed[0]], site) if len(names) == handed[1] else None
             if handed is None and len(names) > 1 and len(op.outputs) == 1 and self._taken_apart(site):
@@ -362,6 +367,16 @@ class Names:
             if not returned and (len(op.outputs) > 1 or (handed := self._handed(site)) is None):
                 return None
         return None
+
+    def _picked(self, site: Site) -> tuple[int, list[str], bool] | None:
+        """Which of the results of the call at `site` is taken, as in `f(x)[0]`, and its targets as of `_target`."""
+        file = self.file(site.path)
+        node = file.at(site)
+        above = file.parent.get(id(node))
+        if not isinstance(above, ast.Subscript) or above.value is not node:
+            return None
+        at = above.slice.value if isinstance(above.slice, ast.Constant) else None
+        return (at, *self._targets_of(file, above)) if isinstance(at, int) else None
 
     def _handed(self, site: Site) -> tuple[int, int] | None:
         """Where in a tuple that its function returns the expression at `site` stands, and how many it has."""
@@ -403,8 +418,9 @@ class Names:
     def _find_target(self, site: Site) -> tuple[list[str], bool]:
         file = self.file(site.path)
         node = file.at(site)
-        if node is None:
-            return [], False
+        return ([], False) if node is None else self._targets_of(file, node)
+
+    def _targets_of(self, file: SourceFile, node: ast.AST) -> tuple[list[str], bool]:
         if isinstance(node, ast.AugAssign):
             return [ast.unparse(node.target)], False
         if isinstance(node, (ast.Tuple, ast.List)) and isinstance(node.ctx, ast.Store):

@@ -48,3 +48,32 @@ def test_what_a_function_returns_in_a_tuple_is_called_as_its_caller_does() -> No
     names, graph = names_of(scope.trace), scope.trace.graph(scope.trace.graphs_with_nodes[0])
     made = {names.name(graph, v.index): graph.ops[v.op].name for v in graph.values if v.op is not None}
     assert made.items() >= {"middle": "linear", "width": "add", "upper": "mul", "lower": "mul"}.items()
+
+
+def slope(y, x):
+    return torch.autograd.grad(y.sum(), x)[0]
+
+
+def test_one_result_that_is_taken_of_several_has_the_name() -> None:
+    cell, x = nn.LSTM(3, 2, batch_first=True), torch.randn(2, 4, 3, requires_grad=True)
+    with gradscope.watch() as scope:
+        states = cell(x)[0]
+        largest = torch.max(states, 1)[0]
+        own = torch.autograd.grad(largest.sum(), x, retain_graph=True)[0]
+        of_function = slope(largest, x)
+        first = torch.relu(x)[0]
+        (first.sum() * 2).backward()
+    assert own.shape == of_function.shape
+    trace = scope.trace
+    graphs = [trace.graph(s.graph) for s in trace.segments if s.graph is not None]
+    names = names_of(trace)
+    made = {
+        names.name(g, v.index): (g.ops[v.op].name, v.position)
+        for g in graphs
+        for v in g.values
+        if v.op is not None
+    }
+    assert made.items() >= {
+        "states": ("lstm", 0), "largest": ("max", 0), "own": ("grad", 0), "of_function": ("grad", 0),
+        "first": ("__getitem__", 0),
+    }.items()  # fmt: skip

@@ -41,6 +41,12 @@ def _measured(flow: Flow, value: int) -> list[str]:
 def _with_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
     held = flow.values[value]
     maker = flow.maker[value]
+    if held.is_leaf and maker is not None and flow.ops[maker].cut in ("no_grad", "inference_mode"):
+        answer.headline = f"{shown} is a view without a graph: {cut_words(flow, maker)}"
+        _open_region(flow, maker, answer)
+        answer.step(flow.ops[maker].site, "the graph ends here", main=True)
+        answer.seen.append("torch says of a view what it says of the tensor that it shows")
+        return
     if held.is_leaf:
         answer.headline = (
             f"{shown} requires grad because it was asked to: it is a leaf, its gradient lands in `.grad`"

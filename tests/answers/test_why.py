@@ -666,12 +666,13 @@ def test_of_a_list_the_tensor_without_a_graph_is_told_of() -> None:
 def test_a_call_that_switches_gradients_off_inside_is_told_as_that_call() -> None:
     model, head = nn.Linear(2, 2), nn.Linear(2, 1)
     with gradscope.watch() as scope:
-        drawn = torch.distributions.Normal(model(torch.ones(3, 2)), 1.0).sample()
+        source = torch.distributions.Normal(model(torch.ones(3, 2)), 1.0)
+        drawn = source.sample()
         head(drawn).sum().backward()
     for name in ("drawn", "model.weight"):
         answer = why(scope.trace, name)
         told = " ".join([answer.headline, *(step.label for step in answer.steps)])
-        assert ".sample()` switches gradients off inside" in told and "no_grad" not in told, told
+        assert "`source.sample()` switches gradients off inside" in told and "no_grad" not in told, told
 
 
 def test_a_derivative_that_is_no_part_of_the_graph_says_what_was_left_out() -> None:
@@ -682,3 +683,16 @@ def test_a_derivative_that_is_no_part_of_the_graph_says_what_was_left_out() -> N
     assert why(scope.trace, "slope").headline == (
         "`slope` does not require grad: `grad` without `create_graph=True` records no graph"
     )
+
+
+def test_a_view_that_is_made_without_gradients_is_no_parameter() -> None:
+    model = nn.Linear(2, 2)
+    with gradscope.watch() as scope:
+        out = model(torch.randn(3, 2))
+        with torch.no_grad():
+            flat = out.view(-1)
+            assert flat.requires_grad and flat.is_leaf  # so says torch
+            assert out[0].mean() == flat[:2].mean()
+        out.sum().backward()
+    assert [p.name for p in scope.trace.parameters] == ["weight", "bias"]
+    assert "view without a graph: `torch.no_grad()`" in why(scope.trace, "flat").headline

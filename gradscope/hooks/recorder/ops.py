@@ -227,7 +227,9 @@ class Ops:
                 entry.shared = entries[source[0]].shared = True
                 entry.hidden = source[1] or entries[source[0]].hidden
             entry.index = segment.new_value(meta, index, entry.root)
-            if not template.nodes and t.requires_grad and leafness(t):
+            # Of a view that is made without a graph torch says so too, if what it shows requires grad.
+            view = template.cut in ("no_grad", "inference_mode")
+            if not template.nodes and not view and t.requires_grad and leafness(t):
                 entry.leaf = self.ledger.leaf(t, site, entry.root)
             indices.append(entry.index)
             place += 1

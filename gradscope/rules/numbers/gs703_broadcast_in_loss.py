@@ -71,7 +71,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS703", name="broadcast-in-loss", severity="warning")
+@rule("GS703", name="broadcast-in-loss", severity="warning", over=("GS308",))
 def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[str, int], list[Op]] = {}
@@ -252,6 +252,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         related=((op.site.user, found.cause_label),),
         fix=f"keep the result: `{_receiver(trace, dropped)} = {source(trace, dropped)}` ({place(dropped)})",
         edits=assigned_back(trace, dropped),
+        subjects=found.subjects | {("dropped", dropped.location())},
     )
 
 

@@ -384,6 +384,7 @@ def _new_tensor_dropped(trace: Trace, graph: Graph, op: Op, dropped: _Dropped, c
         fix=fix,
         count=count,
         edits=edits,
+        subjects=frozenset({("dropped", op.site.user.location())}),
     )
 
 

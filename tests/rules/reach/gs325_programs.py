@@ -197,7 +197,7 @@ def good_shares_masked_and_written_on() -> None:
             energy.masked_fill_(absent, -30.0)
             share[absent] = 0.0
             self.quiet = kept[0].detach().exp().mean().item()
-            h = self.out(torch.einsum("bt,btd->bd", share, x))
+            h = self.out(torch.einsum("bt,btd->bd", share / share.sum(-1, keepdim=True), x))
             h += 0.1
             return h
 

@@ -191,13 +191,13 @@ def time_of(trace: Trace, site: Site) -> str:
 
 def calls_time(trace: Trace, sites: set[int], told: int) -> str:
     """How long the calls of these lines took that built graphs for nothing, and how many were timed, where it is not
-    as many as are told of."""
+    as many as are told of; `told` is 0 where those are not the calls of modules that were timed."""
     found = [e for e in trace.of(CallTime) if e.site.id in sites]
     took = duration(sum((e.seconds or 0.0) for e in found))
     if took and all(e.calls == told for e in found):
         return f"{'it' if told == 1 else 'they'} took {took} in all, graphs included"
     calls = sum(e.calls for e in found)
-    what = plural(calls, "call") + (" of modules" if len({e.site.id for e in found}) > 1 else "")
+    what = plural(calls, "call") + (" of modules" if len({e.site.id for e in found}) > 1 or not told else "")
     return (
         f"{what} that {'was' if calls == 1 else 'were'} timed took {took} in all, graphs included"
         if took

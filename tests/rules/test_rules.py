@@ -304,9 +304,9 @@ def test_the_graph_of_an_evaluation_is_that_of_all_its_layers() -> None:
     from rules.mode import gs402_programs
 
     (found,) = findings(gs402_programs.bad_method_that_calls_the_layers)
-    assert found.count == 9 and found.severity == "warning"
+    assert found.count == 20 and found.severity == "warning"
     assert found.seen[0].startswith(
-        "at least 9 calls built a graph of 42 nodes each, none was used; one holds"
+        "at least 20 calls built a graph of 42 nodes each, none was used; one holds"
     )
     assert "at least 23.6 kB" in found.seen[0]
 
@@ -337,6 +337,23 @@ def test_all_calls_of_an_evaluation_are_counted_and_each_place_is_named() -> Non
     assert found.code == "GS402" and found.count == 240 and not found.at_least
     assert found.seen[0].startswith("240 calls built a graph of 9 nodes each")
     assert found.seen[1].startswith("they took ") and " likewise" in found.fix
+
+
+def test_calls_of_forward_are_counted_and_not_those_of_the_parts_within() -> None:
+    from rules.mode import gs402_programs
+
+    (found,) = findings(gs402_programs.bad_forward_called_past_the_module)
+    assert "`model.forward(x)`" in found.message and found.count == 3
+    assert found.seen[0].startswith("3 calls built a graph of ")
+    assert "calls of modules that were timed" in found.seen[1]
+
+
+def test_what_is_evaluated_once_by_a_call_of_its_own_is_named_by_its_line() -> None:
+    from rules.mode import gs402_programs
+
+    (found,) = findings(gs402_programs.good_one_look_by_a_call_of_its_own)
+    assert found.severity == "note" and found.message.startswith("`model(torch.randn(8, 4))` is evaluated")
+    assert found.seen[0].startswith("a call built a graph of ")
 
 
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:

@@ -9,8 +9,8 @@ Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
 Silent on: evaluation that asks for gradients (saliency, adversarial examples), and what comes by no line but those
 that it comes by too (a model that is adapted to each task, in evaluation as well); results that a loss uses; a single
 forward that nobody looks at.
-At note at most: a single call with a small graph; the evaluation that a library's `fit()` makes;
-forwards in training mode, such as those that choose an agent's actions; a forward beside one
+At note at most: a single call with a small graph, however many modules it calls; the evaluation that
+a library's `fit()` makes; forwards in training mode, such as those that choose an agent's actions; a forward beside one
 whose input gets a gradient, in the same function (the attacked input of an FGSM test is judged
 with the code that made it).
 """
@@ -25,6 +25,7 @@ from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ADDITIONS
 from gradscope.analysis.reach import Key
+from gradscope.analysis.runs import Runs, runs_of
 from gradscope.analysis.unread import calls_time
 from gradscope.analysis.words import code, listed, located, parameter_subjects, plural
 from gradscope.events import Backward, CallTime, ModuleCall, Step
@@ -94,7 +95,7 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
             yield _finding(known, first, "", [g for g in places if g is not first])
             continue
         for group in places:
-            if not _training(group[0]) or (_times(known, group) > 1 and _modest(known, group)):
+            if not _training(group[0]) or (_times(known, group).least > 1 and _modest(known, group)):
                 if not _cut_short(known, group):
                     yield _finding(known, group, "note", ())
 
@@ -174,13 +175,25 @@ def _training(call: Call) -> bool:
     return bool(call.event.training)
 
 
-def _times(known: Calls, group: list[Call]) -> int:
-    """How often the call that this line comes to most was made: one method may call several modules, or one twice."""
+def _past(known: Calls, group: list[Call], asked: Site) -> bool:
+    """Whether the line that asks makes none of these calls itself: it calls `forward`, or a method of the program's,
+    and what is called there is a part of the model, or several modules."""
+    called = {known.called(call.event) for call in group}
+    whole = called == {_root(known, group[0].event)}
+    return not whole and all(call.event.site.location() != asked.location() for call in group)
+
+
+def _times(known: Calls, group: list[Call]) -> Runs:
+    """Between how many and how many times the line was run that asks; as often as the call that it comes to most was
+    made, where it makes that itself."""
+    asked = _asked(known, group[0])
+    if _past(known, group, asked):
+        return runs_of(known, group, asked)
     counts: dict[tuple[int, object], int] = {}
     for call in group:
         key = known.called(call.event), call.event.site.user.span()
         counts[key] = counts.get(key, 0) + call.event.count
-    return max(counts.values())
+    return Runs(max(counts.values()), max(counts.values()))
 
 
 def _modest(known: Calls, group: list[Call]) -> bool:
@@ -244,6 +257,15 @@ def _came(known: Calls, group: list[Call], times: int) -> tuple[int, str]:
     return times, f"at least {plural(times, 'call')}"
 
 
+def _ran(trace: Trace, runs: Runs) -> tuple[int, str]:
+    """How often a line ran that makes none of the calls itself, as a number and as a sentence begins."""
+    if runs.least == 1 < runs.most:
+        return 1, "a call"
+    if runs.least < runs.most:
+        return runs.least, f"at least {plural(runs.least, 'call')}"
+    return runs.least, at_least(trace, runs.least, "call")
+
+
 def _nodes(known: Calls, event: ModuleCall) -> int:
     return len(known.paths.reach(known.outputs(event)).nodes)
 
@@ -254,13 +276,17 @@ def _severe(known: Calls, group: list[Call]) -> bool:
     return (
         not any(_training(call) for call in group)
         and any(known.consumed(call.event) for call in group)
-        and _worth(known, group[0], _times(known, group), held)
+        and _worth(known, group[0], _times(known, group).least, held)
     )
 
 
 def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[list[Call]]) -> Finding:
     first, trace = group[0].event, known.trace
-    times, came = _came(known, group, _times(known, group))
+    asked = _asked(known, group[0])
+    past = _past(known, group, asked)
+    times, came = (
+        _ran(trace, _times(known, group)) if past else _came(known, group, _times(known, group).least)
+    )
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = max(_built(known, call) for call in _kinds(group))
     weighed = _heaviest(group)
@@ -270,9 +296,8 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         part = "at least " if weighed.graph_nodes < nodes else ""
         seen += f"; {'one' if times > 1 else 'it'} holds {part}{_size(weighed.graph_bytes)}"
         seen += ", with the graph that it goes on from" if weighed.graph_nodes > nodes else ""
-    took = calls_time(trace, {call.event.site.id for call in group}, times)
-    asked = _asked(known, group[0])
-    if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:
+    took = calls_time(trace, {call.event.site.id for call in group}, 0 if past else times)
+    if past:
         name = code(trace, asked, name)
     here = located(trace, asked, "this call")
     header = _header(known, group, asked)

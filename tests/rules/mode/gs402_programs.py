@@ -328,3 +328,58 @@ def bad_state_of_an_evaluation() -> None:
         for _ in range(120):
             h = cell(torch.randn(16, 4), h)  # cause: GS402
             total += head(h).pow(2).mean().item()
+
+
+def bad_forward_called_past_the_module() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.out = nn.GRUCell(4, 8), nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.zeros(x.shape[0], 8)
+            for t in range(x.shape[1]):
+                h = self.cell(x[:, t], h)
+            result: torch.Tensor = self.out(h)
+            return result
+
+    model = Reader()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(6):
+        x = torch.randn(8, 5, 4)
+        model.train()
+        opt.zero_grad()
+        (model.forward(x) - 1).pow(2).mean().backward()
+        opt.step()
+        if step % 2 == 0:
+            model.eval()
+            out = model.forward(x)  # cause: GS402
+            print(out.mean().item())
+
+
+def good_one_look_by_a_call_of_its_own() -> None:
+    """`__call__` is the program's own, so that only the parts are called: in one evaluation several times."""
+    import torch
+    from torch import nn
+
+    class Repeated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = nn.Linear(4, 4)
+
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(3):
+                x = torch.tanh(self.step(x))
+            return x
+
+    model = Repeated()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    print(model(torch.randn(8, 4)).mean().item())

@@ -25,7 +25,7 @@ def at_least(trace: Trace, count: int, noun: str) -> str:
 @once
 def _counts(trace: Trace) -> set[int]:
     """How often each line made a pass or a step, of those that made some while sampling slept; and how many calls of
-    a line were timed, where these are more than were noted: calls that build a graph for nothing all are."""
+    a line were timed, where these are more than were noted: those in evaluation all are, as `eval()` ends the sleep."""
     unlooked = {segment.index for segment in trace.segments if segment.graph is None}
     times: Counter[tuple[str, tuple[str, int]]] = Counter()
     slept: Counter[tuple[str, tuple[str, int]]] = Counter()
@@ -34,10 +34,12 @@ def _counts(trace: Trace) -> set[int]:
             times[event.kind, line] += event.count
             slept[event.kind, line] += event.count if event.segment in unlooked else 0
     noted: Counter[int] = Counter()
+    training: set[int] = set()
     for call in trace.of(ModuleCall):
         noted[call.site.id] += call.count
+        training |= {call.site.id} if call.training else set()
     return {
-        *(event.calls for event in trace.of(CallTime) if event.calls > noted[event.site.id]),
+        *(e.calls for e in trace.of(CallTime) if noted[e.site.id] < e.calls and e.site.id not in training),
         *(times[line] for line in times if slept[line]),
         *(times[line] - 1 for line in times if slept[line] > 1),
     }

@@ -356,6 +356,22 @@ def test_what_is_evaluated_once_by_a_call_of_its_own_is_named_by_its_line() -> N
     assert found.seen[0].startswith("a call built a graph of ")
 
 
+def test_calls_that_were_slept_through_are_told_as_at_least_so_many() -> None:
+    def program() -> None:
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(1500):
+            for _ in range(12):
+                (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()
+
+    (found,) = (one for one in findings(program) if one.code == "GS402")
+    assert found.count < 18_000 and found.at_least
+    assert found.seen[0].startswith("at least ")
+
+
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
     from rules.mode import gs402_programs
 

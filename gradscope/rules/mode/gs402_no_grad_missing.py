@@ -245,7 +245,8 @@ def _heaviest(group: list[Call]) -> ModuleCall:
 
 def _came(known: Calls, group: list[Call], times: int) -> tuple[int, str]:
     """How many calls with a graph this line made, as a number and as a sentence begins: of many in a row the first are
-    noted, and all are timed, of each module that is called there, in training as well where that comes by the line."""
+    noted, and all are timed that sampling is awake for, of each module that is called there, in training as well where
+    that comes by the line."""
     sites = {call.event.site.id for call in group}
     timed = [event.calls for event in known.trace.of(CallTime) if event.site.id in sites]
     built = [c for c in known.all if c.event.site.id in sites and c.event.builds_graph]
@@ -253,7 +254,7 @@ def _came(known: Calls, group: list[Call], times: int) -> tuple[int, str]:
         return times, at_least(known.trace, times, "call")
     mine, kinds = set(map(id, group)), {(c.event.site.id, known.called(c.event)) for c in built}
     if all(id(call) in mine for call in built) and len(kinds) == len(sites):
-        return max(timed), plural(max(timed), "call")
+        return max(timed), at_least(known.trace, max(timed), "call")
     return times, f"at least {plural(times, 'call')}"
 
 

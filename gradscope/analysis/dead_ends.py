@@ -13,7 +13,7 @@ from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.model import Graph, Op, Site, Value
-from gradscope.source import FUNCTIONS, SourceFile, names_in
+from gradscope.source import FUNCTIONS, SourceFile, called_name, names_in
 from gradscope.store import Trace
 
 
@@ -91,11 +91,11 @@ def _read(trace: Trace, graph: Graph, place: Site) -> Iterator[tuple[int, Op]]:
             continue
         dropped = _drops(trace, made) if graph.consumers.get(value.index) else None
         for op in graph.consumers[value.index] if dropped == place else ():
-            if op.outputs and not _inside(graph, value, op, place):
+            if op.outputs and not _inside(trace, graph, value, op, place):
                 yield value.index, op
 
 
-def _inside(graph: Graph, value: Value, reader: Op, place: Site) -> bool:
+def _inside(trace: Trace, graph: Graph, value: Value, reader: Op, place: Site) -> bool:
     """Whether what the call at `place` makes on its way is read on its way, too."""
     made, maker = value.site, graph.maker(value.index)
     if made is None or made.user != place:
@@ -104,8 +104,37 @@ def _inside(graph: Graph, value: Value, reader: Op, place: Site) -> bool:
         return False
     if maker.module != reader.module and min(_forwards(made, place), _forwards(reader.site, place)) < 2:
         return False  # layers that a loop calls, and no module that calls both
-    before = graph.ops[: maker.index + 1]  # the next turn begins with what this one has begun with
-    return not any(op.module == reader.module and op.site.id == reader.site.id for op in before)
+    return _in_one_turn(graph, maker, reader, place) or _in_one_call(trace, graph, maker, reader, place)
+
+
+def _in_one_turn(graph: Graph, maker: Op, reader: Op, place: Site) -> bool:
+    """Whether nothing but this call ran between two of its operations, and it did not begin anew: a turn begins with
+    what the one before has begun with."""
+    together = _without_a_break(graph, reader, place)
+    if maker.index not in together:
+        return False
+    first = graph.ops[together.start]
+    begins = [
+        i for i in together if graph.ops[i].module == first.module and graph.ops[i].site.id == first.site.id
+    ]
+    return begins[-1] <= maker.index
+
+
+def _in_one_call(trace: Trace, graph: Graph, maker: Op, reader: Op, place: Site) -> bool:
+    """Whether one call that runs no code of Python's own made both, as `sum([a, b, c])` makes two additions."""
+    node = trace.source_file(place.path).at(place)
+    plain = isinstance(node, ast.Call) and reader.site.span() == maker.site.span() == place.span()
+    return (
+        plain and called_name(node) != reader.name and maker.index in _without_a_break(graph, reader, place)
+    )
+
+
+def _without_a_break(graph: Graph, reader: Op, place: Site) -> range:
+    """The operations up to `reader`, back to the last one that is not of the call at `place`."""
+    start = reader.index
+    while start and _within(graph.ops[start - 1].site, place):
+        start -= 1
+    return range(start, reader.index + 1)
 
 
 def _forwards(site: Site, place: Site) -> int:

@@ -372,6 +372,23 @@ def test_calls_that_were_slept_through_are_told_as_at_least_so_many() -> None:
     assert found.seen[0].startswith("at least ")
 
 
+def test_only_a_turn_that_reads_what_the_one_before_gave_is_told_as_such() -> None:
+    from rules.reach import gs302_programs
+
+    for apart in (
+        gs302_programs.bad_block_of_each_turn_kept_and_dropped,
+        gs302_programs.bad_block_called_in_turns_without_a_break,
+        gs302_programs.bad_sum_of_two_in_each_turn,
+    ):
+        (found,) = (one for one in findings(apart) if one.code == "GS302")
+        assert found.cause_label == "the result goes nowhere" and found.seen[1].startswith(
+            "no operation read"
+        )
+    (found,) = (one for one in findings(gs302_programs.bad_state_that_each_turn_reads) if one.code == "GS302")
+    assert found.cause_label == "what its last turn gives goes nowhere"
+    assert found.seen[1].startswith("each turn of `cell(state)` reads what the one before gave")
+
+
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
     from rules.mode import gs402_programs
 

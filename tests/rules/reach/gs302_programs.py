@@ -635,3 +635,83 @@ def bad_handed_out_and_never_used() -> None:  # fix: by hand
         opt.zero_grad()
         code.pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def bad_block_of_each_turn_kept_and_dropped() -> None:  # fix: by hand
+    """Each turn calls both layers of the block, and reads nothing of the turn before."""
+    import torch
+    from torch import nn
+
+    class Filter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.mean = nn.Linear(4, 4), nn.Linear(4, 1)
+            self.std = nn.Sequential(nn.Linear(4, 1), nn.Softplus())
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+            loss, stds = torch.zeros(()), []
+            for part in x:
+                h = torch.tanh(self.inner(part))
+                loss = loss + (self.mean(h) - 1).pow(2).mean()
+                stds.append(self.std(h))  # cause: GS302
+            return loss, stds
+
+    model = Filter()
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(3):
+        opt.zero_grad()
+        loss, _ = model(torch.randn(3, 8, 4))
+        loss.backward()  # effect: GS302
+        opt.step()
+
+
+def bad_block_called_in_turns_without_a_break() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    body, noise = nn.Linear(4, 1), nn.Sequential(nn.Linear(4, 1), nn.Softplus())
+    opt = torch.optim.Adam([*body.parameters(), *noise.parameters()], lr=1e-2)
+    for _ in range(3):
+        x, drawn = torch.randn(8, 4), []
+        for _ in range(3):
+            drawn.append(noise(x))  # cause: GS302
+        opt.zero_grad()
+        body(x).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_sum_of_two_in_each_turn() -> None:  # fix: by hand
+    """`sum()` makes two additions in each turn; what they make of the mixture of one turn, no other one reads."""
+    import torch
+    from torch import nn
+
+    weights = nn.ParameterList([nn.Parameter(torch.randn(4, 4)) for _ in range(2)])
+    mix, scale, out = nn.Parameter(torch.randn(2)), nn.Parameter(torch.ones(4)), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*weights, *out.parameters()], lr=1e-2)
+    opt_of_mix = torch.optim.Adam([mix, scale], lr=1e-2)
+    for _ in range(3):
+        x, kept = torch.randn(8, 4), []
+        for w in weights:
+            mixed = sum([w * mix[0], w * mix[1]])  # cause: GS302
+            kept.append(mixed)
+        opt.zero_grad()
+        opt_of_mix.zero_grad()
+        out(x * scale).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+        opt_of_mix.step()
+
+
+def bad_state_that_each_turn_reads() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    body = nn.Linear(4, 1)
+    cell = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    opt = torch.optim.Adam([*body.parameters(), *cell.parameters()], lr=1e-2)
+    for _ in range(3):
+        x = state = torch.randn(8, 4)
+        for _ in range(3):
+            state = cell(state)  # cause: GS302
+        opt.zero_grad()
+        body(x).pow(2).mean().backward()  # effect: GS302
+        opt.step()

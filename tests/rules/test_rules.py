@@ -389,6 +389,14 @@ def test_only_a_turn_that_reads_what_the_one_before_gave_is_told_as_such() -> No
     assert found.seen[1].startswith("each turn of `cell(state)` reads what the one before gave")
 
 
+def test_what_no_loss_depends_on_is_left_out_of_the_optimizer_that_holds_it() -> None:
+    from rules.reach import gs302_programs
+
+    (found,) = findings(gs302_programs.bad_sum_of_two_in_each_turn)
+    assert "and `mix` out of `torch.optim.Adam([mix, scale], lr=1e-2)`" in found.fix
+    assert " out of `torch.optim.SGD([*weights" in found.fix
+
+
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
     from rules.mode import gs402_programs
 

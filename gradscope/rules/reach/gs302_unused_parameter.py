@@ -270,7 +270,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
             ),
         ),
         fix=(_some_of_several(trace, known, made, parameters[0]) if call is None and made is not None else "")
-        or _fix(trace, made, _making(holder), names, call, later=not_yet(trace, parameters[0])),
+        or _fix(trace, known, made, parameters, call),
         subjects=parameter_subjects(ids),
     )
 
@@ -360,21 +360,17 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     label = "the result goes nowhere"
     if turns is not None:
         label = f"what {f'its {turns.dropped} turn gives' if turns.dropped else 'some of its turns give'} goes nowhere"
-    optimizer = located(trace, _making(_holder(trace, known, parameters)), "the optimizer")
-    out = (
-        f"leave {names} out of {optimizer}"
-        if _serves_others(trace, place)
-        else f"leave the call and {names} out"
-    )
+    not_held = f"leave {_out_of_theirs(trace, known, parameters)}"
+    out = not_held if _serves_others(trace, place) else f"leave the call and {names} out"
     fix = f"let the loss depend on the result of {call}, or {out}"
     if turns is not None and not turns.next_turn:
         which = f"its {turns.dropped} turn" if turns.dropped else "these turns"
         fix = f"let the loss depend on the result of {call} in {which}, too, or {out}"
     if parts:
         label = f"nothing reads {parts} of its results"
-        fix = f"let the loss depend on {parts} too ({where(place)}), or leave {names} out of {optimizer}"
+        fix = f"let the loss depend on {parts} too ({where(place)}), or {not_held}"
     elif aside:
-        fix = f"if this call is for what is computed within it, leave {names} out of {optimizer}"
+        fix = f"if this call is for what is computed within it, {not_held}"
     elif loop:
         fix = f"keep the result of {call} in a list of its own, and go on with that"
     elif another is not None:
@@ -502,30 +498,34 @@ def _some_of_several(trace: Trace, known: Paths, made: Site, parameter: Paramete
     )
 
 
+def _out_of_theirs(trace: Trace, known: Paths, parameters: list[Parameter]) -> str:
+    """ "`a` and `b` out of `SGD(…)`, and `c` out of `Adam(…)`": each out of the optimizer that holds it."""
+    held: dict[Site | None, list[int]] = {}
+    for parameter in parameters:
+        held.setdefault(_making(_holder(trace, known, [parameter])), []).append(parameter.id)
+    return ", and ".join(
+        f"{parameter_names(trace, ids)} out of {located(trace, made, 'the optimizer')}"
+        for made, ids in held.items()
+    )
+
+
 def _fix(
-    trace: Trace, made: Site | None, held: Site | None, names: str, call: Site | None, *, later: bool
+    trace: Trace, known: Paths, made: Site | None, parameters: list[Parameter], call: Site | None
 ) -> str:
+    names = parameter_names(trace, [p.id for p in parameters])
+    not_held = f"or leave {_out_of_theirs(trace, known, parameters)}"
     if call is not None:
-        result = located(trace, call, "the call")
-        return (
-            f"let a loss depend on the result of {result},"
-            f" or leave {names} out of {located(trace, held, 'the optimizer')}"
-        )
+        return f"let a loss depend on the result of {located(trace, call, 'the call')}, {not_held}"
     if made is None:
-        return (
-            f"let the loss depend on {names}, or leave {names} out of {located(trace, held, 'the optimizer')}"
-        )
+        return f"let the loss depend on {names}, {not_held}"
     attribute = source(trace, made).partition("=")[0].partition(":")[0].strip()
-    if later:
+    if not_yet(trace, parameters[0]):
         return (
             f"nothing, where the branch that uses `{attribute}` is off on purpose; else let that run, or make"
             f" {located(trace, made, 'it')} only where it does"
         )
     if (read := _read_at(trace, made, attribute)) is not None:
-        return (
-            f"let a loss depend on what {located(trace, read)} gives, or leave {names} out of"
-            f" {located(trace, held, 'the optimizer')}"
-        )
+        return f"let a loss depend on what {located(trace, read)} gives, {not_held}"
     return f"use `{attribute}` in `forward`, or remove {located(trace, made, 'it')}"
 
 

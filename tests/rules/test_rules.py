@@ -397,6 +397,17 @@ def test_what_no_loss_depends_on_is_left_out_of_the_optimizer_that_holds_it() ->
     assert " out of `torch.optim.SGD([*weights" in found.fix
 
 
+def test_a_clip_behind_the_step_is_told_as_such_whatever_has_no_gradient_at_all() -> None:
+    from rules.step import gs209_programs
+
+    frozen = findings(gs209_programs.bad_after_the_step_with_a_frozen_layer)
+    (found,) = (one for one in frozen if one.code == "GS209")
+    assert "comes after the step" in found.message
+    assert found.cause_label == "the gradients here were used already"
+    (found,) = findings(gs209_programs.bad_before_backward)
+    assert found.cause_label == "there is no gradient here yet"
+
+
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
     from rules.mode import gs402_programs
 

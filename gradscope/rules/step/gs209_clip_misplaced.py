@@ -200,7 +200,7 @@ def _hooks_put(trace: Trace) -> list[Site]:
 
 
 def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
-    late = clip.states["used"] > clip.states["none"] + clip.states["zero"]
+    late = 2 * clip.states["used"] > clip.times  # whatever else has no gradient in any call
     clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
     move = f"move {located(trace, clip.site, 'it')} between `backward()` and {stepping} ({where(step)})"
     return Finding(
@@ -258,7 +258,9 @@ def _others(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         related=tuple(
             (other.site, "clips the same parameters, before their own step")
             for other in run.clips.values()
-            if other is not clip and other.met and other.parameters == clip.parameters
+            if other.site.location() != clip.site.location()
+            and other.met
+            and other.parameters == clip.parameters
         ),
         seen=(f"{met}; {stepping} shares no parameter with them",),
         fix=f"hand over the parameters that {stepping} steps" + (f": `{given}`" if given else ""),

@@ -501,3 +501,18 @@ def good_by_hand_before_the_step() -> None:
             weight.grad.data.clamp_(-0.05, 0.05)
         opt.step()
         series.clamp_(-1, 1)
+
+
+def bad_after_the_step_with_a_frozen_layer() -> None:
+    """The frozen layer has no gradient at any clip, the others one that the step has used."""
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model[2].parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
+        opt.step()  # effect: GS209
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # cause: GS209

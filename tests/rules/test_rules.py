@@ -408,6 +408,17 @@ def test_a_clip_behind_the_step_is_told_as_such_whatever_has_no_gradient_at_all(
     assert found.cause_label == "there is no gradient here yet"
 
 
+def test_whole_batches_that_one_array_is_made_of_are_to_be_joined_once_the_last_is_smaller() -> None:
+    from rules.mode import gs412_programs
+
+    found = next(f for f in findings(gs412_programs.bad_one_array_of_whole_batches) if f.code == "GS412")
+    assert "`np.concatenate(given)` in place of `np.array(given)`" in found.fix and not found.edits
+    plain = next(
+        f for f in findings(gs412_programs.bad_one_array_of_a_number_for_each_batch) if f.code == "GS412"
+    )
+    assert "concatenate" not in plain.fix and plain.edits
+
+
 def test_sums_that_keep_the_graphs_of_an_evaluation_are_named() -> None:
     from rules.mode import gs402_programs
 

@@ -4,7 +4,8 @@ Why: a loader with `drop_last=True` gives whole batches only. In training, with 
 samples are left out each time. An evaluation goes through its samples in order: the same last ones are never judged,
 and what it reports depends on the size of the batches.
 
-Fix: `drop_last=False` for what is evaluated, or leave it out.
+Fix: `drop_last=False` for what is evaluated, or leave it out. What makes one array of the results of all batches then
+has to join them.
 
 Measured: the samples of the dataset and of a batch, in passes that came to the end. Silent on: batches that divide the
 dataset, loops that stop before, loaders that a loop trains with, one of several processes.
@@ -16,8 +17,10 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import calls
+from gradscope.analysis.of_whole_batches import WholeBatches, of_whole_batches
 from gradscope.analysis.text import runs_in, site_of
-from gradscope.analysis.words import located, plural, user
+from gradscope.analysis.words import code, located, plural, user
+from gradscope.analysis.words import where as at_line
 from gradscope.events import Backward, Loader, SamplesDropped, Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
@@ -111,6 +114,7 @@ def _finding(trace: Trace, event: SamplesDropped, alike: list[SamplesDropped], j
     left = plural(_left_out(event), "sample")
     passes = sum(one.passes for one in alike)
     where, edits = _switched_off(trace, made, event)
+    whole = _made_of_all(trace, made)
     others = [f"{_left_out(one)} of {one.samples} in batches of {one.batch}" for one in alike[:4]]
     return Finding(
         message=f"the evaluation leaves out the last {left}: its loader has `drop_last=True`",
@@ -124,9 +128,26 @@ def _finding(trace: Trace, event: SamplesDropped, alike: list[SamplesDropped], j
             f" {', '.join(others)}",
         ),
         fix=f"make {located(trace, made, 'the loader')} with `drop_last=False` for what is evaluated"
-        + (f": `False` for {located(trace, where)}" if where is not None else ""),
-        edits=edits,
+        + (f": `False` for {located(trace, where)}" if where is not None else "")
+        + (_and_joined(trace, whole) if whole is not None else ""),
+        edits=() if whole is not None else edits,
         subjects=frozenset({("loader", *made.location())}),
+    )
+
+
+def _made_of_all(trace: Trace, made: Site) -> WholeBatches | None:
+    """What a smaller last batch would break, behind one of the loops over this line's loaders."""
+    loops = {e.loop: e.batch for e in trace.of(SamplesDropped) if e.site.user.location() == made.location()}
+    sites = ((user(trace.site(loop)), batch) for loop, batch in loops.items())
+    found = (of_whole_batches(trace, loop, batch) for loop, batch in sites if loop is not None)
+    return next((one for one in found if one is not None), None)
+
+
+def _and_joined(trace: Trace, whole: WholeBatches) -> str:
+    call, likewise = code(trace, whole.site, "the call"), ", and the others likewise" if whole.others else ""
+    return (
+        f"; the last batch is smaller then, and no one array can be made of all: join them, `{whole.joined}`"
+        f" in place of {call} ({at_line(whole.site)}){likewise}; there is no axis of batches then"
     )
 
 

@@ -146,3 +146,58 @@ def good_statistics_taken_anew() -> None:
     model.eval()
     with torch.no_grad():
         print((model(x) - x.sum(1, keepdim=True)).pow(2).mean().item())
+
+
+def bad_one_array_of_whole_batches() -> None:  # fix: by hand
+    """With a smaller last batch `np.array(given)` would be an error."""
+    from typing import Any
+
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(50, 3)
+    held: Any = TensorDataset(x, x.sum(1, keepdim=True))
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        a = torch.randn(16, 3)
+        nn.functional.mse_loss(model(a), a.sum(1, keepdim=True)).backward()
+        opt.step()
+    given: Any = []
+    wanted: Any = []
+    with torch.no_grad():
+        for a, b in DataLoader(held, batch_size=16, drop_last=True):  # cause: GS412
+            out = model(a)  # effect: GS412
+            given.append(out.cpu().numpy())
+            wanted.append(b.cpu().numpy())
+    given, wanted = np.array(given), np.array(wanted)
+    print(np.square(given - wanted).mean())
+
+
+def bad_one_array_of_a_number_for_each_batch() -> None:
+    from typing import Any
+
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(50, 3)
+    held: Any = TensorDataset(x, x.sum(1, keepdim=True))
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        a = torch.randn(16, 3)
+        nn.functional.mse_loss(model(a), a.sum(1, keepdim=True)).backward()
+        opt.step()
+    errors: Any = []
+    with torch.no_grad():
+        for a, b in DataLoader(held, batch_size=16, drop_last=True):  # cause: GS412
+            errors.append((model(a) - b).pow(2).sum().item())  # effect: GS412
+    print(np.array(errors).sum())

@@ -31,10 +31,14 @@ def bad() -> None:
     from torch import nn
 
     seen: list[torch.Tensor] = []
+
+    def keep(module: nn.Module, given: tuple[torch.Tensor, ...], out: torch.Tensor) -> None:
+        seen.append(out.detach())
+
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     opt = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(4):
-        model[1].register_forward_hook(lambda m, given, out: seen.append(out.detach()))  # cause: GS607
+        model[1].register_forward_hook(keep)  # cause: GS607
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()
@@ -45,10 +49,14 @@ def good() -> None:
     from torch import nn
 
     seen: list[torch.Tensor] = []
+
+    def keep(module: nn.Module, given: tuple[torch.Tensor, ...], out: torch.Tensor) -> None:
+        seen.append(out.detach())
+
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     opt = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(4):
-        handle = model[1].register_forward_hook(lambda m, given, out: seen.append(out.detach()))
+        handle = model[1].register_forward_hook(keep)
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 from gradscope.model import Op
@@ -19,6 +21,11 @@ class Equation(NamedTuple):
         """The letters of two operands or more that the result has not: what is summed of a product."""
         counts = Counter(letter for operand in self.operands for letter in set(operand))
         return {letter for letter, n in counts.items() if n > 1} - {*self.result, ELLIPSIS}
+
+    def width(self, shape: Sequence[int]) -> int:
+        """Of how many numbers each number of the result is a sum, where the first operand has this shape."""
+        axes = self.axes(0, len(shape))
+        return prod(shape[axes[letter]] for letter in self.contracted if letter in axes)
 
     @property
     def text(self) -> str:

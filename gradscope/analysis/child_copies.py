@@ -25,11 +25,18 @@ class ChildCopy(NamedTuple):
 
 def child_copies(run: Run) -> ChildCopy | None:
     """The first such parent of the run."""
+    started: dict[int, list[Member]] = {}  # process → its children
+    for member in run.members:
+        if (process := (member.trace.program.get("child") or {}).get("parent")) is not None:
+            started.setdefault(process, []).append(member)
     for parent in run.members:
+        own_children = started.get(parent.trace.program.get("process", 0))
+        if not own_children:
+            continue
         found = [
             (fork.site.user, child, copied)
             for fork in parent.trace.of(Forked)
-            for child in run.members
+            for child in own_children
             if child.trace.program.get("process") == fork.process
             and (copied := list(_copied(child.trace, parent.trace, fork)))
         ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import NamedTuple
 
+from gradscope.analysis.memo import once
 from gradscope.analysis.parting import paired
 from gradscope.analysis.rank_gradients import COMPARED, Followed, Steps, alike, followed
 from gradscope.analysis.wrappers import wrapped
@@ -60,6 +61,7 @@ def mixed(run: Run) -> Mixed | None:
     return None
 
 
+@once
 def _apart(run: Run) -> list[Member]:
     """Ranks that have not all the same gradients and parameters; none where a wrapper averages."""
     if not 1 < run.world == len(run.ranks) or any(wrapped(group[0].trace) for group in run.alike):

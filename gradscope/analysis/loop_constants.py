@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.carried import all_carried
 from gradscope.analysis.ops import ADDITIONS, SUBTRACTIONS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import paths
 from gradscope.events import ErrorRaised
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
@@ -35,7 +35,7 @@ def loop_constants(trace: Trace, event: ErrorRaised) -> LoopConstants | None:
     for one in old:
         key = known.made((event.graph, one.value.index))
         behind, maker = known.reach([key]).parameters, known.maker(key)
-        if not behind or not behind <= again or maker is None or _is_a_term(known, graph, one.value.index):
+        if not behind or not behind <= again or maker is None or _is_a_term(graph, one.value.index):
             return None
         line = file.statement(maker.site.entry)
         if not isinstance(line, ast.Assign) or len(line.targets) != 1:
@@ -47,21 +47,16 @@ def loop_constants(trace: Trace, event: ErrorRaised) -> LoopConstants | None:
     return LoopConstants(loop, lines, [ast.unparse(line.targets[0]) for line in lines])
 
 
-def _is_a_term(known: Paths, graph: Graph, value: int) -> bool:
+def _is_a_term(graph: Graph, value: int) -> bool:
     """Whether it, or what came of it alone, is added to the rest of the loss: without its graph it would train
     nothing."""
-    met: list[Op] = []
-
-    def is_alone(op: Op) -> bool:
-        others = [i for i in op.inputs if graph.values[i].requires_grad and i not in own]
-        if others:
+    own, met = {value}, list[Op]()
+    for op in graph.ops:  # in order
+        if own.isdisjoint(op.inputs):
+            continue
+        if any(graph.values[i].requires_grad and i not in own for i in op.inputs):
             met.append(op)
         else:
             own.update(op.outputs)
-        return not others
-
-    own = {value}
-    for _ in graph.readers_behind([value], is_alone):
-        pass
     single = [op for op in met if op.outputs and not graph.values[op.outputs[0]].shape]
     return not met or any(op.name in ADDITIONS | SUBTRACTIONS for op in single)

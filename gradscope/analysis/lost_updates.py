@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from gradscope.analysis.dead_ends import taken_along
+from gradscope.analysis.ops import STACKS
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Parameter, Site
@@ -27,7 +28,7 @@ COPIES = {
     "to",
     "ravel",
 }
-JOINS = {"cat", "concat", "concatenate", "hstack", "stack"}
+JOINS = STACKS | {"concatenate", "hstack"}
 
 
 @dataclass

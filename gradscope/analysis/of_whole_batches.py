@@ -49,7 +49,7 @@ def of_whole_batches(trace: Trace, loop: Site, batch: int) -> WholeBatches | Non
 
 
 def _joined(trace: Trace, file: SourceFile, made: ast.Attribute, name: str, site: Site) -> str:
-    torchs = any(op.name == "stack" and op.site.user.span() == site.span() for op in _ops(trace))
+    torchs = any(op.name == "stack" and op.site.user.span() == site.span() for op in trace.ops)
     return f"{file.text(made.value)}.{'cat' if torchs else _ARRAYS[made.attr]}({name})"
 
 
@@ -68,7 +68,7 @@ def _rows(trace: Trace, loop: Site, node: ast.For, given: ast.expr) -> int | Non
         places = [n for n in ast.walk(node) if isinstance(n, ast.Assign) and _binds(n, given.id)]
     lines = {line for place in places for line in _lines(place)}
     last: Op | None = None
-    for op in _ops(trace):
+    for op in trace.ops:
         if any(frame.path == loop.path and frame.line in lines for frame in op.site.stack):
             last = op if last is None or (op.graph, op.index) > (last.graph, last.index) else last
     values = trace.graph(last.graph).values if last is not None else []
@@ -83,7 +83,3 @@ def _binds(statement: ast.Assign, name: str) -> bool:
 def _lines(node: ast.AST) -> range:
     first = getattr(node, "lineno", 0)
     return range(first, (getattr(node, "end_lineno", None) or first) + 1)
-
-
-def _ops(trace: Trace) -> Iterator[Op]:
-    return (op for graph in trace.graphs for op in graph.ops)

@@ -180,7 +180,7 @@ def assigned_from(known: Paths, event: Update) -> Op | None:
     return op if op is not None and op.site.user.location() == event.site.user.location() else None
 
 
-class Mixed(NamedTuple):
+class MixedIn(NamedTuple):
     """A parameter that the program writes a mixture of itself and another one into."""
 
     parameter: int
@@ -190,7 +190,7 @@ class Mixed(NamedTuple):
 
 
 @once
-def mixed(trace: Trace) -> list[Mixed]:
+def mixed_in(trace: Trace) -> list[MixedIn]:
     """Every such write, as a running average is made: `add_` and the like of the other one, or what both made."""
     known, found = paths(trace), []
     for write in _writes(trace):
@@ -200,5 +200,7 @@ def mixed(trace: Trace) -> list[Mixed]:
         given = known.flow((op.graph, i) for i in op.inputs if i not in op.writes).order
         sources = known.parameters_in(given)
         if op.name in MIXING or write.parameter in sources:
-            found += [Mixed(write.parameter, p, op, len(write.segments)) for p in sources - {write.parameter}]
+            found += [
+                MixedIn(write.parameter, p, op, len(write.segments)) for p in sources - {write.parameter}
+            ]
     return found

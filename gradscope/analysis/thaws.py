@@ -13,10 +13,9 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import own_nodes, ran_in
 from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step
 from gradscope.model import Site
-from gradscope.source import Function, SourceFile, arguments, called_name
+from gradscope.source import FUNCTIONS, Function, SourceFile, arguments, called_name
 from gradscope.store import Trace
 
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_EXPRESSIONS = 20  # that a loop's head may stand for
 
 
@@ -240,7 +239,7 @@ def _asked_before(trace: Trace, path: str, statement: ast.stmt) -> tuple[str, st
             found = next((test for test in tests if _owner(test)), None)
             if found is not None:
                 around = [node, *trace.source_file(here).above(node)]
-                scope = next((one for one in around if isinstance(one, DEFINITIONS)), None)
+                scope = next((one for one in around if isinstance(one, FUNCTIONS)), None)
                 name = scope.name if scope is not None else "<module>"
                 return here, name, found
         if node is loop.iter:
@@ -262,7 +261,7 @@ def _behind_names(trace: Trace, path: str, loop: ast.For) -> Iterator[tuple[str,
         there = trace.source_file(other)
         for _, function in there.of(ast.FunctionDef):
             holder = there.parent.get(id(function))
-            known = not isinstance(holder, DEFINITIONS) or id(holder) in around
+            known = not isinstance(holder, FUNCTIONS) or id(holder) in around
             if function.name in called and known:
                 yield other, function
 

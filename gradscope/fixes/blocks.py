@@ -117,15 +117,15 @@ def _made_where_used(trace: Trace, made: Site | None, root: str) -> Edits:
     return here.move(statement, to) if not rebound else ()
 
 
-def moved_out(trace: Trace, site: Site | None) -> Edits:
-    """The call at `site`, a statement, to the line before the loop that it stands in, where all that
-    it names is known there."""
+def moved_out(trace: Trace, site: Site | None, kind: type[ast.Expr | ast.Assign] = ast.Expr) -> Edits:
+    """The call at `site`, a statement (or the assignment of what it gives), to the line before the loop that it stands
+    in, where all that it reads is known there."""
     here = Source(trace, site.path) if site is not None else None
     statement = here.file.statement(site) if here is not None and site is not None else None
     loop = here.file.parent.get(id(statement)) if here is not None else None
-    if here is None or not isinstance(statement, ast.Expr) or not isinstance(loop, LOOPS):
+    if here is None or not isinstance(statement, kind) or not isinstance(loop, LOOPS):
         return ()
-    if names_in(loop, ast.Store) & names_in(statement, ast.Load):
+    if names_in(loop, ast.Store) & names_in(statement.value, ast.Load):
         return ()
     return here.move(statement, loop)
 

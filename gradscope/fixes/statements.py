@@ -146,18 +146,6 @@ def behind_their_loop(trace: Trace, sites: list[Site], around: int = 2) -> tuple
     return loop.lineno, tuple(e for s in statements for e in here.move(s, loop, after=True))
 
 
-def before_the_loop(trace: Trace, site: Site | None) -> Edits:
-    """The statement to the line before the loop that it stands in, where all that it names is known there."""
-    here = Source(trace, site.path) if site is not None else None
-    statement = here.file.statement(site) if here is not None and site is not None else None
-    loop = here.file.parent.get(id(statement)) if here is not None else None
-    if here is None or not isinstance(statement, ast.Assign) or not isinstance(loop, LOOPS):
-        return ()
-    if names_in(loop, ast.Store) & names_in(statement.value, ast.Load):
-        return ()
-    return here.move(statement, loop)
-
-
 def out_of(here: Source, last: Sequence[ast.stmt], block: ast.stmt) -> Edits:
     """The last statements of a block's body behind the block: as far to the left as it stands."""
     if any(has_long_text(s) for s in last):

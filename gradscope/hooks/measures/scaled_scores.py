@@ -3,7 +3,6 @@ and how many numbers each product is a sum of; and by which it multiplies what m
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -70,6 +69,4 @@ def _width(name: str, args: Any) -> int:
         return int(args[0].shape[-1])
     if type(args[0]) is not str or len(args) != 3:
         return 0
-    equation = equations.read(args[0])
-    axes = equation.axes(0, args[1].dim())
-    return math.prod(int(args[1].shape[axes[letter]]) for letter in equation.contracted if letter in axes)
+    return int(equations.read(args[0]).width(args[1].shape))

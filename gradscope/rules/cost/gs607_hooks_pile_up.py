@@ -13,6 +13,7 @@ Silent on: hooks that are taken off again, different hooks, and hooks on tensors
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.hook_bodies import hook_function
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import listed, located, parameter_name, plural
 from gradscope.events import GradientHook, PiledHook
@@ -83,7 +84,7 @@ def _finding(trace: Trace, events: list[PiledHook], changing: set[int]) -> Findi
     on = _module(trace, first) if first.parameter is None else f"`{parameter_name(trace, first.parameter)}`"
     each = "backward pass" if of_tensor else "call of the model"
     defined = {event.name: site for event in events if (site := trace.site(event.hook)) is not None}
-    lists = [name for name, site in defined.items() if _appends(trace, site)]
+    lists = [name for name, site in defined.items() if _appends(trace, site, name)]
     seen = [
         f"{plural(most, 'hook')} of this line stood on {on} at once, with a {each} between one and the next: each"
         f" {each} runs all that stand there"
@@ -118,5 +119,6 @@ def _module(trace: Trace, event: PiledHook) -> str:
     return f"a `{event.cls}`" if event.module is None else module_name(trace, event.module)
 
 
-def _appends(trace: Trace, hook: Site) -> bool:
-    return any(method_name(node) == "append" for node in ast.walk(trace.source_file(hook.path).scope(hook)))
+def _appends(trace: Trace, hook: Site, name: str) -> bool:
+    function = hook_function(trace, hook, name)
+    return function is not None and any(method_name(node) == "append" for node in ast.walk(function))

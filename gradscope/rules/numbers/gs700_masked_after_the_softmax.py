@@ -139,7 +139,10 @@ def _is_summed(known: Paths, product: Op) -> bool:
 def _finding(trace: Trace, found: Masked, softmax: Op, event: ZeroOnes | None) -> Finding:
     site, made = found.op.site.user, softmax.site.user
     text, edits = _scores_masked(trace, found, softmax)
-    share = (percent(event.zeros / event.elements),) if event is not None else ()
+    seen: tuple[str, ...] = ()
+    if event is not None:
+        share = percent(event.zeros / event.elements)
+        seen = (f"{share} of the mask's places are set to 0, and nothing divides by what is left",)
     return Finding(
         message=f"{code(trace, site, 'a mask')} sets weights to 0 after {code(trace, made, 'their softmax')}: what is"
         " left sums to less than one",
@@ -149,9 +152,7 @@ def _finding(trace: Trace, found: Masked, softmax: Op, event: ZeroOnes | None) -
         else "masks after the softmax",
         effect=made,
         effect_label="has shared out a weight of one among all of them",
-        seen=tuple(
-            f"{one} of the mask's places are set to 0, and nothing divides by what is left" for one in share
-        ),
+        seen=seen,
         fix=f"mask the scores before the softmax: `{text}` in {located(trace, made)}"
         if text
         else f"put a large negative number into the scores before {located(trace, made)}, where the mask says so",

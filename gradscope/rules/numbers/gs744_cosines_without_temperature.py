@@ -104,7 +104,7 @@ def cosines_without_temperature(trace: Trace) -> Iterator[Finding]:
             continue
         if made and all(_is_cosine(known, op) for op in made):
             told.add(loss.site.user.location())
-            found = _finding(trace, known, loss, made, count, lowest)
+            found = _finding(trace, known, loss, made, count, lowest, 1 if small is None else small.factor)
             yield found if small is None else _multiplied(trace, found, small)
 
 
@@ -140,12 +140,6 @@ def _multiplied(trace: Trace, found: Finding, small: _Small) -> Finding:
         effect=found.cause,
         effect_label="cannot tell such scores apart",
         related=(),
-        seen=(
-            found.seen[0]
-            .replace("between -1 and 1", f"between {-small.factor:.3g} and {small.factor:.3g}")
-            .replace("exp(-2)", f"exp(-2 * {small.factor:.3g})"),
-            *found.seen[1:],
-        ),
         fix=f"divide by it: `{turned}` in {located(trace, place)}"
         if turned
         else f"divide by the temperature in {located(trace, place)}, in place of multiplying with it",
@@ -284,12 +278,17 @@ def _along(op: Op, rank: int, axis: int) -> bool:
     return [d % rank for d in op.extra.get("dims", [])] == [axis]
 
 
-def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, lowest: float) -> Finding:
+def _finding(
+    trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, lowest: float, most: float
+) -> Finding:
+    """`most`: of the scores, which are cosines times that."""
     site = loss.site.user
     places = list(dict.fromkeys(op.site.user for op in made))
     values = loss_values(trace, known, (loss.graph, loss.outputs[0]))
+    apart = "-2" if most == 1 else f"-2 * {most:.3g}"
     seen = [
-        f"{count} scores between -1 and 1 for each label: the loss cannot fall below log(1 + {count - 1} * exp(-2)) ="
+        f"{count} scores between {-most:.3g} and {most:.3g} for each label: the loss cannot fall below log(1 +"
+        f" {count - 1} * exp({apart})) ="
         f" {lowest:.3g}; of scores that are all the same it is {math.log(count):.3g}"
     ]
     if values:

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations
 
-from gradscope.analysis.ops import DRAWS
+from gradscope.analysis.ops import DRAWS, STACKS
 from gradscope.analysis.text import nodes_that_ran, site_of, written_input
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
@@ -64,7 +64,7 @@ def good() -> None:
 MOST = 200  # calls that are compared
 # of these two inputs one is taken
 CHOICES = dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), (0, 1)) | {"where": (1, 2)}
-JOINS = ("stack", "cat", "concat", "concatenate")
+JOINS = STACKS | {"concatenate"}
 REDUCED = {"min", "max", "amin", "amax", "mean", "median"}  # along one axis: of the same twice the same
 
 

@@ -14,7 +14,6 @@ are normalised before, scales that are learned, numbers that are not the root of
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator
 
 from gradscope import equations
@@ -140,10 +139,7 @@ def _width(known: Paths, product: Op) -> int:
     if product.name != "einsum":
         return shape[-1] if shape else 0
     equation = equations.of(product)
-    if equation is None:
-        return 0
-    axes = equation.axes(0, len(shape))
-    return math.prod(shape[axes[letter]] for letter in equation.contracted if letter in axes)
+    return equation.width(shape) if equation is not None else 0
 
 
 def _of_layers(known: Paths, scale: Op) -> bool:

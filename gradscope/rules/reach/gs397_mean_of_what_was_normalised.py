@@ -13,6 +13,7 @@ that normalise by running statistics, values that something else uses as well.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import MEANS
@@ -89,9 +90,7 @@ def _normalised(known: Paths, key: Key, mean: Op) -> Op | None:
 def _finding(trace: Trace, known: Paths, mean: Op, norm: Op) -> Finding:
     site, layer = mean.site.user, layer_site(trace, norm) or norm.site.user
     shape = known.value((norm.graph, norm.inputs[0])).shape
-    count = 1
-    for size in shape[CHANNELS:]:
-        count *= size
+    count = prod(shape[CHANNELS:])
     always = "the bias of the layer" if len(norm.inputs) > 1 else "0"
     return Finding(
         message=f"{code(trace, site, f'`{mean.name}`')} is {always} whatever comes in: it is the mean of what"

@@ -13,13 +13,14 @@ Silent on: optimizers that average nothing (plain SGD), LBFGS; parameters that t
 (an average over clients, a reset); optimizers that live for as many steps as their momentum averages over.
 """
 
+import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
 from gradscope.analysis.loop import one_after_the_other, parameters_of
 from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import Step
-from gradscope.fixes.statements import before_the_loop
+from gradscope.fixes.blocks import moved_out
 from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -118,7 +119,7 @@ def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:
     steps = [optimizer.steps for optimizer in made]
     each = f"{min(steps)} to {max(steps)}" if min(steps) != max(steps) else f"{steps[0]}"
     name, own = optimizer_name(trace, first.id), f"`{first.cls}`"
-    edits = before_the_loop(trace, site)
+    edits = moved_out(trace, site, ast.Assign)
     rates = [_rates(optimizer) for optimizer in made]
     falls = rates[0] != rates[-1]
     settings = "with the same settings" if not falls else "with other rates"

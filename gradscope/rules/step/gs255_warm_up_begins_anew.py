@@ -21,7 +21,7 @@ from gradscope.analysis.schedules import rates_written, schedule_name, schedules
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import RateFalls, Rates, SchedulerMade
-from gradscope.fixes.statements import before_the_loop
+from gradscope.fixes.blocks import moved_out
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, SourceFile, names_in
@@ -85,7 +85,7 @@ def _of_new_schedules(trace: Trace, event: RateFalls, made: SchedulerMade) -> Fi
     site, step = made.site.user, event.site.user
     optimizer, name = optimizer_name(trace, event.optimizer), schedule_name(trace, made)
     count = sum(one.count for one in schedules_of(trace, event.optimizer))
-    edits = before_the_loop(trace, site)
+    edits = moved_out(trace, site, ast.Assign)
     return Finding(
         message=f"{name} is made anew {counted(count, 'time')}, and with it the warm-up of {optimizer} begins anew,"
         " before it has come to its end",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import nearest_backward
+from gradscope.analysis.loop import idle, nearest_backward
 from gradscope.analysis.used_up import UsedUp, used_up
 from gradscope.analysis.words import (
     located,
@@ -69,16 +69,12 @@ def optimizer_without_parameters(trace: Trace) -> Iterator[Finding]:
             continue
         empty = sum(not group["parameters"] for group in optimizer.groups)
         left = (
-            [p for p in trace.parameters if p.registered and p.passes > 1 and not _is_trained(p)]
+            [p for p in trace.parameters if p.registered and p.passes > 1 and idle(p) and not p.optimizers]
             if empty
             else []
         )
         if left:
             yield _finding(trace, optimizer, empty, left)
-
-
-def _is_trained(p: Parameter) -> bool:
-    return bool(p.optimizers or p.steps or p.updates or p.changed)
 
 
 def _finding(trace: Trace, optimizer: Optimizer, empty: int, left: list[Parameter]) -> Finding:

@@ -16,9 +16,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.own_writes import Mixed, mixed
+from gradscope.analysis.own_writes import MixedIn, mixed_in
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.analysis.words import located, parameter_names, parameter_subjects, root_of
 from gradscope.events import ModuleCall
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Parameter
@@ -77,16 +77,16 @@ def good() -> None:
 @rule("GS273", name="average-written-the-wrong-way", severity="warning")
 def average_written_the_wrong_way(trace: Trace) -> Iterator[Finding]:
     known, called = paths(trace), None
-    found: dict[tuple[str, int], list[Mixed]] = {}
-    for one in mixed(trace):
+    found: dict[tuple[str, int], list[MixedIn]] = {}
+    for one in mixed_in(trace):
         into, other = known.parameters[one.parameter], known.parameters[one.other]
         if one.times < OFTEN or not into.optimizers or not into.steps or not _never_changes(other):
             continue
         if (into.name, into.shape) != (other.name, other.shape):
             continue
         if called is None:
-            called = {_root(trace, event.module) for event in trace.of(ModuleCall)}
-        if _root(trace, other.module) in called - {_root(trace, into.module)}:
+            called = {event.module for event in trace.of(ModuleCall)}
+        if root_of(trace, other) in called - {root_of(trace, into)}:
             found.setdefault(one.op.site.user.location(), []).append(one)
     for some in found.values():
         yield _finding(trace, some)
@@ -96,12 +96,7 @@ def _never_changes(p: Parameter) -> bool:
     return p.registered and not (p.steps or p.changed or p.updates or p.optimizers or p.passes)
 
 
-def _root(trace: Trace, module: int | None) -> int | None:
-    known = trace.modules.get(module) if module is not None else None
-    return known.root if known is not None else None
-
-
-def _finding(trace: Trace, some: list[Mixed]) -> Finding:
+def _finding(trace: Trace, some: list[MixedIn]) -> Finding:
     here = some[0].op.site.user
     into, kept = (
         list(dict.fromkeys(ids)) for ids in zip(*((m.parameter, m.other) for m in some), strict=True)
@@ -121,7 +116,7 @@ def _finding(trace: Trace, some: list[Mixed]) -> Finding:
     )
 
 
-def _turned(trace: Trace, one: Mixed) -> Edits:
+def _turned(trace: Trace, one: MixedIn) -> Edits:
     """`q.mul_(d).add_(p, alpha=1 - d)` for `p.mul_(d).add_(q, alpha=1 - d)`, where both are names of a loop."""
     here = Source(trace, one.op.site.user.path)
     statement = here.file.statement(one.op.site.user)

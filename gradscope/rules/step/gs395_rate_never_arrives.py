@@ -71,17 +71,17 @@ class Written(NamedTuple):
 
 @rule("GS395", name="rate-never-arrives", severity="warning")
 def rate_never_arrives(trace: Trace) -> Iterator[Finding]:
-    stood = list(trace.of(RatesStood))
-    if not stood:
+    stood, lines = trace.of(RatesStood), list(rates_written(trace))
+    if not stood or not lines or len(trace.optimizers) != 1:
         return
     ran = {(path, function) for path, function, _ in nodes_that_ran(trace, ast.stmt)}
     called = {called_name(node) for _, _, node in nodes_that_ran(trace, ast.Call)}
     written = [
         _written(trace.source_file(path), path, function, node)
-        for path, function, node in rates_written(trace)
+        for path, function, node in lines
         if (path, function) in ran or function in called
     ]
-    if len(written) != 1 or len(trace.optimizers) != 1:
+    if len(written) != 1:
         return
     (line,), event = written, stood[0]
     if line.copied is not None and not event.moved:

@@ -2,9 +2,8 @@
 report made and Python ended.
 
 Before the program, and in commands that run none, it ends the process at once. In the program it is the program's.
-After it: the first one has ended the program, as plain. What comes within a second of it is the same wish (two
-quick presses, a wrapper that hands the signal on). A later one ends the process, without a report. None shows a
-traceback of ours.
+After it: the first one has ended the program, as plain. What comes at the same moment is the same wish (a wrapper
+that hands the signal on). A later one ends the process, without a report. None shows a traceback of ours.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-_SAME = 1.0  # seconds
+_SAME = 0.25  # seconds
 _over = 0.0  # when the program was interrupted
 
 

@@ -243,6 +243,19 @@ def test_ctrl_c_long_after_the_end_ends_the_report(tmp_path: Path) -> None:
     assert (tmp_path / "stderr").read_text() == ""
 
 
+def test_a_second_ctrl_c_ends_the_report_at_once(tmp_path: Path) -> None:
+    slow = "import time\nfrom gradscope.commands._end import End\n"
+    slow += "End._report = lambda *a: [print('report', flush=True), time.sleep(600)]\n"
+    run = start(tmp_path, slow + FOREVER)
+    run.send_signal(signal.SIGINT)
+    assert run.stdout is not None and run.stdout.readline() == "report\n"
+    time.sleep(0.5)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == -signal.SIGINT
+    error = (tmp_path / "stderr").read_text()
+    assert error.count("Traceback") == 1 and str(Path(gradscope.__file__).parent) not in error
+
+
 @pytest.mark.parametrize("program", [AT_REST, HANGS], ids=["asleep", "hangs in C"])
 def test_a_report_that_comes_to_no_end_does_not_keep_the_process(program: str, tmp_path: Path) -> None:
     slow = "import time\nimport gradscope.hooks.guards.killed as killed\nfrom gradscope.commands._end import End\n"

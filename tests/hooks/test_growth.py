@@ -15,7 +15,7 @@ from gradscope.store import Trace
 
 
 @pytest.mark.parametrize(("most", "told"), [(None, 1), (8, 0)])
-def test_kept_losses_are_told_before_the_end(most: int | None, told: int) -> None:
+def test_kept_losses_are_told_within_twenty_steps(most: int | None, told: int) -> None:
     net = nn.Linear(4, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     kept: deque[torch.Tensor] = deque(maxlen=most)
@@ -27,13 +27,33 @@ def test_kept_losses_are_told_before_the_end(most: int | None, told: int) -> Non
             optimizer.step()
             if step >= 120:
                 kept.append(loss)
-        session = active()
-        assert session is not None
-        session.write_down()
-        early = Trace(session.path).of(KeepsGraph)
+            if step == 139:
+                session = active()
+                assert session is not None
+                session.write_down()
+                early = Trace(session.path).of(KeepsGraph)
     assert [event.step for event in early] == [121] * told
     assert [f.code for f in scope.findings if f.severity != "note"] == ["GS602"] * told
     assert [str(f.since) for f in scope.findings if f.code == "GS602"] == ["since step 121"] * told
+
+
+@pytest.mark.parametrize("most", [12, 20, 40])
+@pytest.mark.parametrize("steps", [80, 230])
+def test_a_list_of_a_fixed_length_does_not_grow(most: int, steps: int) -> None:
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    kept: deque[torch.Tensor] = deque(maxlen=most)
+    with gradscope.watch() as scope:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss = net(torch.randn(8, 4)).square().mean()
+            loss.backward()
+            optimizer.step()
+            kept.append(loss)
+    (found,) = (f for f in scope.findings if f.code == "GS602")
+    assert (
+        found.severity == "note" and f"the last {most} steps" in found.message and "no further" in found.why
+    )
 
 
 def test_losses_that_a_later_pass_goes_through_are_not_told() -> None:

@@ -7,6 +7,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -40,6 +41,9 @@ MAX_ASKED = 3  # passes of one line that are walked for what is kept
 MAX_NOTED = 12  # passes whose parts of the loss are noted
 MAX_PARTS = 200  # ops behind a loss
 LONG_AGO = MIN_LATE + 8  # passes: some of those between are noted at the line of their loss, not of the pass
+BEGUN = 12  # losses alive, and none of those before: from here on they may be kept
+SURE = 16  # of them, with all that came since: no window of the last ones
+NEXT = 3  # passes until one that is told of
 MAX_EARLY = 5  # looks because one loss outlives many passes: it may be the best so far, kept alone
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
 OUTLIVED = 8  # passes after which nothing should need a graph any more
@@ -98,7 +102,10 @@ class Growth(Hook):
         self.passes = 0
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
         self.early = MAX_EARLY  # looks for kept losses that are left before the end
+        self.rooted = 0  # roots that were noted
+        self.begun: int | None = None  # how many were before the first that is kept
         self.oldest: dict[int, int] = {}  # site → steps before the oldest loss found alive
+        self.newest: list[int] = []  # of the losses at each look, how many of the last were alive in a row
         self.mark: weakref.ref[Mark] | None = None  # in the graph of a pass that was slept through
         self.marked_root: Any = None  # a weak reference to its loss
         self.marked = 0  # that pass
@@ -165,11 +172,11 @@ class Growth(Hook):
         if isinstance(roots[0], torch.Tensor):
             self._mark(roots[0])
         if accumulate and isinstance(roots[0], torch.Tensor):
-            self.roots.append((TensorRef(roots[0]), site, self._now()))
             if self.passes in LOOKS:
-                self._find_kept()
+                self._look()
             elif self.early and self._old_one_lives():
                 self.recorder.services.wake()  # the next pass is told of
+            self._note_root(roots[0], site)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
@@ -178,13 +185,13 @@ class Growth(Hook):
             self._mark(tensors[0])
         if accumulate and tensors:
             if self.passes in LOOKS:
-                self._find_kept()
+                self._look()
             self._find_needed(tensors, site)
             if self.early and self._old_one_lives():
                 self._tell_early()
             entry = self.recorder.live.find(tensors[0])
             where = entry.site if entry is not None else site
-            self.roots.append((TensorRef(tensors[0]), where, self._now()))
+            self._note_root(tensors[0], where)
             if entry is not None and self.noted < MAX_NOTED:
                 self._note_parts(entry)
         for chain in self.chains.values():
@@ -202,6 +209,10 @@ class Growth(Hook):
                 chain.passed = True
                 chain.reached += accumulate
                 chain.state = max(chain.state, (chain.run, chain.reached))
+
+    def _note_root(self, root: Any, site: int) -> None:
+        self.roots.append((TensorRef(root), site, self._now()))
+        self.rooted += 1
 
     def _mark(self, root: Any) -> None:
         """While nobody looks a sum may begin to keep the graph of each step, of which nothing else shows: that it
@@ -234,7 +245,7 @@ class Growth(Hook):
                     self._tell_state(chain)
                     continue
                 self._tell_sum(chain)
-            self._find_kept()
+            self._look()
             self._tell_list()
 
     def _tell_sum(self, chain: Chain) -> None:
@@ -252,27 +263,53 @@ class Growth(Hook):
         self.recorder.emit("keeps_graph", chain.site, data)
 
     def _old_one_lives(self) -> bool:
-        """Whether the loss of a pass long ago is still there: the question of every pass, so no more than that."""
-        return len(self.roots) >= LONG_AGO and self.roots[-LONG_AGO][0]() is not None
+        """Whether the loss of a pass long ago is still there: the question of every pass, so no more than that. Or of
+        one not so long ago, where those before it went: a window of the last losses would have lost it again."""
+        roots = self.roots
+        if len(roots) >= LONG_AGO and roots[-LONG_AGO][0]() is not None:
+            return True
+        if len(roots) > BEGUN and roots[-BEGUN][0]() is not None and roots[-BEGUN - 1][0]() is None:
+            self.begun = self.rooted - BEGUN
+        if self.begun is None or not SURE <= self.rooted - self.begun < SURE + NEXT:
+            return False
+        return all(roots[-back][0]() is not None for back in range(1, SURE + 1))
 
     def _tell_early(self) -> None:
         """Losses that are kept, for who follows a run that goes on. The end tells how many there were. Those whose
         graph still has what a second pass needs may be kept for one: only the end knows of them."""
         self.early -= 1
         with DisableTorchFunction():
-            self._find_kept()
+            self._find_kept(BEGUN)
             if self.kept is not None:
                 self.early = 0
                 if not self.kept[2]:
                     self._tell_list()
 
+    def _look(self) -> None:
+        self._find_kept()
+        self.newest.append(len(self._last_alive()))
+
+    def _last_alive(self) -> list[Any]:
+        """The newest losses, as far as each of them is still there."""
+        return list(takewhile(_is_there, (ref() for ref, _, _ in reversed(self.roots))))
+
+    def _window(self) -> int:
+        """How many of the last losses a list of a fixed length keeps (`deque(maxlen=20)`): as many at one look as at
+        the one before. 0 where it is none."""
+        seen = [count for count in self.newest if count]
+        fixed = len(seen) > 1 and seen[-1] == seen[-2] and MIN_KEPT <= seen[-1] < len(self.roots)
+        return seen[-1] if fixed else 0
+
     def _tell_list(self) -> None:
         if self.kept is None or self.kept[3] in self.needed:
             return
         length, nodes, size, site = self.kept
+        how = "window" if (window := self._window()) else "list"
+        if window:
+            length, (nodes, size) = window, held(self._last_alive()) if self._last_alive() else (nodes, size)
         step = self.oldest[site] + 1 if self.recorder.optimizers else None
         data = {
-            "site": site, "length": length, "nodes": nodes, "bytes": size, "how": "list", "first": [], "step": step,
+            "site": site, "length": length, "nodes": nodes, "bytes": size, "how": how, "first": [], "step": step,
         }  # fmt: skip
         self.recorder.emit("keeps_graph", site, data)
 
@@ -294,9 +331,12 @@ class Growth(Hook):
         until it is done. Passes, where no optimizer steps."""
         return self.recorder.steps if self.recorder.optimizers else self.passes
 
-    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any], int, int]]:
+    def _past(
+        self, noted: Iterable[tuple[Any, int, int]], least: int = MIN_LATE
+    ) -> Iterator[tuple[int, list[Any], int, int]]:
         """(site, those that still have their graph, how many there were, the first one's `_now`) of what
-        was noted at one line, in two steps or more that are over."""
+        was noted at one line, in two steps or more that are over. Those before the first with a graph don't count
+        where `least` come after it."""
         by_site: dict[int, list[tuple[Any, int]]] = {}
         now = self._now()
         for ref, site, number in noted:
@@ -304,7 +344,7 @@ class Growth(Hook):
                 by_site.setdefault(site, []).append((ref(), number))
         for site, found in by_site.items():
             kept = [t is not None and has_grad_fn(t) for t, _ in found]
-            if True in kept and len(kept) - kept.index(True) >= MIN_LATE:  # not from the beginning
+            if True in kept and len(kept) - kept.index(True) >= least:  # not from the beginning
                 found = found[kept.index(True) :]
             if len({number for _, number in found}) > 1:
                 alive = [t for t, _ in found if t is not None and has_grad_fn(t)]
@@ -323,9 +363,9 @@ class Growth(Hook):
             through = Counter(alive[node] for node in behind if node in alive and node not in own)
             self.needed.update(place for place, count in through.items() if count > 1)
 
-    def _find_kept(self) -> None:
+    def _find_kept(self, least: int = MIN_LATE) -> None:
         """Losses of one line that had their backward pass, every one of them still alive."""
-        for site, alive, count, first in self._past(self.roots):
+        for site, alive, count, first in self._past(self.roots, least):
             if len(alive) < MIN_KEPT or len(alive) < count - 1 or apart(alive) < MIN_KEPT:
                 continue
             self.oldest.setdefault(site, first)
@@ -361,6 +401,10 @@ class Growth(Hook):
                 self.oldest.setdefault(site, first)
                 self.kept = (len(alive), *held(alive), site)
                 return
+
+
+def _is_there(loss: Any) -> bool:
+    return loss is not None and has_grad_fn(loss)
 
 
 def marked(root: Any) -> weakref.ref[Mark] | None:

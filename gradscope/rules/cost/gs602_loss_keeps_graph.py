@@ -6,7 +6,8 @@ lives, so memory grows with every step.
 
 Fix: add it without its graph, `total += loss.detach()`, or the number: `total += loss.item()`.
 
-A note for values of several elements (predictions), which hold memory of their own anyway.
+A note for values of several elements (predictions), which hold memory of their own anyway, and for a list of
+a fixed length, whose memory grows no further.
 
 Silent on: losses that are summed and then have their pass.
 """
@@ -30,10 +31,18 @@ from gradscope.rules import rule
 from gradscope.source import arguments, method_name, names_in
 from gradscope.store import Trace
 
-HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
+HOW = {
+    "list": "a list of losses",
+    "values": "a list of values computed in training",
+    "window": "a list of losses",
+}
 _LIST = (
     "what the list holds leads back to everything that it was computed from. Nothing of that can be freed while it is "
     "in the list, so memory grows with every step."
+)
+_WINDOW = (
+    "what the list holds leads back to everything that it was computed from. Nothing of that can be freed while it is "
+    "in the list; as one goes for each that comes, memory grows no further."
 )
 _COPY = (
     "`copy_` of a value with a graph is an operation of the graph too: its node leads to the value and to what the "
@@ -79,11 +88,14 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
         if event.how == "state":
             continue  # GS603 tells it
         place = _kept_at(trace, event).location()
-        if place not in longest or event.length > longest[place].length:
+        if place not in longest or event.how == "window" or event.length > longest[place].length:
             longest[place] = event
     told: set[Any] = set()
     losses = {
-        place for e in longest.values() if e.how == "list" for place in _lines_of_loss(trace, e.site.user)
+        place
+        for e in longest.values()
+        if e.how in ("list", "window")
+        for place in _lines_of_loss(trace, e.site.user)
     }
     for event in sorted(longest.values(), key=lambda e: e.how == "values"):
         if event.how == "values" and _kept_at(trace, event).location() in losses:
@@ -92,7 +104,7 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
         if not finding.subjects <= told:
             yield finding
             told |= finding.subjects
-    if not any(event.how == "list" for event in longest.values()):
+    if not any(event.how in ("list", "window") for event in longest.values()):
         yield from meeting(trace, paths(trace))
 
 
@@ -104,8 +116,8 @@ def _kept_at(trace: Trace, event: KeepsGraph) -> Site:
 def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Finding:
     made = _kept_at(trace, event)
     but = told if event.how == "values" else ()
-    stored = stored_at(trace, made, but) if event.how in ("list", "values") else _handed_in(trace, made)
-    if stored is None and event.how == "list":
+    stored = stored_at(trace, made, but) if event.how in HOW else _handed_in(trace, made)
+    if stored is None and event.how in ("list", "window"):
         made = _computed_at(trace, made) or made
     cause = stored or made
     fix, edits = _without_graph(
@@ -113,7 +125,7 @@ def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Fin
         cause,
         handed=stored is not None,
         whole=event.how == "values",
-        stored=stored is not None or event.how not in ("list", "values"),
+        stored=stored is not None or event.how not in HOW,
     )
     others = _kept_beside(trace, cause) if stored is not None else []
     if others:
@@ -133,8 +145,11 @@ def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Fin
     how, why = HOW.get(str(event.how), "a running sum or mean"), _LIST if event.how in HOW else ""
     if event.how == "add" and method_name(trace.source_file(made.path).at(made)) == "copy_":
         how, why = "a tensor that each step copies a value into", _COPY
+    kept = "the graph of every step"
+    if event.how == "window":
+        kept, why = f"the graphs of the last {length} steps", _WINDOW
     return Finding(
-        message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
+        message=f"{how} keeps {kept} alive: {code(trace, cause, 'the loss')}",
         cause=cause,
         cause_label="each value brings its graph along",
         related=(
@@ -146,9 +161,11 @@ def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Fin
         fix=fix,
         edits=edits,
         count=max(length, event.count),
-        severity="" if event.numbers else "note",  # predictions hold memory of their own
+        severity=""
+        if event.numbers and event.how != "window"
+        else "note",  # predictions hold memory of their own
         subjects=frozenset({("keeps", cause.location())}),
-        since=since_step(trace, event.step, always=event.how == "list"),
+        since=since_step(trace, event.step, always=event.how == "list") if event.how != "window" else None,
     )
 
 

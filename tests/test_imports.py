@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,16 @@ def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=120
     )
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(file: Path) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in ast.walk(tree_of(file)) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 @pytest.fixture
@@ -70,9 +81,7 @@ def test_module_loads_without(module: str, absent: list[str], tmp_path: Path) ->
 def test_no_rule_imports_a_rule() -> None:
     rules = Path(gradscope.rules.__file__).parent
     for file in rules.rglob("gs*.py"):
-        modules = [
-            n.module or "" for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom)
-        ]
+        modules = [n.module or "" for n in imports_of(file) if isinstance(n, ast.ImportFrom)]
         assert not [name for name in modules if name.rpartition(".")[2].startswith("gs")], file
 
 
@@ -81,12 +90,12 @@ def test_a_helper_among_rules_has_several_users_of_its_family() -> None:
     rules = Path(gradscope.rules.__file__).parent
     users: dict[str, set[Path]] = {}
     for file in rules.parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in imports_of(file):
             if isinstance(node, ast.ImportFrom):
                 module = node.module or ""
                 for name in (module, *(f"{module}.{alias.name}" for alias in node.names)):
                     users.setdefault(name, set()).add(file)
-            elif isinstance(node, ast.Import):
+            else:
                 for alias in node.names:
                     users.setdefault(alias.name, set()).add(file)
     for helper in rules.rglob("_[!_]*.py"):
@@ -101,7 +110,7 @@ def test_no_function_of_a_rule_stands_anywhere_else_too() -> None:
     places: dict[str, list[str]] = {}
     for part in ("analysis", "fixes", "rules", "answers", "crashes", "graph"):
         for file in (package / part).rglob("*.py"):
-            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            for node in tree_of(file).body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith(("bad", "good")):
                     text = node.body[1:] if ast.get_docstring(node) else node.body
                     if len(body := "\n".join(map(ast.unparse, text))) > 60:
@@ -116,7 +125,7 @@ def test_no_set_of_operators_stands_twice() -> None:
     places: dict[frozenset[str], list[str]] = {}
     for part in ("analysis", "fixes", "rules", "answers", "crashes"):
         for file in (package / part).rglob("*.py"):
-            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            for node in tree_of(file).body:
                 if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Set, ast.Tuple)):
                     names = [n.value for n in node.value.elts if isinstance(n, ast.Constant)]
                     if len(names) > 1 and len(names) == len(node.value.elts) and type(names[0]) is str:
@@ -128,15 +137,15 @@ def test_no_set_of_operators_stands_twice() -> None:
 
 def test_a_rule_needs_torch_in_its_examples_alone() -> None:
     for file in Path(gradscope.rules.__file__).parent.rglob("*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
         examples = [
-            n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith(("bad", "good"))
+            n
+            for n in tree_of(file).body
+            if isinstance(n, ast.FunctionDef) and n.name.startswith(("bad", "good"))
         ]
         within = {node for example in examples for node in ast.walk(example)}
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in within:
-                modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
-                assert not [name for name in modules if name.partition(".")[0] == "torch"], file
+        for node in imports_of(file):
+            modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            assert node in within or not [name for name in modules if name.partition(".")[0] == "torch"], file
 
 
 def test_every_rule_loads_without_torch(tmp_path: Path) -> None:

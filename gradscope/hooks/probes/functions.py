@@ -23,6 +23,7 @@ from gradscope.hooks.recorder.arguments import AXES
 from gradscope.hooks.recorder.errors import note_error
 from gradscope.hooks.recorder.patched import Patched
 from gradscope.hooks.sampling.cost import of_a_detour
+from gradscope.hooks.second_names import FIRST
 
 sequence_number = private.sequence_number
 is_leaf = private.is_leaf
@@ -193,7 +194,7 @@ class Functions(Hook):
             or name.startswith("_record_function")
             or "profiler" in str(getattr(func, "__module__", ""))
         )
-        handler: Any = False if silent else name
+        handler: Any = False if silent else FIRST.get(name, name)
         try:
             self.special[func] = handler
         except TypeError:

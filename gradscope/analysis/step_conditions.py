@@ -36,11 +36,20 @@ class Guard(NamedTuple):
 
 
 class Remainder(NamedTuple):
-    """`i % n` compared with a number that no remainder by a small `n` can be, or not compared at all: any `n`
-    leaves a 0 in time."""
+    """`i % n` compared with a number that no remainder by a small `n` can be or with `n` itself, or not compared at
+    all: any `n` leaves a 0 in time."""
 
     remainder: ast.BinOp
-    number: ast.Constant | None  # None: the remainder by itself is what is asked, and was 0 throughout
+    number: ast.expr | None  # None: the remainder by itself is what is asked, and was 0 throughout
+
+    @property
+    def never(self) -> bool:
+        """Whether no remainder is this number, whatever is divided: `i % 4 == 4`, `i % n == n`."""
+        number, by = self.number, self.remainder.right
+        if isinstance(number, ast.Constant) and isinstance(by, ast.Constant):
+            asked, divisor = number.value, by.value
+            return isinstance(asked, int) and isinstance(divisor, int) and asked >= divisor
+        return number is not None and ast.dump(number) == ast.dump(by)
 
 
 class BeginsAnew(NamedTuple):
@@ -169,6 +178,8 @@ def remainder(guard: Guard) -> Remainder | None:
     number = test.comparators[0]
     if not isinstance(test.left.op, ast.Mod) or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         return None
+    if isinstance(number, (ast.Name, ast.Attribute)) and ast.dump(number) == ast.dump(test.left.right):
+        return Remainder(test.left, number)
     if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < 1:
         return None
     return Remainder(test.left, number)

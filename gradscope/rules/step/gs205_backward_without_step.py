@@ -32,6 +32,7 @@ from gradscope.analysis.words import (
     parameter_names,
     parameter_subjects,
     plural,
+    quoted,
     source,
     variable,
     where,
@@ -161,10 +162,13 @@ def _held_back(
     guard = guard_of(trace, optimizer)
     if guard is None:
         return None
+    rest = remainder(guard)
+    if rest is not None and rest.never:
+        return guard, rest
     found = begins_anew(trace, guard)
     if found is None and max(p.passes for p in trained) < MANY:
         return None
-    return guard, found or remainder(guard)
+    return guard, found or rest
 
 
 def _under_a_condition(
@@ -223,10 +227,21 @@ def _compared_with_zero(trace: Trace, guard: Guard, found: Remainder) -> Repair:
             " true for every other one, and it was 0 each time",
             here.append(node, " == 0"),
         )
+    here, number = Source(trace, guard.path), found.number
+    text = here.file.text(number)
+    asked = located(trace, site_of(guard.path, guard.function, found.remainder))
+    if found.never:
+        by = found.remainder.right
+        last = f"{here.file.text(by)} - 1"
+        if isinstance(by, ast.Constant) and isinstance(by.value, int):
+            last = str(by.value - 1)
+        return Repair(
+            f"compare {asked} with {quoted(last)}, the largest that it can be: a remainder is never {quoted(text)}",
+            here.replace(number, last),
+        )
     return Repair(
-        f"compare {located(trace, site_of(guard.path, guard.function, found.remainder))} with 0: it was never"
-        f" {found.number.value!r}, and a remainder by 1 is always 0",
-        Source(trace, guard.path).replace(found.number, "0"),
+        f"compare {asked} with 0: it was never {text}, and a remainder by 1 is always 0",
+        here.replace(number, "0"),
     )
 
 

@@ -424,3 +424,18 @@ def bad_wrapped_and_never_stepped() -> None:
     for _ in range(4):
         opt.zero_grad()  # type: ignore[attr-defined]
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS205
+
+
+def bad_remainder_compared_with_its_divisor() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    every = 4
+    for _ in range(3):
+        for i in range(8):
+            (net(torch.randn(8, 4)).square().mean() / every).backward()  # effect: GS205
+            if i % every == every:  # cause: GS205
+                opt.step()
+                opt.zero_grad()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.one_hots import one_hot
 from gradscope.analysis.ops import JOINING, PASSING, PRODUCTS_OF_MATRICES, RELUS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import plural
@@ -68,25 +69,9 @@ def weights_of_labels(known: Paths, op: Op) -> Key | None:
     elif op.name not in PRODUCTS_OF_MATRICES:
         return None
     sources = [(op.graph, value) for value in op.inputs]
-    labels = [key for key in sources if is_one_hot(known, key)]
+    labels = [key for key in sources if one_hot(known, key) is not None]
     others = [key for key in sources if key not in labels]
     return others[0] if len(labels) == 1 and len(others) == 1 else None
-
-
-def is_one_hot(known: Paths, key: Key) -> bool:
-    """Whether each row of a tensor has a single 1: made by `one_hot`, as rows of `eye`, or by a
-    number scattered into zeros."""
-    found = makers(known, key)
-    return bool(found) and all(
-        op.name in ("one_hot", "eye")
-        or (
-            op.name in ("scatter", "scatter_")
-            and len(op.inputs) == 2
-            and [made.name for _, made in makers(known, (op.graph, op.inputs[0]))]
-            in (["zeros"], ["new_zeros"], ["zeros_like"], ["zero_"])
-        )
-        for _, op in found
-    )
 
 
 def evaluated(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:

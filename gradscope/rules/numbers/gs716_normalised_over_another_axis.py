@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from gradscope.analysis.axes import Axes, Axis, axes, size_of
 from gradscope.analysis.loop import norm
 from gradscope.analysis.made import softmax_site
+from gradscope.analysis.one_hots import one_hot
 from gradscope.analysis.ops import (
     ADDITIONS,
     LOGARITHMS,
@@ -222,11 +223,14 @@ def _chosen(known: Paths, found: Axes, own: tuple[Axis, ...], labels: Key, loss:
         dims = loss.extra.get("dims", [])
         fits = len(dims) == 1 and len(shape) == len(own) and -len(own) <= dims[0] < len(own)
         return own[dims[0]] if fits and shape[dims[0]] == 1 else None
-    made = makers(known, labels)
-    if len(made) != 1 or made[0][1].name not in ("one_hot", "softmax"):
-        return None
-    key, maker = made[0]
-    classes = found.of(key)[-1] if maker.name == "one_hot" else _over(found, key, maker)
+    marked = one_hot(known, labels, smoothed=True)
+    if marked is not None:
+        classes = found.of(marked.made)[marked.axis] if found.of(marked.made) else None
+    else:
+        made = makers(known, labels)
+        if len(made) != 1 or made[0][1].name != "softmax":
+            return None
+        classes = _over(found, *made[0])
     given = found.of(labels)
     if not classes or given.count(classes) != 1 or len(given) > len(own):
         return None

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.one_hots import one_hot
 from gradscope.analysis.ops import CASTS, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import NEGATIONS
@@ -22,7 +23,7 @@ from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import is_one_hot, loss_event, shape_of
+from gradscope.rules.numbers._losses import loss_event, shape_of
 from gradscope.store import Trace
 
 KEPT = SCALES | CASTS | NEGATIONS
@@ -104,7 +105,7 @@ def _is_label(known: Paths, key: Key) -> bool:
     op = known.maker(key)
     if op is not None and op.name in NEGATIONS:
         key = (op.graph, op.inputs[0])
-    return is_one_hot(known, key)
+    return one_hot(known, key) is not None
 
 
 def _scaled(known: Paths, key: Key) -> bool:

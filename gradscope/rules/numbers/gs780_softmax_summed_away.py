@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope import equations
+from gradscope.analysis.one_hots import one_hot
 from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
@@ -315,10 +316,10 @@ def _chosen(trace: Trace, known: Paths, found: _Summed) -> tuple[str, Edits]:
         if op.name not in SUBTRACTIONS or op.name.endswith(("rsub", "rsub__")) or len(op.inputs) != 2:
             continue
         chosen = op.inputs[0]
-        made = known.maker_behind((op.graph, chosen), CASTS)
+        key = op.graph, chosen
         here = Source(trace, op.site.user.path)
         node = here.file.at(op.site.user)
-        if made is None or made.name != "one_hot" or known.graph(op.graph).values[chosen].requires_grad:
+        if one_hot(known, key) is None or known.value(key).requires_grad:
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
             one, other = here.file.text(node.left), here.file.text(node.right)

@@ -541,3 +541,37 @@ def good_both_ways_of_a_batch_of_pairs() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_smoothed_labels_scattered() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    net = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 5))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.randn(64, 10), torch.randint(0, 5, (64,))
+    for i in range(0, 64, 16):
+        logp = F.log_softmax(net(x[i : i + 16]), dim=0)  # cause: GS716
+        marked = torch.zeros(16, 5).scatter_(1, y[i : i + 16].unsqueeze(1), 1.0)
+        loss = -((marked * 0.9 + 0.02) * logp).sum(1).mean()  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_smoothed_labels_scattered() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    net = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 5))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.randn(64, 10), torch.randint(0, 5, (64,))
+    for i in range(0, 64, 16):
+        logp = F.log_softmax(net(x[i : i + 16]), dim=1)
+        marked = torch.full((16, 5), 0.025).scatter_(1, y[i : i + 16].unsqueeze(1), 0.9)
+        loss = -(marked * logp).sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

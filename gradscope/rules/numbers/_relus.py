@@ -17,11 +17,13 @@ ABOVE = {"gt", "ge", "__gt__", "__ge__"}
 def chosen_by_its_size(graph: Graph, op: Op) -> bool:
     """Whether this has the form of a ReLU by hand, `x * (x > 0)`, `torch.where(x > 0, x, 0)` or `torch.maximum(x,
     zero)`, whatever its bound."""
+    if op.name not in LARGER_OF_TWO | CHOSEN or not op.inputs:
+        return False
     cut = cut_by(graph, op)
     others = [index for index in op.inputs if index != cut]
     if op.name in LARGER_OF_TWO:
         return len(others) == 1 and not graph.values[others[0]].requires_grad
-    return op.name in CHOSEN and _comparison(graph, op, cut) is not None
+    return _comparison(graph, op, cut) is not None
 
 
 def cut_by(graph: Graph, relu: Op) -> int:
@@ -31,7 +33,7 @@ def cut_by(graph: Graph, relu: Op) -> int:
 
 def relu_by_hand(trace: Trace, graph: Graph, op: Op) -> bool:
     """Whether it keeps what is above 0, and gives 0 for all else."""
-    if op.name not in LARGER_OF_TWO | CHOSEN or len(op.inputs) < 2 or not chosen_by_its_size(graph, op):
+    if len(op.inputs) < 2 or not chosen_by_its_size(graph, op):
         return False
     cut = cut_by(graph, op)
     others = [index for index in op.inputs if index != cut]

@@ -3,7 +3,8 @@
 Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`,
 `torch.where(…)`, layers such as `self.relu(x)`, and all methods whose name does not end with `_`; without parentheses a
 method is named, not called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module
-changes nothing, and Python makes a new attribute of whatever name it is given (`p.require_grad = False`).
+changes nothing, Python makes a new attribute of whatever name it is given (`p.require_grad = False`), and a comparison
+sets nothing (`p.requires_grad == False`).
 
 Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
 freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
@@ -30,7 +31,7 @@ from gradscope.analysis.text import (
     site_of,
     uncalled,
 )
-from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
+from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, variable
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
@@ -79,6 +80,7 @@ def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _without_effect(trace)
     yield from _on_a_copy(trace)
     yield from _never_called(trace)
+    yield from _only_compared(trace)
     yield from _new_layer_dropped(trace)
     found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
     for event in trace.of(Misnamed):
@@ -431,6 +433,40 @@ def _is_of(trace: Trace, parameter: Parameter, name: str) -> bool:
 def _never_called(trace: Trace) -> Iterator[Finding]:
     for path, function, node in uncalled(trace, _METHODS):
         yield _uncalled(trace, path, function, node)
+
+
+def _only_compared(trace: Trace) -> Iterator[Finding]:
+    """`p.requires_grad == False` as a statement, where every parameter of the program still trains."""
+    ids = [p.id for p in trace.parameters if p.requires_grad and p.steps]
+    if not ids or len(ids) < len(trace.parameters):
+        return  # which of them the statement means is not known
+    for path, function, node in nodes_that_ran(trace, ast.Expr):
+        asked = node.value
+        if (
+            not isinstance(asked, ast.Compare)
+            or not isinstance(asked.ops[0], ast.Eq | ast.Is)
+            or len(asked.ops) > 1
+        ):
+            continue
+        left, right = asked.left, asked.comparators[0]
+        if (
+            not isinstance(left, ast.Attribute)
+            or left.attr != "requires_grad"
+            or ast.unparse(right) != "False"
+        ):
+            continue
+        here, site = Source(trace, path), site_of(path, function, asked)
+        meant = f"{here.file.text(left)} = False"
+        yield Finding(
+            message=f"{code(trace, site)} freezes nothing: it compares, and drops the answer",
+            cause=site,
+            cause_label="a comparison, no assignment",
+            seen=(f"all {len(ids)} parameters still train: {parameter_names(trace, ids)}",),
+            why="`==` asks whether both sides are equal, and sets nothing; as a statement its answer goes to nobody.",
+            fix=f"write `{meant}`",
+            edits=here.replace(asked, meant),
+            subjects=parameter_subjects(ids),
+        )
 
 
 def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Finding:

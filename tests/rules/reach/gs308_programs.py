@@ -632,3 +632,32 @@ def good_dropped_and_the_like() -> None:
         opt.step()
         with torch.no_grad():
             torch.lerp(running, rows.mean(0), 0.1, out=running)
+
+
+def bad_compared_in_place_of_assigned() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+    model = nn.Sequential(body, nn.Linear(8, 2))
+    for p in body.parameters():
+        p.requires_grad == False  # cause: GS308  # noqa: E712
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        opt.step()
+
+
+def good_compared_to_choose() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    frozen = [p for p in model.parameters() if p.requires_grad == False]  # noqa: E712
+    assert not frozen
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        opt.step()

@@ -1,19 +1,20 @@
-"""A loss of two classes leaves one of them out: all that it is computed from is of the other.
+"""A loss leaves a class out that is asked for all the same.
 
 Why: `ignore_index=0` is for labels that say nothing, as padding does. A loss whose label 0 is a class is then computed
-from the samples of the other class alone: it falls to nothing, and the network answers that class to every sample.
+from the samples of the other classes alone. Of two it falls to nothing, and the network answers the other one to
+every sample; of several it never answers this one.
 
 Fix: give this loss a criterion of its own, without `ignore_index`.
 
-Measured: how many samples of each class the loss was given.
-Silent on: more than two classes, labels of which nearly all are of one class.
+Measured: how many samples of each class the loss was given, and of more than two classes, how many of that class an
+evaluation compared answers with. Silent on: labels of which nearly all are of one class.
 """
 
 from collections.abc import Iterator
 
 from gradscope.analysis.words import code, located
-from gradscope.events import Labels
-from gradscope.model import Finding
+from gradscope.events import AnswersCompared, Labels
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -57,21 +58,59 @@ def good() -> None:
 @rule("GS390", name="one-class-left-over", severity="warning")
 def one_class_left_over(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Labels):
-        left_out, kept = event.ignored, 1 - event.ignored
+        left_out = event.ignored
         counts = {int(label): int(count) for label, count in event.samples.items()}
-        if not event.trained or event.classes != 2 or left_out not in (0, 1):
+        others = sum(counts.values()) - counts.get(left_out, 0)
+        if not event.trained or left_out < 0 or min(counts.get(left_out, 0), others) < FEW:
             continue
-        if min(counts.get(left_out, 0), counts.get(kept, 0)) < FEW:
-            continue
-        site = event.site.user
-        yield Finding(
-            message=f"{code(trace, site, 'the loss')} leaves out class {left_out} of two: only class {kept} is left to"
-            " learn",
-            cause=site,
-            cause_label=f"`ignore_index={left_out}` leaves out every sample of class {left_out}",
-            seen=(
-                f"{counts[left_out]:,} of {sum(counts.values()):,} samples are of class {left_out}, and count nothing",
-            ),
-            fix=f"give {located(trace, site, 'this loss')} a criterion of its own, without `ignore_index={left_out}`;"
-            " keep that where the label stands for padding",
-        )
+        if event.classes == 2:
+            yield _one_left(trace, event, counts)
+        elif (asked := _asked_for(trace, event)) is not None:
+            yield _asked_all_the_same(trace, event, counts, *asked)
+
+
+def _asked_for(trace: Trace, event: Labels) -> tuple[Site, int, int] | None:
+    """Where an evaluation compares answers with labels of the class that the loss leaves out: (line, such labels, all
+    of them)."""
+    for compared in trace.of(AnswersCompared):
+        asked = sum(int(count) for label, _, count in compared.answers if label == event.ignored)
+        if compared.classes == event.classes and asked >= FEW:
+            return compared.site.user, asked, sum(int(count) for _, _, count in compared.answers)
+    return None
+
+
+def _one_left(trace: Trace, event: Labels, counts: dict[int, int]) -> Finding:
+    left_out, kept = event.ignored, 1 - event.ignored
+    site = event.site.user
+    return Finding(
+        message=f"{code(trace, site, 'the loss')} leaves out class {left_out} of two: only class {kept} is left to"
+        " learn",
+        cause=site,
+        cause_label=f"`ignore_index={left_out}` leaves out every sample of class {left_out}",
+        seen=(
+            f"{counts[left_out]:,} of {sum(counts.values()):,} samples are of class {left_out}, and count nothing",
+        ),
+        fix=f"give {located(trace, site, 'this loss')} a criterion of its own, without `ignore_index={left_out}`;"
+        " keep that where the label stands for padding",
+    )
+
+
+def _asked_all_the_same(
+    trace: Trace, event: Labels, counts: dict[int, int], place: Site, asked: int, of: int
+) -> Finding:
+    left_out, site = event.ignored, event.site.user
+    return Finding(
+        message=f"{code(trace, site, 'the loss')} leaves out class {left_out}, and the evaluation asks for it",
+        cause=site,
+        cause_label=f"`ignore_index={left_out}` leaves out every sample of class {left_out}",
+        effect=place,
+        effect_label=f"counts the answers to class {left_out}, too",
+        seen=(
+            f"{counts[left_out]:,} of {sum(counts.values()):,} labels in training are {left_out}, and count nothing",
+            f"{asked:,} of {of:,} labels that answers were compared with are {left_out}",
+        ),
+        why="a class that no loss ever asks for is one that the network learns never to answer: all its samples are"
+        " counted as mistakes.",
+        fix=f"take `ignore_index={left_out}` out of the criterion of {located(trace, site, 'this loss')}; where the"
+        f" label stands for padding, leave its places out of what {located(trace, place)} counts",
+    )

@@ -77,3 +77,42 @@ def good_padding_among_several_classes() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_class_that_the_evaluation_asks_for() -> None:
+    import torch
+    from torch import nn
+
+    x = torch.randn(300, 6)
+    y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    criterion = nn.CrossEntropyLoss(ignore_index=0)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(4):
+        for i in range(0, 200, 50):
+            loss = criterion(net(x[i : i + 50]), y[i : i + 50])  # cause: GS390
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        with torch.no_grad():
+            (net(x).argmax(1) == y).float().mean().item()  # effect: GS390
+
+
+def good_padding_left_out_of_both() -> None:
+    import torch
+    from torch import nn
+
+    tokens = torch.randint(1, 12, (40, 8))
+    tokens[:, 6:] = 0
+    net = nn.Sequential(nn.Embedding(12, 16, padding_idx=0), nn.Linear(16, 12))
+    criterion = nn.CrossEntropyLoss(ignore_index=0)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    given, asked = tokens[:, :-1], tokens[:, 1:].reshape(-1)
+    for _ in range(6):
+        loss = criterion(net(given).reshape(-1, 12), asked)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        with torch.no_grad():
+            kept = asked != 0
+            (net(given).reshape(-1, 12).argmax(1)[kept] == asked[kept]).float().mean().item()

@@ -15,21 +15,15 @@ Silent on: another form of the same numbers (a view, a copy, a cast); weights th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ALIASES, CLIPS, EXPONENTIALS, JOINING, MULTIPLICATIONS, ORDERINGS, PASSING
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._surrogates import FORMS, MAXIMA, MINIMA, Product, surrogate
 from gradscope.store import Trace
-
-MINIMA = {"min", "minimum", "fmin", "amin"}
-MAXIMA = {"max", "maximum", "fmax", "amax"}  # of the losses, which are the gains negated
-FORMS = (PASSING | ALIASES) - JOINING - CLIPS
-FAR = 40  # forms between a minimum and the ratio
 
 
 def bad() -> None:
@@ -76,14 +70,6 @@ def good() -> None:
             opt.step()
 
 
-class _Product(NamedTuple):
-    """A ratio times numbers without a graph."""
-
-    op: Op
-    weight: Key
-    ways: dict[Key, bool]  # what the ratio was made from → whether a clip came since
-
-
 @rule("GS372", name="minimum-of-two-scales", severity="warning")
 def minimum_of_two_scales(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -91,12 +77,10 @@ def minimum_of_two_scales(trace: Trace) -> Iterator[Finding]:
     for key, op in known.used_calls(MINIMA | MAXIMA | {"where"}):
         if op.site.user.location() in told:
             continue
-        products = [_product(known, operand) for operand in _operands(known, op)]
-        if len(products) != 2 or products[0] is None or products[1] is None:
+        pair = surrogate(known, op)
+        if pair is None:
             continue
-        plain, clipped = sorted((products[0], products[1]), key=lambda one: any(one.ways.values()))
-        if not _of_one_ratio(plain, clipped):
-            continue
+        plain, clipped = pair
         later = next(
             (
                 made
@@ -108,48 +92,6 @@ def minimum_of_two_scales(trace: Trace) -> Iterator[Finding]:
         if later is not None:
             told.add(op.site.user.location())
             yield _finding(trace, known, op, key, plain, clipped, later)
-
-
-def _operands(known: Paths, op: Op) -> list[Key]:
-    """The two tensors of which the smaller is taken, which may have been stacked before, or compared with each other
-    for a `where`."""
-    keys = [(op.graph, index) for index in op.inputs]
-    if op.name == "where":
-        asked = known.maker(keys[0]) if len(keys) == 3 else None
-        compared = (
-            [(asked.graph, index) for index in asked.inputs] if asked and asked.name in ORDERINGS else []
-        )
-        return keys[1:] if {known.made(k) for k in compared} == {known.made(k) for k in keys[1:]} else []
-    if len(keys) != 1:
-        return keys
-    joined = known.maker(keys[0])
-    return [(op.graph, index) for index in joined.inputs] if joined and joined.name in JOINING else []
-
-
-def _product(known: Paths, key: Key) -> _Product | None:
-    op = known.maker_behind(key, FORMS | NEGATIONS)
-    if op is None or op.name not in MULTIPLICATIONS or len(set(op.inputs)) != 2:
-        return None
-    sides = [(op.graph, index) for index in op.inputs]
-    tracked = [side for side in sides if known.value(side).requires_grad]
-    if len(tracked) != 1:
-        return None
-    (weight,) = (side for side in sides if side not in tracked)
-    ways: dict[Key, bool] = {}
-    at, clipped = tracked[0], False
-    while len(ways) < FAR:
-        ways[at] = clipped
-        maker = known.maker(at)
-        if maker is None or not maker.inputs or maker.name not in FORMS | CLIPS | EXPONENTIALS:
-            break
-        clipped = clipped or maker.name in CLIPS
-        at = maker.graph, maker.inputs[0]
-    return _Product(op, weight, ways)
-
-
-def _of_one_ratio(plain: _Product, clipped: _Product) -> bool:
-    shared = next((key for key in plain.ways if key in clipped.ways), None)
-    return shared is not None and not plain.ways[shared] and clipped.ways[shared]
 
 
 def _computed_from(known: Paths, one: Key, other: Key) -> Op | None:
@@ -177,7 +119,7 @@ def _name(trace: Trace, known: Paths, weight: Key) -> str:
 
 
 def _finding(
-    trace: Trace, known: Paths, op: Op, key: Key, plain: _Product, clipped: _Product, later: Op
+    trace: Trace, known: Paths, op: Op, key: Key, plain: Product, clipped: Product, later: Op
 ) -> Finding:
     place, made = op.site.user, later.site.user
     names = [_name(trace, known, one.weight) for one in (plain, clipped)]

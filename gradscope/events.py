@@ -1117,7 +1117,8 @@ class AlikePlaces(Kind):
 
 
 class PickedTwice(Kind):
-    """Integers of zeros and ones, as many as there are rows, were the index of this line in all its calls."""
+    """Integers of zeros and ones, or all below the number of columns, as many as there are rows, were the index of this
+    line in all its calls."""
 
     __slots__ = ()
     of = "picked_twice"
@@ -1126,6 +1127,8 @@ class PickedTwice(Kind):
     length = Field(_count)  # of the axis that is indexed, in the first of them
     entries = Field(_count)  # of the index, in all of them
     ones = Field(_count)  # of these
+    highest = Field(_count)
+    columns = Field(_count)  # of the matrix whose rows are picked; 0 of another tensor
     varied = Field(_flag)  # not all calls had as many
 
 

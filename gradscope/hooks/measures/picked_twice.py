@@ -1,6 +1,6 @@
-"""Which integer tensors are taken for an index though they look like masks: as long as the axes that they index, of
-zeros and ones, and both, in all calls of a line that were looked at. Most indices show otherwise in their first call,
-and are not looked at again."""
+"""Which integer tensors are taken for an index of rows though they look like masks, or like the numbers of columns: as
+long as the axes that they index, of zeros and ones, and both, or all below the much smaller number of columns, in all
+calls of a line that were looked at. Most indices show otherwise in their first call, and are not looked at again."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gradscope.hooks.recorder.values import can_be_asked
 FIRST = 16  # calls of a line that are looked at in any case, then ever more rarely
 MAX_SITES = 256
 MAX_ELEMENTS = 1_000_000
+FEWER = 2  # times as many rows as columns
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8)  # of bytes torch makes a mask
 
 
@@ -60,14 +61,23 @@ class PickedTwice(Hook):
         if tuple(mask.shape) != tuple(value.shape[place : place + mask.dim()]) or length <= 2:
             self.masks.end(site)
             return
-        self.recorder.arrivals.when_here((mask,), lambda mask: self._count(site, place, length, mask))
+        columns = value.shape[1] if value.dim() == 2 and place == 0 and mask.dim() == 1 else 0
+        self.recorder.arrivals.when_here(
+            (mask,), lambda mask: self._count(site, place, length, columns, mask)
+        )
 
-    def _count(self, site: int, place: int, length: int, mask: torch.Tensor) -> None:
-        ones = int((mask == 1).sum())
-        if ones + int((mask == 0).sum()) != mask.numel():
+    def _count(self, site: int, place: int, length: int, columns: int, mask: torch.Tensor) -> None:
+        ones, highest = int((mask == 1).sum()), int(mask.max())
+        few = int(mask.min()) >= 0 and highest < columns and columns * FEWER <= length
+        if not few and ones + int((mask == 0).sum()) != mask.numel():
             self.masks.end(site)
             return
-        told = self.masks.hold(site, place=place, length=length, entries=0, ones=0, varied=False)
+        told = self.masks.hold(
+            site, place=place, length=length, columns=columns, entries=0, ones=0, highest=0, varied=False
+        )
+        if told["columns"] != columns:
+            told["columns"] = 0
+        told["highest"] = max(told["highest"], highest)
         told["entries"] += mask.numel()
         told["ones"] += ones
         told["varied"] |= told["length"] != length or told["ones"] != ones * told["calls"]

@@ -101,11 +101,21 @@ def _is_repeated(known: Paths, op: Op) -> bool:
     return (
         prediction.requires_grad
         and not target.requires_grad
+        and not _is_picked(known, op)
         and len(prediction.shape) == len(target.shape) > 1
         and prediction.shape[-1] > 1 == target.shape[-1]
         and prediction.shape[:-1] == target.shape[:-1]
         and (maker is None or maker.name not in FILLED | LIKE)
     )
+
+
+def _is_picked(known: Paths, op: Op) -> bool:
+    """Whether the predictions are rows picked by as many numbers, which may be those of columns."""
+    maker = known.maker((op.graph, op.inputs[0]))
+    if maker is None or maker.name not in ("__getitem__", "index_select") or len(maker.inputs) != 2:
+        return False
+    rows, index = (known.value((maker.graph, i)) for i in maker.inputs)
+    return index.shape == rows.shape[:1]
 
 
 def _is_repeated_for_one_sample(known: Paths, op: Op) -> bool:

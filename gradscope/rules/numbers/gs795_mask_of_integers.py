@@ -68,7 +68,7 @@ def mask_of_integers(trace: Trace) -> Iterator[Finding]:
     events = {
         event.site.user.span(): event
         for event in trace.of(PickedTwice)
-        if event.entries >= ENOUGH and (event.varied or event.length >= LONG)
+        if event.highest < 2 and event.entries >= ENOUGH and (event.varied or event.length >= LONG)
     }
     if not events:
         return
@@ -97,6 +97,9 @@ def _finding(trace: Trace, line: list[PickedTwice]) -> Finding:
         index = ", ".join([":"] * event.place + [f"{mask}.bool()"])
         text = edits[0].text if edits else f"x[{index}]"
         fix = f"index by a boolean mask, `{text}`, in place of {located(trace, site)}"
+    if event.columns == 2 and event.place == 0:  # the numbers may stand for them
+        fix += f"; where `{mask}` says which of two columns, `.gather(1, {mask}.unsqueeze(1))` instead"
+        edits = ()
     share = round(100 * event.ones / event.entries)
     return Finding(
         message=f"{code(trace, site, 'the index')} takes the zeros and ones of `{mask}` for numbers of rows: it picks"

@@ -17,12 +17,13 @@ which nothing is stepped (gradients for an input), frozen parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, in_order, norm
+from gradscope.analysis.ops import LAYERS, PRODUCTS_OF_MATRICES, SLICES
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
 from gradscope.analysis.stops import set_at, thawed
@@ -55,7 +56,7 @@ from gradscope.events import Backward, Mode, OptimizerMade, RequiresGrad, Schedu
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.given import also_given, list_given
 from gradscope.fixes.leaves import made_in_init
-from gradscope.model import Event, Finding, Module, Optimizer, Parameter, Site
+from gradscope.model import Event, Finding, Graph, Module, Op, Optimizer, Parameter, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -95,7 +96,7 @@ def good_two_optimizers() -> None:
             opt.step()
 
 
-@rule("GS206", name="parameter-not-in-optimizer", severity="warning", over=("GS302",))
+@rule("GS206", name="parameter-not-in-optimizer", severity="warning", over=("GS302", "GS601"))
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     told = set[int]()
     for parameters, stepped, left in left_out(trace):
@@ -134,9 +135,12 @@ def _resting(trace: Trace, found: Finding, put: Mode) -> Finding:
 
 
 def _loose(trace: Trace) -> Iterator[Finding]:
-    """An `nn.Parameter` of no module: the weights of a loss, say, beside the model that it trains with."""
+    """A parameter of no module: the weights of a loss, say, beside the model that it trains with."""
     written = kept_up(trace)
     left = {p.id: p for p in trace.parameters if _alone(p) and p.id not in written}
+    plain = [id for id, p in left.items() if not p.declared]
+    for id in set(plain) - _used_as_weights(trace, plain):
+        del left[id]  # data may require a gradient, too
     found: dict[Site, tuple[dict[int, Parameter], list[Parameter]]] = {}
     for event in trace.of(Backward) if left else ():
         values = trace.graph(event.graph).values if event.graph >= 0 else ()
@@ -165,7 +169,9 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             cause_label=_without(optimizer),
             effect=site,
             effect_label="computes gradients for them that nothing uses",
-            seen=(f"an `nn.Parameter` that got a gradient in {plural(count, 'pass')} and never changed",),
+            seen=(
+                f"{_kind(mine.values())} that got a gradient in {plural(count, 'pass')} and never changed",
+            ),
             fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where_made(optimizer)})",
             edits=also_given(
                 trace,
@@ -173,7 +179,8 @@ def _loose(trace: Trace) -> Iterator[Finding]:
                 [parameter_name(trace, id) for id in mine],
                 single=True,
             ),
-            subjects=parameter_subjects(mine),
+            subjects=parameter_subjects(mine)
+            | {("leaf", p.site.user.location()) for p in mine.values() if p.site is not None},
             since=since_pass(trace, mine),
         )
 
@@ -244,7 +251,31 @@ def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backwa
 
 def _alone(p: Parameter) -> bool:
     held = p.registered or p.optimizers
-    return p.declared and not held and p.requires_grad and p.passes >= 2 and idle(p)
+    return not held and p.requires_grad and p.passes >= 2 and idle(p)
+
+
+def _kind(parameters: Iterable[Parameter]) -> str:
+    return "an `nn.Parameter`" if all(p.declared for p in parameters) else "a leaf tensor"
+
+
+def _used_as_weights(trace: Trace, ids: Collection[int]) -> set[int]:
+    """Those of these leaves that calls take as weights and nothing else: as single numbers, or as the matrix that data
+    are multiplied with."""
+    seen: dict[int, bool] = {}
+    for graph in trace.graphs if ids else ():
+        for value in graph.values:
+            id = value.parameter
+            if id is not None and id in ids and value.op is None:
+                readers = graph.consumers.get(value.index, ())
+                seen[id] = seen.get(id, True) and all(_is_weight(graph, value, reader) for reader in readers)
+    return {id for id, weight in seen.items() if weight}
+
+
+def _is_weight(graph: Graph, value: Value, reader: Op) -> bool:
+    if not value.shape or (reader.name in SLICES and not graph.values[reader.outputs[0]].shape):
+        return True
+    first = reader.inputs[0] if reader.inputs else None
+    return reader.name in PRODUCTS_OF_MATRICES | LAYERS and first != value.index and len(value.shape) > 1
 
 
 def _finding(

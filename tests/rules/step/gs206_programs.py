@@ -768,3 +768,39 @@ def good_table_grown_in_the_optimizer_too() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_plain_leaves_that_weigh() -> None:
+    import torch
+    from torch import nn
+
+    body, first, second = nn.Linear(6, 8), nn.Linear(8, 1), nn.Linear(8, 3)
+    spread = torch.zeros(2, requires_grad=True)
+    mix = (torch.randn(8, 8) * 0.3).requires_grad_()
+    layers = nn.ModuleList([body, first, second])
+    opt = torch.optim.Adam(layers.parameters(), lr=0.01)  # cause: GS206
+    x, y, label = torch.randn(32, 6), torch.randn(32, 1), torch.randint(0, 3, (32,))
+    for _ in range(6):
+        z = torch.relu(body(x)) @ mix
+        one, two = nn.functional.mse_loss(first(z), y), nn.functional.cross_entropy(second(z), label)
+        loss = (-spread[0]).exp() * one + spread[0] + (-spread[1]).exp() * two + spread[1]
+        opt.zero_grad()
+        loss.backward()  # effect: GS206
+        opt.step()
+
+
+def good_data_that_require_a_gradient() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    x = torch.linspace(0, 1, 20).reshape(-1, 1).requires_grad_()
+    start = torch.zeros(1, 1)
+    for _ in range(6):
+        u = net(x)
+        (slope,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+        loss = (slope + u).square().mean() + (net(start) - 1).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

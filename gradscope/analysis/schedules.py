@@ -81,6 +81,15 @@ def schedule_name(trace: Trace, made: SchedulerMade) -> str:
     return f"`{name}`" if name else f"the `{made.cls}`"
 
 
+def is_taken_over(trace: Trace, scheduler: int, optimizer: int) -> bool:
+    """Whether another schedule of the optimizer was stepped only after the last step of this one, as averaging of
+    weights does it."""
+    others = {event.scheduler for event in trace.of(Rates) if event.optimizer == optimizer} - {scheduler}
+    order = [event.scheduler for _, event in in_order(trace) if isinstance(event, Scheduled)]
+    begun = [order.index(other) for other in others if other in order]
+    return scheduler in order and any(scheduler not in order[place:] for place in begun)
+
+
 class Early(NamedTuple):
     """A schedule's step that came before the first step of its optimizer."""
 

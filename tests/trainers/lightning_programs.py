@@ -993,6 +993,18 @@ def good_weight_averaging() -> None:
     trainer(callbacks=[averaging], max_epochs=4).fit(Validated(), loader(), loader(shuffle=False))
 
 
+def good_weight_averaging_takes_over_from_a_schedule_by_step() -> None:
+    class Model(Validated):
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.AdamW(self.parameters(), lr=1e-3)
+            total = int(self.trainer.estimated_stepping_batches)
+            schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-2, total_steps=total)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    averaging = callbacks.StochasticWeightAveraging(swa_lrs=1e-3, swa_epoch_start=2)
+    trainer(callbacks=[averaging], max_epochs=6).fit(Model(), loader(), loader(shuffle=False))
+
+
 def good_gradients_logged() -> None:
     from lightning.pytorch.utilities import grad_norm
 

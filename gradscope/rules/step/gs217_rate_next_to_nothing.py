@@ -12,8 +12,8 @@ the program has written itself and whose waves take a few steps each.
 A note where warm restarts come several times in each pass over a data loader, and it was gone through as many times as
 one period has turns: the period may have been counted in epochs. A note, too, where a cosine is on its second way up.
 Silent on: schedules that come down at the end of the run, as they are meant to; that were told where to end and go on
-with a small rate; that are stepped as often as their settings say; `ReduceLROnPlateau` once per turn of the only loop;
-runs that an exception ended.
+with a small rate; that another schedule takes over from; that are stepped as often as their settings say;
+`ReduceLROnPlateau` once per turn of the only loop; runs that an exception ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.schedules import PLATEAU, is_rate, schedule_name
+from gradscope.analysis.schedules import PLATEAU, is_rate, is_taken_over, schedule_name
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
@@ -301,6 +301,8 @@ def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
     name = _counting(event)
     length = event.settings.get(name, 0)
     if not name or event.turns * 3 > length or steps < MANY or abs(length - steps) > 0.1 * steps:
+        return None
+    if is_taken_over(trace, event.scheduler, event.optimizer):
         return None
     step = next((e for e in trace.of(Step) if e.optimizer == event.optimizer), None)
     after = code(trace, step.site.user, "the step") if step is not None else "the step"

@@ -480,3 +480,47 @@ def good_a_line_to_zero_at_the_end() -> None:
             (net(torch.randn(16, 6)) - 1).square().mean().backward()
             opt.step()
             plan.step()
+
+
+def good_averaging_takes_over_the_rate() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import SWALR, AveragedModel
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    plan = torch.optim.lr_scheduler.OneCycleLR(opt, max_lr=0.1, total_steps=32)
+    averaged, calm = AveragedModel(net), SWALR(opt, swa_lr=0.02, anneal_epochs=2)
+    for epoch in range(4):
+        for _ in range(8):
+            opt.zero_grad()
+            x = torch.randn(16, 6)
+            (net(x) - x.sum(1, keepdim=True)).square().mean().backward()
+            opt.step()
+            if epoch < 1:
+                plan.step()
+        if epoch >= 1:
+            averaged.update_parameters(net)
+            calm.step()
+    with torch.no_grad():
+        print(averaged(torch.randn(4, 6)))
+
+
+def bad_one_cycle_of_batches_beside_a_warm_up() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    warm_up = torch.optim.lr_scheduler.ConstantLR(opt, 0.5, total_iters=6)
+    plan = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=32)  # cause: GS217
+    for _ in range(4):
+        for _ in range(8):
+            opt.zero_grad()
+            x = torch.randn(16, 6)
+            (net(x) - x.sum(1, keepdim=True)).square().mean().backward()
+            opt.step()
+            warm_up.step()
+        plan.step()  # effect: GS217

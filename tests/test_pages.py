@@ -43,6 +43,27 @@ STUBS = {  # what the recipes write to, as far as they do
     """,
 }  # fmt: skip
 
+TWO_CUTS = """
+    import torch
+    from torch import nn
+
+
+    def train():
+        torch.manual_seed(0)
+        left, right, head = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(8, 1)
+        optimizer = torch.optim.SGD([*left.parameters(), *right.parameters(), *head.parameters()], lr=0.01)
+        for step in range(60):
+            x = torch.randn(16, 4)
+            a, b = left(x).relu(), right(x).relu()
+            if step >= 20:
+                a = a.detach()
+                b = b.detach()
+            loss = (head(a + b) - 1).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""  # two findings of GS301
+
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT / "docs").as_posix()
@@ -105,6 +126,27 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
         )
         assert ran.returncode == 0, ran.stderr
         assert "GS" in ran.stdout + ran.stderr, "each of them tells a finding"
+
+
+def test_recipes_keep_two_findings_of_one_rule(tmp_path: Path) -> None:
+    """MLflow's tags overwrite each other, and wandb sends one alert of a title a minute."""
+    text = (ROOT / "docs/guides/trackers.md").read_text(encoding="utf-8")
+    for title, body in [*STUBS.items(), ("training.py", TWO_CUTS)]:
+        (tmp_path / title).write_text(textwrap.dedent(body).lstrip())
+    told = [body for body in programs.programs(text) if "import wandb" in body or "import mlflow" in body]
+    assert len(told) == 2
+    for body in told:
+        (tmp_path / "shown.py").write_text(body)
+        ran = subprocess.run(
+            [*python(), "shown.py"],
+            cwd=tmp_path,
+            env=programs.environment(),
+            text=True,
+            capture_output=True,
+            timeout=300,
+        )
+        names = re.findall(r"^(?:alert|tag) (GS301 line \d+) ", ran.stdout, re.M)
+        assert len(names) == len(set(names)) == 2, ran.stdout + ran.stderr
 
 
 def test_the_tests_that_are_shown_pass(tmp_path: Path) -> None:

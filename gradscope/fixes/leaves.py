@@ -152,6 +152,29 @@ def joined(trace: Trace, site: Site, graph: Graph, cut: Op, made: int) -> tuple[
     return new, here.replace(node, new)
 
 
+def itself(trace: Trace, op: Op) -> tuple[str, tuple[Edit, ...]]:
+    """`h` for `torch.tensor(h)` of one tensor, and the edit; no edit where the new one is of another type or place. "",
+    () where that is not what `op` does."""
+    here = Source(trace, op.site.user.path)
+    node = here.file.at(op.site.user)
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or called_name(node) not in MAKERS:
+        return "", ()
+    given = node.args[0]
+    if not isinstance(given, ast.Name | ast.Attribute) or len(op.inputs) != 1 or len(op.outputs) != 1:
+        return "", ()
+    values = trace.graph(op.graph).values
+    old, new = values[op.inputs[0]], values[op.outputs[0]]
+    text = here.file.text(given)
+    if old.shape != new.shape:
+        return "", ()
+    if old.dtype != new.dtype or any(keyword.arg != "requires_grad" for keyword in node.keywords):
+        return text, ()
+    statement = here.file.parent.get(id(node))
+    if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == [text]:
+        return text, here.remove(statement) or here.replace(node, text)
+    return text, here.replace(node, text)
+
+
 def made_in_init(trace: Trace, made: Site, shapes: set[tuple[int, ...]]) -> tuple[str, tuple[Edit, ...]]:
     """The target of `self.s = nn.Parameter(…)` at `made` and, for a single number, the edits that make it at the end
     of `__init__` and write the value in place here. shapes: of all that the line has made."""

@@ -26,6 +26,16 @@ BODIES = {
         "with torch.no_grad(): loss = nn.functional.cross_entropy(model(x), y)\n    loss.requires_grad_()",
         "with gradients on",
     ),
+    "a tensor is no list": (
+        "loss = nn.functional.cross_entropy(model(x), y); both = torch.tensor(loss, requires_grad=True)"
+        "; loss = both * 2",
+        "use `loss` itself in place of `torch.tensor(loss, requires_grad=True)`",
+    ),
+    "a list of one tensor has nothing to be filled otherwise": (
+        "terms = [nn.functional.cross_entropy(model(x), y)]"
+        "; loss = torch.tensor(terms, requires_grad=True).sum()",
+        "write `torch.stack(terms)` in place of",
+    ),
     "a list of numbers is stacked": (
         "all_of = [model(x).pow(2).mean().item() for _ in range(3)]"
         "; loss = torch.tensor(all_of, requires_grad=True).mean()",

@@ -41,6 +41,7 @@ from gradscope.analysis.words import (
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
 from gradscope.fixes.from_numpy import asked_to_train, by_torch, kept_in_torch
+from gradscope.fixes.leaves import itself
 from gradscope.fixes.soft_logic import softened
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Event, Finding, Op, Parameter, Site, Value
@@ -509,27 +510,14 @@ def _joined(trace: Trace, op: Op) -> tuple[str, Edits]:
         return "", ()
     given = call.args[0]
     if not isinstance(given, (ast.List, ast.Tuple)):
-        return _itself(trace, op, here, call)
+        text, edits = itself(trace, op)
+        return (text, edits) if edits else ("", ())
     values = [trace.graph(op.graph).values[i] for i in op.inputs]
     all_tensors = len(_single(given)) == len(values) and not call.keywords
     alike = all_tensors and len({value.dtype for value in values}) == 1
     text = _stacked(here, given, ast.unparse(call.func).removesuffix(op.name))
     if not alike or any(value.shape for value in values) or len(text) > MAX_TEXT:
         return "torch.stack([…])", ()
-    return text, here.replace(call, text)
-
-
-def _itself(trace: Trace, op: Op, here: Source, call: ast.Call) -> tuple[str, Edits]:
-    """The tensor that `torch.tensor(loss)` was given, where its copy differs from it in nothing but the graph."""
-    values = trace.graph(op.graph).values
-    if len(op.inputs) != 1 or len(op.outputs) != 1 or call.keywords:
-        return "", ()
-    given, made = values[op.inputs[0]], values[op.outputs[0]]
-    text = here.file.text(call.args[0])
-    if (given.dtype, given.shape) != (made.dtype, made.shape) or not isinstance(
-        call.args[0], (ast.Name, ast.Attribute)
-    ):
-        return "", ()
     return text, here.replace(call, text)
 
 

@@ -25,7 +25,7 @@ from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
 from gradscope.fixes.calls import unwrapped
-from gradscope.fixes.leaves import joined
+from gradscope.fixes.leaves import itself, joined
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -158,11 +158,13 @@ def _loss(trace: Trace, loss: Wrapped) -> Finding:
     found = _finding(
         trace, paths(trace), loss.made, [trace.parameter(id) for id in loss.parameters], loss.loss
     )
+    better = None if found.edits else _of_tensors(trace, loss)
+    fix, edits = better or (found.fix, found.edits)
     return replace(
         found,
         message=f"the loss was rewrapped into a new tensor: backward ends there and gives {names} nothing",
         seen=(f"{passes(paths(trace).alike(loss.loss))} from this line reached no parameter",),
-        **_given(trace, loss),
+        **{"fix": fix, "edits": edits, **_given(trace, loss)},
     )
 
 
@@ -229,12 +231,29 @@ def _of_tensors(trace: Trace, term: Wrapped) -> tuple[str, tuple[Edit, ...]] | N
     read = made if made is not None and made.inputs else next((op for op in here if op.name in EXITS), None)
     if read is None or made is None:
         return None
+    if (own := _itself(trace, made)) is not None:
+        return own
     new, edits = joined(trace, term.made, graph, read, made.outputs[0])
     return _joined(trace, term.made, new, edits) if new else None
 
 
 def _joined(trace: Trace, site: Site, new: str, edits: tuple[Edit, ...]) -> tuple[str, tuple[Edit, ...]]:
     return f"write `{new}` in place of {located(trace, site, 'this')}: it keeps their graphs", edits
+
+
+def _itself(trace: Trace, made: Op) -> tuple[str, tuple[Edit, ...]] | None:
+    """The repair where a new tensor was made of one that has a graph."""
+    text, edits = itself(trace, made)
+    if not text:
+        return None
+    site = made.site.user
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if edits and statement is not None and edits == here.remove(statement):
+        whole = " ".join(here.file.text(statement).split())
+        return f"take {quoted(whole)} ({place(site)}) out: {quoted(text)} has its graph without it", edits
+    other = "" if edits else "; `.to(…)` gives it another type and keeps the graph"
+    return f"use {quoted(text)} itself in place of {located(trace, site)}: it has its graph{other}", edits
 
 
 def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[Edit, ...]]:
@@ -248,6 +267,8 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
         return f"take {quoted(whole)} ({place(site)}) out: the value has its graph without it", edits
     if edits:
         return f"write {quoted(new)} in place of {quoted(old)} ({place(site)}): it has its graph", edits
+    if cut is not None and cut.op.site.user == site and (own := _itself(trace, cut.op)) is not None:
+        return own
     if cut is not None and cut.output[0] == cut.op.graph and cut.op.site.user == site:
         new, edits = joined(trace, site, trace.graph(cut.op.graph), cut.op, cut.output[1])
         if new:
@@ -255,6 +276,8 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
     node = trace.source_file(site.path).at(site)
     given = node.args[0] if isinstance(node, ast.Call) and node.args else None
     if isinstance(given, ast.Name) and called_name(node) in MAKERS:
+        if cut is not None and cut.op.inputs and cut.op.site.user == site:  # there are tensors in it
+            return f"write `torch.stack({given.id})` in place of {made}: it keeps their graphs", ()
         return (
             f"fill `{given.id}` without `item()`, and write `torch.stack({given.id})` in place of {made}",
             (),

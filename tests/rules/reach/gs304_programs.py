@@ -598,3 +598,49 @@ def bad_output_made_a_leaf_on_the_line_of_an_if() -> None:
         optimizer.zero_grad()
         loss.backward()  # effect: GS304
         optimizer.step()
+
+
+def bad_loss_made_anew_of_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.randn(8, 6)), torch.zeros(8, dtype=torch.long))
+        loss = torch.tensor(loss, requires_grad=True)  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_term_made_anew_of_a_tensor() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        out = net(torch.randn(8, 6))
+        size = out.square().mean()
+        loss = nn.functional.cross_entropy(out, torch.zeros(8, dtype=torch.long))
+        (loss + torch.tensor(size)).backward()  # cause: GS304  # effect: GS304
+        opt.step()
+
+
+def bad_hidden_made_anew_in_another_type() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(6, 8), nn.Linear(8, 2).double()
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        hidden = body(torch.randn(8, 6)).tanh()
+        hidden = torch.tensor(hidden, dtype=torch.float64)  # cause: GS304
+        head(hidden).square().mean().backward()  # effect: GS304
+        opt.step()

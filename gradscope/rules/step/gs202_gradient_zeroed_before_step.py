@@ -6,7 +6,7 @@ follows has no gradient to use and the parameters do not learn.
 Fix: move `zero_grad()` before `backward()`, or after `step()`.
 
 Silent on: gradients dropped at the end of training, gradients of another network (a GAN),
-a rare batch that is skipped by clearing its gradients.
+a rare batch that is skipped by clearing its gradients, a run without any backward pass.
 """
 
 import ast
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.analysis.dropped import Missed, missed
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
-from gradscope.events import ZeroGrad
+from gradscope.events import Backward, ZeroGrad
 from gradscope.fixes.source import Source, calls
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -50,6 +50,8 @@ def good_cleared_after_step() -> None:
 
 @rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204", "GS605"))
 def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
+    if not trace.of(Backward):  # gradients set by hand and cleared again, as a test of an optimizer does
+        return
     for found in missed(trace):
         mostly = found.of_all * 2 >= found.steps  # a skipped bad batch is rarer
         if mostly or 2 <= found.count >= found.of_line / 2:

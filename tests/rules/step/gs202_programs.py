@@ -195,3 +195,14 @@ def good_cleared_by_hand_in_a_longer_run() -> None:
         opt.step()
         for p in model.parameters():
             p.grad = None
+
+
+def good_step_without_gradients_is_tried_before_any_pass() -> None:
+    import torch
+
+    weight = torch.zeros(3, requires_grad=True)
+    weight.grad = torch.ones(3)
+    opt = torch.optim.Adam([weight], lr=0.1)
+    opt.zero_grad()
+    opt.step()
+    assert not weight.any()

@@ -54,6 +54,7 @@ def gradscope() -> Scope:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Begins before the fixtures: what they make, and how, belongs to the test."""
+    __tracebackhide__ = True
     asked = _asked(item)
     if asked is None:
         return (yield)
@@ -76,6 +77,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Generator[None, Any, Any]:
     """Keeps what a fixture for several tests did, for those after the first."""
+    __tracebackhide__ = True
     first = request.config.stash.get(_BEING_SET_UP, None)
     if first is None or fixturedef.scope == "function":
         return (yield)
@@ -95,6 +97,7 @@ def pytest_fixture_post_finalizer(fixturedef: Any, request: pytest.FixtureReques
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    __tracebackhide__ = True  # shown where a test's own frame is gone: of a decorator, say
     scope, fail_on = item.stash.get(_WATCH, (None, ""))
     if scope is None:
         return (yield)

@@ -25,16 +25,30 @@ def assert_gradients_reach(loss: Tensor, model: Any) -> None:
     """That a backward pass from `loss` gives a gradient to every parameter that requires one.
 
     loss: a tensor with a graph, of any shape; nothing is computed. model: an nn.Module, a dict or (name, tensor)
-    pairs. Raises AssertionError with the names of those that it would not reach, GradscopeError where the graph has
-    too many nodes to say so (`gradscope.live.walk.MOST`).
+    pairs. Raises AssertionError with the names of those that it would not reach, or where none requires a gradient;
+    GradscopeError where the graph has too many nodes to say so (`gradscope.live.walk.MOST`), or `loss` is no tensor.
     """
     __tracebackhide__ = True
+    from torch import Tensor
+
     from gradscope.analysis.words import listed
     from gradscope.live.walk import Names, walk
 
+    if not isinstance(loss, Tensor):
+        raise gradscope.GradscopeError(
+            f"the loss is asked for first, as a tensor, not a {type(loss).__name__}: "
+            "`assert_gradients_reach(loss, model)`"
+        )
     found = walk([loss])
     reached = {id(leaf) for leaf in found.leaves()}
-    wanted = {name: p for name, p in Names(model).parameters.items() if p.requires_grad}
+    known = Names(model).parameters
+    wanted = {name: p for name, p in known.items() if p.requires_grad}
+    if known and not wanted:
+        raise AssertionError(f"none of {len(known)} parameters requires a gradient: all are frozen")
+    if wanted and not loss.requires_grad:
+        raise AssertionError(
+            f"the loss has no graph (`requires_grad` is False): no gradient reaches any of {len(wanted)} parameters"
+        )
     missing = [name for name, p in wanted.items() if id(p) not in reached]
     if missing and not found.whole:
         raise gradscope.GradscopeError(

@@ -225,6 +225,40 @@ def test_gradients_reach() -> None:
         assert_gradients_reach(two(one(x).detach()).sum(), model)
 
 
+def test_gradients_reach_nothing_where_there_is_no_graph_or_all_is_frozen() -> None:
+    model = nn.Linear(3, 1)
+    loss = model(torch.ones(4, 3)).sum()
+    with pytest.raises(AssertionError, match=r"the loss has no graph .* any of 2 parameters"):
+        assert_gradients_reach(loss.detach(), model)
+    with pytest.raises(gradscope.GradscopeError, match="as a tensor, not a float"):
+        assert_gradients_reach(loss.item(), model)  # type: ignore[arg-type]
+    with pytest.raises(gradscope.GradscopeError, match="not a Linear"):
+        assert_gradients_reach(model, loss)  # type: ignore[arg-type]
+    model.requires_grad_(False)
+    with pytest.raises(AssertionError, match="none of 2 parameters requires a gradient"):
+        assert_gradients_reach(model(torch.ones(4, 3)).sum(), model)
+
+
+@pytest.mark.parametrize("more", [(), ("--gradscope",)])
+def test_no_frame_of_the_plugin_stands_in_a_failure(more: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(
+        "import contextlib\n\n@contextlib.contextmanager\ndef checked():\n    yield\n    assert 1 == 2\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "from helper import checked\n\n@checked()\ndef test_it():\n    pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *more, "test_it.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+        capture_output=True,
+        timeout=300,
+    )
+    assert "assert 1 == 2" in done.stdout
+    assert "pytest_plugin" not in done.stdout, done.stdout
+
+
 def test_no_findings() -> None:
     w = torch.ones(3, requires_grad=True)
     with assert_no_findings():

@@ -112,9 +112,11 @@ def _tensors(
         ]
         if not found or any(kind not in KINDS for _, _, kind in found):
             continue
+        reached_at_all = known.reach([part]).parameters
+        if reached_at_all and reached_at_all <= trained and all(kind != "grad" for _, _, kind in found):
+            continue  # nothing of it is idle: asked first, as what stands before each cut may be all of a step
         if _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
-        reached_at_all = known.reach([part]).parameters
         own = {cut.site.user.location() for cut, _, _ in found} | {
             _site(known, cut, kind).location() for cut, _, kind in found
         }

@@ -160,6 +160,17 @@ def good_looked_at_in_eval_mode() -> None:
     learner(net(), cbs=[Look()]).fit(3)
 
 
+def bad_looked_at_in_eval_mode_before_each_batch() -> None:
+    class Look(Callback):
+        def before_batch(self) -> None:
+            if self.training:
+                self.model.eval()  # cause: GS403: `self.model.train()` at the end of
+                with torch.no_grad():
+                    self.model(torch.randn(4, 6))
+
+    learner(net(), cbs=[Look()]).fit(3)
+
+
 def bad_target_of_another_shape() -> None:
     def loss(pred: Tensor, y: Tensor) -> Tensor:
         return (pred - y.squeeze(1)).square().mean()  # cause: GS703

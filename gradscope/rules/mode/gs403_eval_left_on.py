@@ -128,6 +128,15 @@ def _back_sooner(
     trace = known.trace
     evaluation = _evaluating(known, call, mode)
     again = _again(known, mode, back)
+    if evaluation is None and runs_it(call.event.site) is not None:
+        switched = mode.site.user  # a callback's: what stands before the library's call trains nothing
+        name = receiver(trace, switched, "eval")
+        if name:
+            return (
+                f"switch back where the evaluation ends: call `{name}.train()` at the end of `{switched.function}`,"
+                f" which {located(trace, switched)} puts into evaluation mode",
+                (),
+            )
     if evaluation is None:
         here = f"before {located(trace, call.entry, 'this forward')}"
         edits = _train_before(known, call, mode)

@@ -46,6 +46,8 @@ SURE = 16  # of them, with all that came since: no window of the last ones
 NEXT = 3  # passes until one that is told of
 MAX_EARLY = 5  # looks because one loss outlives many passes: it may be the best so far, kept alone
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
+BETWEEN = {16, 32, 40, 60, 80, 120, 150, 300}  # at which only the newest are
+LOOKED = LOOKS | BETWEEN
 OUTLIVED = 8  # passes after which nothing should need a graph any more
 DEPTH = 8  # nodes behind a loss, to one that what else is computed in its step shares
 MAX_OUTLIVED = 5  # times that a graph which is still there is looked into
@@ -172,8 +174,8 @@ class Growth(Hook):
         if isinstance(roots[0], torch.Tensor):
             self._mark(roots[0])
         if accumulate and isinstance(roots[0], torch.Tensor):
-            if self.passes in LOOKS:
-                self._look()
+            if self.passes in LOOKED:
+                self._look(self.passes in LOOKS)
             elif self.early and self._old_one_lives():
                 self.recorder.services.wake()  # the next pass is told of
             self._note_root(roots[0], site)
@@ -184,8 +186,8 @@ class Growth(Hook):
         if tensors:
             self._mark(tensors[0])
         if accumulate and tensors:
-            if self.passes in LOOKS:
-                self._look()
+            if self.passes in LOOKED:
+                self._look(self.passes in LOOKS)
             self._find_needed(tensors, site)
             if self.early and self._old_one_lives():
                 self._tell_early()
@@ -285,8 +287,9 @@ class Growth(Hook):
                 if not self.kept[2]:
                     self._tell_list()
 
-    def _look(self) -> None:
-        self._find_kept()
+    def _look(self, whole: bool = True) -> None:
+        if whole:
+            self._find_kept()
         self.newest.append(len(self._last_alive()))
 
     def _last_alive(self) -> list[Any]:

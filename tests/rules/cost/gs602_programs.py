@@ -658,3 +658,64 @@ def bad_two_lists_of_one_step() -> None:  # fix: by hand
         opt.step()
         losses.append(output["loss"])  # cause: GS602
         history.append(output)  # cause: GS602
+
+
+def good_the_last_ones_in_a_deque() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    recent = deque(maxlen=50)
+    for _ in range(120):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        recent.append(loss)
+
+
+def good_the_last_ones_in_a_short_deque_of_an_object() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    class Run:
+        def __init__(self, length):
+            self.model = nn.Linear(4, 1)
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            self.recent = deque(maxlen=length)
+
+        def step(self):
+            self.opt.zero_grad()
+            loss = self.model(torch.randn(8, 4)).pow(2).mean()
+            loss.backward()
+            self.opt.step()
+            self.recent.append(loss)
+
+    torch.manual_seed(0)
+    run = Run(10)
+    for _ in range(40):
+        run.step()
+
+
+def bad_a_deque_that_never_drops() -> None:
+    from collections import deque
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = deque()
+    for _ in range(40):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        losses.append(loss)  # cause: GS602

@@ -92,6 +92,7 @@ def good() -> None:
 @rule("GS716", name="normalised-over-another-axis", severity="warning")
 def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
     yield from _of_cross_entropy(trace)
+    yield from _of_one_axis(trace)
     if trace.op_names.isdisjoint(SOFTMAXES | WRITTEN_OUT):
         return
     known, found = paths(trace), axes(trace)
@@ -182,6 +183,38 @@ def _of_cross_entropy(trace: Trace) -> Iterator[Finding]:
             fix=f"bring the classes to axis 1 of both, {' and '.join(given)}, in {located(trace, site)}; or flatten all"
             " other axes, and give it the numbers of the classes",
             edits=(*sides[0], *sides[1]) if all(sides) else (),
+            subjects=frozenset({("targets", site.location())}),
+        )
+
+
+def _of_one_axis(trace: Trace) -> Iterator[Finding]:
+    """Scores of one axis, which are those of one sample for `cross_entropy`, with targets that are no probabilities."""
+    known, targets = paths(trace), measured_targets(trace)
+    told: set[Span] = set()
+    for _, op in losses(known, {"cross_entropy"}):
+        site = op.site.user
+        event, shape = targets.get((site.span(), op.name)), known.value((op.graph, op.inputs[0])).shape
+        if event is None or site.span() in told or len(shape) != 1:
+            continue
+        if event.low >= 0 and event.high <= 1 + NEAR:
+            continue  # they may be probabilities
+        if known.value((op.graph, op.inputs[1])).shape != shape:
+            continue
+        told.add(site.span())
+        yield Finding(
+            message=f"{code(trace, site, '`cross_entropy`')} takes {shape[0]} numbers for the classes of one"
+            " sample: its softmax goes over the batch",
+            cause=site,
+            cause_label=f"scores of shape {shape}, without an axis of classes",
+            seen=(
+                f"its targets, of the same shape, went from {event.low:.3g} to {event.high:.3g} at the first call:"
+                " the probabilities of classes lie between 0 and 1, and add up to 1",
+            ),
+            why="of one axis `cross_entropy` makes one softmax, and targets of a floating type are taken for"
+            " probabilities. The samples compete with each other, and the numbers of their classes are the weights.",
+            fix=f"let the layer before give a score for each class, and give {located(trace, site)} scores of shape"
+            f" ({shape[0]}, classes) with the numbers of the classes as `long`; for numbers that are to be met,"
+            " `mse_loss`",
             subjects=frozenset({("targets", site.location())}),
         )
 

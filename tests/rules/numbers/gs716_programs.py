@@ -575,3 +575,34 @@ def good_smoothed_labels_scattered() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_scores_without_an_axis_of_classes() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    x = torch.randn(64, 6)
+    y = x[:, :4].argmax(1)
+    ask = nn.CrossEntropyLoss()
+    for i in range(0, 64, 16):
+        loss = ask(net(x[i : i + 16]).squeeze(), y[i : i + 16].float())  # cause: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_sample_with_its_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(8):
+        x = torch.randn(6)
+        asked = torch.softmax(3 * x[:4], 0)
+        loss = nn.functional.cross_entropy(net(x), asked)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -13,7 +13,7 @@ from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.model import Graph, Op, Site, Value
-from gradscope.source import FUNCTIONS, SourceFile, called_name, names_in
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in
 from gradscope.store import Trace
 
 
@@ -184,6 +184,22 @@ def _bound_anew(file: SourceFile, statement: ast.stmt, name: str) -> ast.Assign 
                 return None
             if name in names_in(other, ast.Store):
                 return other if isinstance(other, ast.Assign) else None
+    return None
+
+
+def begun_in_each_turn(trace: Trace, place: Site) -> Site | None:
+    """The statement of the same loop, before the call at `place`, that begins what the call is given and gives back
+    (`out, hidden = cell(x, hidden)`) anew in each turn, so that nothing of the turn before goes into it."""
+    file = trace.source_file(place.path)
+    statement, call = file.statement(place), file.at(place)
+    loop = next(file.above(statement), None) if statement is not None else None
+    if not isinstance(statement, ast.Assign) or not isinstance(loop, LOOPS) or not isinstance(call, ast.Call):
+        return None
+    both = names_in(call, ast.Load) & {n for target in statement.targets for n in names_in(target, ast.Store)}
+    for before in loop.body[: loop.body.index(statement)] if statement in loop.body else ():
+        names = names_in(before, ast.Store) & both
+        if isinstance(before, ast.Assign) and names and not names & names_in(before.value, ast.Load):
+            return site_of(place.path, place.function, before)
     return None
 
 

@@ -26,6 +26,7 @@ from gradscope.analysis.cuts import cuts, exits, resting_cuts
 from gradscope.analysis.dead_ends import (
     OtherTurns,
     another_in_its_place,
+    begun_in_each_turn,
     dropped_at,
     drops,
     given_instead,
@@ -57,6 +58,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Scheduled, Step
+from gradscope.fixes.blocks import moved_out
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Optimizer, Parameter, Since, Site
 from gradscope.rules import rule
@@ -356,6 +358,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     parts = listed([f"`{name}`" for name in unread_parts(trace, place)])
     instead = given_instead(trace, place)
     another = another_in_its_place(trace, place) if not loop and instead is None else None
+    begun = begun_in_each_turn(trace, place) if parts else None
     turns = other_turns(trace, place, ids) if not parts and another is None else None
     label = "the result goes nowhere"
     if turns is not None:
@@ -369,6 +372,11 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     if parts:
         label = f"nothing reads {parts} of its results"
         fix = f"let the loss depend on {parts} too ({where(place)}), or {not_held}"
+        if begun is not None:
+            fix = (
+                f"move {located(trace, begun)} before the loop that it stands in: each turn begins with it, and what"
+                " the one before gave is dropped"
+            )
     elif aside:
         fix = f"if this call is for what is computed within it, {not_held}"
     elif loop:
@@ -392,6 +400,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
                 else ()
             ),
             *(((another, "gives its name to something else"),) if another is not None else ()),
+            *(((begun, "begins anew in each turn"),) if begun is not None else ()),
             *((site, "made here") for site in made if site.location() != place.location()),
         ),
         seen=(
@@ -409,7 +418,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         fix=fix,
         edits=Source(trace, place.path).replace(instead.given, instead.result)
         if instead is not None and not loop
-        else (),
+        else moved_out(trace, begun, ast.Assign),
         subjects=parameter_subjects(ids),
     )
 

@@ -715,3 +715,28 @@ def bad_state_that_each_turn_reads() -> None:  # fix: by hand
         opt.zero_grad()
         body(x).pow(2).mean().backward()  # effect: GS302
         opt.step()
+
+
+def bad_state_that_each_turn_begins_anew() -> None:
+    import torch
+    from torch import nn
+
+    class Cell(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.to_hidden, self.to_out = nn.Linear(5 + 8, 8), nn.Linear(5 + 8, 2)
+
+        def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            both = torch.cat([x, hidden], 1)
+            return self.to_out(both), torch.tanh(self.to_hidden(both))
+
+    cell = Cell()
+    opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(6, 7, 5), torch.randint(0, 2, (6,))
+        for t in range(7):
+            hidden = torch.zeros(6, 8)
+            out, hidden = cell(x[:, t], hidden)  # cause: GS302
+        opt.zero_grad()
+        nn.functional.cross_entropy(out, y).backward()  # effect: GS302
+        opt.step()

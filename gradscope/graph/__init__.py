@@ -131,7 +131,9 @@ def view(
     if level is not None and level not in LEVELS:
         raise GradscopeError(f"no level `{level}`: choose {', '.join(LEVELS)}")
     if depth is not None and (not isinstance(depth, int) or depth < 0):
-        raise GradscopeError(f"the depth of a {'slice' if around else 'picture'} can't be {depth!r}: a number from 0 on")
+        raise GradscopeError(
+            f"the depth of a {'slice' if around else 'picture'} can't be {depth!r}: a number from 0 on"
+        )
     known = shown_of(
         trace, step, findings, whole=around is not None
     )  # what is asked for by name may be anywhere

@@ -784,6 +784,14 @@ class StateLoaded(Kind):
     passed = Field(_flag)  # a backward pass has run since it was made
 
 
+class StateWrittenOver(Kind):
+    """`state_dict()` was given a dict of other tensors of these names, and put the module's own in their place."""
+
+    __slots__ = ()
+    of = "state_written_over"
+    parameters = Field(_ids)
+
+
 class StateSaved(Kind):
     """A state that was kept in the course of the training was saved after more of it."""
 

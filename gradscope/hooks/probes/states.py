@@ -51,11 +51,14 @@ class States(Hook):
 
     def _state_dict(self, real: Any) -> Any:
         def state_dict(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+            over = self._held_by(module, args, kwargs) if args and not self.depth else []
             self.depth += 1
             try:
                 state = real(module, *args, **kwargs)
             finally:
                 self.depth -= 1
+            if over:
+                self._note_written_over(over, sys._getframe(1))
             wanted = not self.depth and type(state) is OrderedDict and self.told < MAX_TOLD
             if wanted and self.recorder.mine():
                 try:
@@ -68,6 +71,37 @@ class States(Hook):
             return state
 
         return state_dict
+
+    def _held_by(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+        """The parameters of which a dict that `state_dict()` is to write to holds other tensors: all of the module's,
+        or none."""
+        if type(args[0]) not in (dict, OrderedDict) or len(args) > 1 or kwargs or not self.recorder.mine():
+            return []
+        try:
+            with DisableTorchFunction():
+                found = []
+                for name, t in islice(named_tensors(module), MAX_TENSORS):
+                    held = args[0].get(name)
+                    if held is None and not isinstance(t, nn.Parameter):
+                        continue
+                    if not isinstance(held, torch.Tensor) or not measurable(held) or not measurable(t):
+                        return []
+                    if held.shape != t.shape or (t.numel() and held.data_ptr() == t.data_ptr()):
+                        return []
+                    if isinstance(t, nn.Parameter):
+                        found.append(self.recorder.ledger.of(t).id)
+                return found
+        except BaseException as error:
+            self.recorder.fault("looking at where a state is written", error)
+            return []
+
+    def _note_written_over(self, parameters: list[int], frame: Any) -> None:
+        try:
+            self.recorder.emit(
+                "state_written_over", self.recorder.sites.current(frame), {"parameters": parameters}
+            )
+        except BaseException as error:
+            self.recorder.fault("noting where a state was written", error)
 
     def _keep(self, state: Any, frame: Any) -> None:
         number, kept = id(state), self.kept

@@ -3,7 +3,8 @@
 Why: `state_dict()` gives the model's own tensors, not copies. Training goes on writing to them, so that the state
 kept of the best epoch is always that of the last one; to load it copies every tensor onto itself, and a file that
 it is saved to holds the last weights. The same happens where a target network is not a copy of the online one but the
-network itself.
+network itself, and where `model.state_dict(best)` stands for `model.load_state_dict(best)`: it puts the model's own
+tensors into what was kept, and loads nothing.
 
 Fix: keep a copy, `{name: value.clone() for name, value in model.state_dict().items()}`.
 
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, user, where
-from gradscope.events import Backward, StateLoaded, StateSaved, Step, Update
+from gradscope.events import Backward, StateLoaded, StateSaved, StateWrittenOver, Step, Update
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -79,11 +80,37 @@ def state_is_no_copy(trace: Trace) -> Iterator[Finding]:
         elif not moved and trace.of(Backward) and sum(event.count for event in events) > 1:
             if not _written_by_hand(trace, events[0]):
                 yield _onto_itself(trace, events)
+    for over in trace.of(StateWrittenOver):
+        yield from _written_over(trace, over)
     saved: dict[tuple[int | None, tuple[str, int]], list[StateSaved]] = {}
     for one in trace.of(StateSaved):
         saved.setdefault((one.made, one.site.user.location()), []).append(one)
     for told in saved.values():
         yield _saved(trace, told)
+
+
+def _written_over(trace: Trace, event: StateWrittenOver) -> Iterator[Finding]:
+    """`model.state_dict(kept)`, of which nothing takes what it gives."""
+    here = Source(trace, event.site.user.path)
+    call = here.file.at(event.site.user)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not call.args:
+        return
+    if not isinstance(here.file.parent.get(id(call)), ast.Expr):
+        return
+    model, kept = (here.file.operand(node) for node in (call.func.value, call.args[0]))
+    names = parameter_names(trace, event.parameters)
+    yield Finding(
+        message=f"{code(trace, event.site.user)} loads nothing: it puts the model's own tensors into `{kept}`",
+        cause=event.site.user,
+        cause_label=f"writes to `{kept}`, not to the model",
+        seen=(f"`{kept}` held other tensors for {names}, and holds the model's own from here on",),
+        why="`state_dict()` gives what the module holds, and its argument is the dict that it writes to: what was kept"
+        " there is lost, and the model keeps the weights that it has. `load_state_dict()` goes the other way",
+        fix=f"write `{model}.load_state_dict({kept})` ({where(event.site.user)})",
+        edits=here.replace(call.func, f"{model}.load_state_dict"),
+        count=event.count,
+        subjects=parameter_subjects(event.parameters),
+    )
 
 
 def _trained(trace: Trace, event: StateLoaded) -> bool:

@@ -382,3 +382,67 @@ def good_cloned_where_it_is() -> None:
         opt.step()
         patience.update(loss.item())
     net.load_state_dict(patience.snapshot)
+
+
+def bad_best_weights_are_written_over() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    x, y = torch.randn(24, 6), torch.randn(24, 2)
+    best_score, best_weights = float("inf"), None
+    for _ in range(6):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+        with torch.no_grad():
+            score = nn.functional.mse_loss(model(torch.randn(24, 6)), y).item()
+        if score < best_score:
+            best_score, best_weights = score, copy.deepcopy(model.state_dict())
+    if best_weights is not None:
+        model.state_dict(best_weights)  # cause: GS110
+
+
+def good_best_weights_are_loaded() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    x, y = torch.randn(24, 6), torch.randn(24, 2)
+    best_score, best_weights = float("inf"), None
+    for _ in range(6):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+        with torch.no_grad():
+            score = nn.functional.mse_loss(model(torch.randn(24, 6)), y).item()
+        if score < best_score:
+            best_score, best_weights = score, copy.deepcopy(model.state_dict())
+    if best_weights is not None:
+        model.load_state_dict(best_weights)
+
+
+def good_states_of_two_parts_in_one_dict() -> None:
+    from collections import OrderedDict
+
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 3), nn.Linear(3, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    both: OrderedDict[str, torch.Tensor] = OrderedDict()
+    for _ in range(3):
+        opt.zero_grad()
+        decoder(encoder(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+        encoder.state_dict(destination=both, prefix="encoder.")
+        decoder.state_dict(destination=both, prefix="decoder.")
+    torch.save(both, "/dev/null")

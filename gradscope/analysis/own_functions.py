@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.keeping import assigned
+from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS
 from gradscope.analysis.text import head_of
 from gradscope.model import Site
+from gradscope.source import called_name, names_in
 from gradscope.store import Trace
 
 BACKWARD = ("backward", "vjp")
@@ -59,3 +62,36 @@ def returned(trace: Trace, cls: str, line: int, position: int) -> Site | None:
 def gradient_at(trace: Trace, cls: str, line: int, position: int) -> Site | None:
     """What its `backward` returns for an argument, or where it begins if it returns at several places."""
     return returned(trace, cls, line, position) or definition_of(trace, cls, line)
+
+
+DELICATE = EXPONENTIALS | LOGARITHMS | QUOTIENTS | (ROOTS - {"var"})
+
+
+def delicate_in(trace: Trace, cls: str, line: int) -> list[tuple[Site, str]]:
+    """The calls and quotients of which its `backward` makes what it returns and that can give infinity or NaN, each
+    with the name of what it does: calls before quotients, in the order of the text."""
+    found = []
+    for path, method in methods(trace, cls, line):
+        file = trace.source_file(path)
+        for value in _returned_values(method):
+            for node in ast.walk(value):
+                name = (
+                    "div"
+                    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+                    else called_name(node)
+                )
+                if isinstance(node, ast.expr) and name in DELICATE:
+                    found.append((Site(-1, path, *file.span(node), method.name, "user"), name))
+    return sorted(found, key=lambda one: (one[1] in QUOTIENTS, one[0].line, one[0].column))
+
+
+def _returned_values(method: ast.FunctionDef) -> list[ast.expr]:
+    """What its `return`s give, and what the names in that were given."""
+    values = results(method)
+    given = [n for n in ast.walk(method) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    names = {name for value in values for name in names_in(value, ast.Load)}
+    for statement in sorted(given, key=lambda n: -n.lineno):
+        if statement.value is not None and assigned(statement) & names:
+            values.append(statement.value)
+            names |= names_in(statement.value, ast.Load)
+    return values

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.autograd.graph as autograd_graph
 from torch import _C, Tensor
+from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
 from torch.nn.utils import clip_grad as clip_grad_module
 from torch.optim import optimizer as optimizer_module
@@ -332,6 +333,13 @@ def dtype_of(t: Any) -> str:
 def name_of(node: Any) -> str:
     """The grad_fn's name as its repr shows it: "MulBackward0", "AccumulateGrad"."""
     return str(node.name()).rpartition("::")[2]
+
+
+def function_of(node: Any) -> Any:
+    """The `autograd.Function` of the program's or of a library's whose node this is; None for torch's own."""
+    cls = getattr(node, "_forward_cls", None) if isinstance(node, BackwardCFunction) else None
+    own = isinstance(cls, type) and not cls.__module__.startswith("torch.")
+    return cls if own else None
 
 
 def full_name_of(node: Any) -> str:

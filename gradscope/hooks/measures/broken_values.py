@@ -88,8 +88,9 @@ class BrokenValues:
     def _can_break(self, template: int) -> bool:
         known = self.risky_templates.get(template)
         if known is None:
-            names = [node[0] for node in self.recorder.templates[template].nodes]
-            known = self.risky_templates[template] = any(map(is_risky, names))
+            made = self.recorder.templates[template]
+            custom = '"custom":true' in made.extra  # its backward can do anything
+            known = self.risky_templates[template] = custom or any(is_risky(node[0]) for node in made.nodes)
         return known
 
     def _note(self, row: Row, name: str, value: int, t: Any, tensors: list[Any]) -> None:

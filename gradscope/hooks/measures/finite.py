@@ -61,6 +61,20 @@ def is_mild(node: Any) -> bool:
     return isinstance(exponent, (int, float)) and exponent >= 1
 
 
+def own_backward(node: Any) -> dict[str, Any] | None:
+    """Of a node whose backward is a Function's of the program's: its name, a line of that backward and the range of the
+    first numbers that it saved."""
+    cls = private.function_of(node)
+    if cls is None:
+        return None
+    method = getattr(cls, "backward", None)
+    while hasattr(method, "__wrapped__"):
+        method = method.__wrapped__
+    code = getattr(method, "__code__", None)
+    kept = next((found for t in node.saved_tensors or () if (found := summary(t)) is not None), {})
+    return {"own": cls.__name__, "line": code.co_firstlineno if code is not None else 0, **kept}
+
+
 def _plain(t: Any, wait: bool) -> Any:
     """The numbers of `t` as a dense tensor outside the graph; None where they cannot be had:
     no numbers, or (unless `wait`) a device that would have to be waited for."""

@@ -216,7 +216,7 @@ class NonFinite(Hook):
             self._note_mild(nodes)
         for node in nodes:
             number = private.sequence_of(node)
-            if self.forward.suspect or (is_risky(private.name_of(node)) and not is_mild(node)):
+            if self.forward.suspect or _can_break(node):
                 self.nodes[number] = node
                 self.handles.append(node.register_hook(self._hook(number)))
 
@@ -260,6 +260,8 @@ class NonFinite(Hook):
             row = segment.ops[index]
             origin.name, origin.site = self.recorder.templates[row.template].name, row.site
             origin.serial, origin.op, origin.values = segment.serial, index, list(row.ins[:1])
+        if (own := numbers.own_backward(node)) is not None:
+            origin.inputs = [own]
         origin.made = kind(broken)
         self.origin = origin
 
@@ -388,6 +390,11 @@ class NonFinite(Hook):
             "parameters": [record.id for record in pending.records], "too": origin.too[:MAX_TOO],
         }  # fmt: skip
         recorder.emit("non_finite", pending.site, data, inputs=origin.inputs, loss=pending.loss)
+
+
+def _can_break(node: Any) -> bool:
+    """Whether this node can give a gradient that is not finite for one that is."""
+    return (is_risky(private.name_of(node)) and not is_mild(node)) or private.function_of(node) is not None
 
 
 def _on_gpu(records: list[LeafRecord]) -> bool:

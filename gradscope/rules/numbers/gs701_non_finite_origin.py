@@ -12,6 +12,9 @@ derivative all the same. The same holds for data with NaN: what a mask leaves ou
 In half precision a step can make it from finite gradients: an optimizer that divides by the root of an average plus
 `eps` divides by 0 where both are 0 in that dtype.
 
+Where the `backward` of an `autograd.Function` of the program makes it, that is told by its line: write the derivative
+so that it does not overflow.
+
 GS705 reports training that diverges until plain arithmetic overflows.
 
 Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
@@ -40,7 +43,8 @@ from gradscope.analysis.non_finite import (
     subjects_of,
     unlabelled,
 )
-from gradscope.analysis.ops import QUOTIENTS
+from gradscope.analysis.ops import EXPONENTIALS, QUOTIENTS
+from gradscope.analysis.own_functions import definition_of, delicate_in, returned
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import (
     code,
@@ -100,6 +104,9 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
         origin = user(trace.site(event.origin))
         if (labels := next((data for data in event.inputs if "ignored" in data), None)) is not None:
             yield _of_no_label(trace, event, labels, origin)
+            continue
+        if event.where == "backward" and (own := _of_own_backward(trace, event)) is not None:
+            yield own
             continue
         if (late := left_out(trace, event)) is not None:
             yield _of_left_out(trace, event, late)
@@ -325,6 +332,50 @@ def _of_no_labels(
     )
 
 
+def _of_own_backward(trace: Trace, event: NonFinite) -> Finding | None:
+    """The backward of a Function of the program's that makes NaN of finite gradients. None where it is a library's."""
+    data = next((one for one in event.inputs if "own" in one), None)
+    head = definition_of(trace, data["own"], data["line"]) if data is not None else None
+    if data is None or head is None:
+        return None
+    name, number = data["own"], _number(event)
+    found = delicate_in(trace, name, data["line"])
+    cause, does = found[0] if found else (returned(trace, name, data["line"], 0) or head, "")
+    call = user(trace.site(event.origin))
+    by = "can overflow" if does in EXPONENTIALS else f"can give {number}" if found else f"gives {number}"
+    saved = f"; the first that it saved: {_range(data)}" if "elements" in data else ""
+    return Finding(
+        message=f"the backward of `{name}` makes {number} of a gradient that is finite",
+        cause=cause,
+        cause_label=by,
+        effect=event.site.user,
+        effect_label=_effect(trace, event),
+        related=((call, f"`{name}` is applied here"),) if call is not None else (),
+        seen=(
+            f"the gradient that it was given was finite, what it returned was not{saved}",
+            "the loss was finite",
+        ),
+        fix=_finite_backward(trace, cause, does),
+        count=event.count,
+        subjects=subjects_of(event),
+        since=since_segment(trace, event.segment),
+    )
+
+
+def _finite_backward(trace: Trace, cause: Site, does: str) -> str:
+    """How to write the derivative so that it stays finite."""
+    text = located(trace, cause, "what it returns")
+    if does in EXPONENTIALS:
+        return (
+            f"write the derivative without {text}, which overflows (in float32 above 88, and infinity by infinity is"
+            " NaN): with `s = torch.sigmoid(k * x)` that of a sigmoid is `k * s * (1 - s)`, with `t = torch.tanh(x)`"
+            " that of a tanh is `1 - t * t`; or clamp what it is given"
+        )
+    if does:
+        return f"keep what {text} is given where its result is finite: a small constant under a root or in a divisor"
+    return f"look at what {text} is computed from: print its range in `backward`"
+
+
 def _of_left_out(trace: Trace, event: NonFinite, late: LeftOut) -> Finding:
     """Data with NaN that is masked in the loss, and not before."""
     reader, choice = late.reader.site.user, late.choice.site.user if late.choice is not None else None
@@ -504,6 +555,8 @@ def _seen(trace: Trace, event: NonFinite) -> Iterator[str]:
             continue
         if data.get("of") == "divisor":
             yield f"its divisor was {numbers(data.get('min', 'not finite'))}"
+            continue
+        if "own" in data:
             continue
         what = data.get("of") or f"input {_value(trace, event, place)}".rstrip()
         yield f"its {what}: {_range(data)}"

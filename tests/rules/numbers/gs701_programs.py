@@ -1185,3 +1185,88 @@ def good_positive_before_the_mean_of_cubes() -> None:
         loss = (pooled - 1).pow(2).mean()
         loss.backward()
         opt.step()
+
+
+def bad_surrogate_overflows() -> None:  # fix: by hand
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return (x > 0).float()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            slope = 25 * torch.exp(-25 * x) / (torch.exp(-25 * x) + 1) ** 2  # cause: GS701
+            return grad * slope
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(10, 20), nn.Linear(20, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        x, y = 5 * torch.randn(16, 10), torch.randint(0, 3, (16,))
+        loss = nn.functional.cross_entropy(second(Spike.apply(first(x) - 1)), y)
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_own_norm_of_zero() -> None:  # fix: by hand
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Length(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            size = x.norm(dim=1, keepdim=True)
+            ctx.save_for_backward(x, size)
+            return size
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            x, size = ctx.saved_tensors
+            return grad * x / size  # cause: GS701
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 6, bias=False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        x = torch.randn(16, 4) * (torch.arange(16) > 2).unsqueeze(1)
+        (Length.apply(model(x)) - 1).pow(2).mean().backward()  # effect: GS701
+        opt.step()
+
+
+def good_surrogate_by_sigmoid() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return (x > 0).float()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            s = torch.sigmoid(25 * x)
+            return grad * 25 * s * (1 - s)
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(10, 20), nn.Linear(20, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        x, y = torch.randn(16, 10), torch.randint(0, 3, (16,))
+        nn.functional.cross_entropy(second(Spike.apply(first(x) - 1)), y).backward()
+        opt.step()

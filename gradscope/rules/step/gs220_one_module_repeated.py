@@ -17,6 +17,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from gradscope.analysis.keeping import assigned
+from gradscope.analysis.own_functions import results
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
@@ -110,7 +112,7 @@ def _one_layer(trace: Trace, cls: str, walk: Walk) -> Iterator[_Repeated]:
     """Each `[Layer(…)] * n` with a layer of this class, and each `dict.fromkeys(names, Layer(…))`."""
     for path, function, node in walk(trace, ast.BinOp):
         made = node.left.elts if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) else []
-        if any(called_name(part) == cls for part in made):
+        if any(_makes(trace, part, cls) for part in made):
             here = Source(trace, path)
             texts, times = [here.file.text(part) for part in made], here.file.text(node.right)
             text = f"[{texts[0]} for _ in range({times})]"
@@ -118,13 +120,31 @@ def _one_layer(trace: Trace, cls: str, walk: Walk) -> Iterator[_Repeated]:
                 text = f"[part for _ in range({times}) for part in ({', '.join(texts)})]"
             yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
     for path, function, node in walk(trace, ast.Call):
-        if ast.unparse(node.func) == "dict.fromkeys" and [called_name(part) for part in node.args[1:]] == [
-            cls
-        ]:
+        given = node.args[1:] if ast.unparse(node.func) == "dict.fromkeys" else []
+        if len(given) == 1 and _makes(trace, given[0], cls):
             here = Source(trace, path)
             keys, layer = (here.file.text(part) for part in node.args)
             text = f"{{name: {layer} for name in {keys}}}"
             yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
+
+
+def _makes(trace: Trace, part: ast.expr, cls: str) -> bool:
+    """Whether it is a call of this class, or of a function of the program's that gives one."""
+    name = called_name(part)
+    functions = (node for _, _, node in nodes_of_functions(trace, ast.FunctionDef) if node.name == name)
+    return name == cls or (bool(name) and any(_gives(function, cls) for function in functions))
+
+
+def _gives(function: ast.FunctionDef, cls: str) -> bool:
+    """Whether each `return` of it gives a call of that class, or a name that was given one."""
+    made = {
+        name
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and called_name(node.value) == cls
+        for name in assigned(node)
+    }
+    values = results(function)
+    return bool(values) and all(called_name(v) == cls or getattr(v, "id", "") in made for v in values)
 
 
 def _shallow_copies(trace: Trace, walk: Walk) -> Iterator[_Repeated]:
@@ -140,14 +160,15 @@ def _shallow_copies(trace: Trace, walk: Walk) -> Iterator[_Repeated]:
 
 
 def _uses(trace: Trace, event: RepeatedPart) -> list[Op]:
-    """The calls of one line with a parameter of the layer, in the pass in which there are the most."""
+    """The calls with the first parameter of the layer, in the pass in which there are the most: of one line where the
+    places hold several objects, which may share what they hold on purpose."""
     found: list[Op] = []
     for backward in paths(trace).backwards:
         graph, lines = trace.graph(backward.graph), dict[tuple[str, int], list[Op]]()
-        own = {value.index for value in graph.values if value.parameter in event.parameters}
+        own = {value.index for value in graph.values if value.parameter in event.parameters[:1]}
         for op in graph.ops if own else ():
             if not own.isdisjoint(op.inputs):
-                lines.setdefault(op.site.user.location(), []).append(op)
+                lines.setdefault(("", 0) if event.one else op.site.user.location(), []).append(op)
         found = max([found, *lines.values()], key=len)
     return found
 

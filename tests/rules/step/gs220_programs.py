@@ -231,3 +231,63 @@ def good_tied_beside_a_copy_of_settings() -> None:
         opt.zero_grad()
         (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
         opt.step()
+
+
+def bad_made_by_a_function() -> None:
+    import torch
+    from torch import nn
+
+    def mlp(size: int, hidden: int) -> nn.Sequential:
+        parts: list[nn.Module] = []
+        for i in range(2):
+            parts += [nn.Linear(size if i == 0 else hidden, hidden), nn.LeakyReLU()]
+        return nn.Sequential(*parts)
+
+    class TwoInputs(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mlps = nn.ModuleList([mlp(1, 8)] * 2)  # cause: GS220
+            self.out = nn.Linear(16, 1)
+
+        def forward(self, pitch: torch.Tensor, loudness: torch.Tensor) -> torch.Tensor:
+            first = self.mlps[0](pitch)  # effect: GS220
+            second = self.mlps[1](loudness)
+            out: torch.Tensor = self.out(torch.cat([first, second], 1))
+            return out
+
+    torch.manual_seed(0)
+    model = TwoInputs()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        pitch, loudness = torch.rand(16, 1), torch.rand(16, 1)
+        opt.zero_grad()
+        (model(pitch, loudness) - pitch * loudness).pow(2).mean().backward()
+        opt.step()
+
+
+def good_each_made_by_a_function() -> None:
+    import torch
+    from torch import nn
+
+    def mlp(size: int, hidden: int) -> nn.Sequential:
+        return nn.Sequential(nn.Linear(size, hidden), nn.LeakyReLU())
+
+    class TwoInputs(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mlps = nn.ModuleList([mlp(1, 8) for _ in range(2)])
+            self.sizes = [8] * 2
+            self.out = nn.Linear(sum(self.sizes), 1)
+
+        def forward(self, pitch: torch.Tensor, loudness: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.out(torch.cat([self.mlps[0](pitch), self.mlps[1](loudness)], 1))
+            return out
+
+    torch.manual_seed(0)
+    model = TwoInputs()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        pitch, loudness = torch.rand(16, 1), torch.rand(16, 1)
+        opt.zero_grad()
+        (model(pitch, loudness) - pitch * loudness).pow(2).mean().backward()
+        opt.step()

@@ -7,7 +7,8 @@ made for a quarter of the batches runs three times as fast.
 Fix: turn the condition round: `if (i + 1) % 4 != 0:` before the branch without a step.
 
 Measured: how many passes each step used: one, and two after the batch that was left out, in just this proportion, while
-the loss of these passes is divided by the same n. Silent on: losses that are divided by nothing, n of 2.
+the loss of these passes is divided by the same n; or, of a loss that nothing divides, while the branch without a step
+does nothing at all, and no other optimizer steps. Silent on: n of 2.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from gradscope.store import Trace
 
 NEAR = 0.1  # of n: a last batch of an epoch may stand alone
 ENOUGH = 3  # steps that used two passes
+_WHY_SUMMED = """a remainder by itself counts as true wherever there is one: the step is left out in one batch of n and
+taken in all others. Nearly every step uses one batch alone, the one after the gap the sum of two: nothing of the large
+batch that an accumulation makes"""
 
 
 def bad() -> None:
@@ -71,7 +75,7 @@ class Used:
     parameters: set[int] = field(default_factory=set)
 
 
-@rule("GS262", name="step-in-all-but-one", severity="warning", over=("GS217", "GS212"))
+@rule("GS262", name="step-in-all-but-one", severity="warning", over=("GS217", "GS212", "GS216"))
 def step_in_all_but_one(trace: Trace) -> Iterator[Finding]:
     found: dict[int, Used] = {}
     for turn in gradients(trace).turns:
@@ -110,7 +114,11 @@ def _finding(trace: Trace, optimizer: Optimizer, used: Used, guard: Guard) -> Fi
     period = passes / (passes - steps)  # one batch of so many goes without a step
     every = round(period)
     known = rest.right.value if isinstance(rest.right, ast.Constant) else every
-    if divided is None or abs(period - every) > NEAR * every or known != every:
+    if abs(period - every) > NEAR * every or known != every:
+        return None
+    if divided is None and (
+        every <= 2 or not inside or not _left_to_the_next(trace, optimizer, used, branch)
+    ):
         return None
     left = here.part(rest.left, Binds.PRODUCT)
     loop = next((one for one in here.file.above(branch) if isinstance(one, ast.For)), None)
@@ -119,6 +127,7 @@ def _finding(trace: Trace, optimizer: Optimizer, used: Used, guard: Guard) -> Fi
     turned = f"{left} % {n} {'==' if inside else '!='} 0"
     schedules = {event.scheduler for event in trace.of(SchedulerMade) if event.optimizer == optimizer.id}
     test = quoted(here.file.text(guard.test))
+    why = f"the loss is divided by {every}" if divided is not None else "in that batch nothing else is done"
     return Finding(
         message=f"{code(trace, used.site, 'the step')} is taken in all batches but one of {every}, and not in one of"
         f" {every}: {test} is the wrong way round",
@@ -126,17 +135,25 @@ def _finding(trace: Trace, optimizer: Optimizer, used: Used, guard: Guard) -> Fi
         cause_label=f"leaves the step out in one batch of {every}",
         effect=used.site,
         effect_label=f"runs {steps:,} times for {passes:,} batches",
-        related=((divided, f"the loss is divided by `{n}`"),),
+        related=((divided, f"the loss is divided by `{n}`"),) if divided is not None else (),
         seen=(
             f"{steps:,} steps for {passes:,} passes: they used the gradients of one pass, and of two after the batch"
-            f" that was left out, while the loss is divided by {every}",
+            f" that was left out, while {why}",
             f"{passes:,} passes make {passes // every:,} steps of {every}",
         ),
+        why=_WHY_SUMMED if divided is None else "",
         fix=f"turn the condition round: `{turned}` in place of {test}",
         edits=here.replace(guard.test, turned),
         count=steps,
         subjects=parameter_subjects(used.parameters) | {("scheduler", one) for one in schedules},
     )
+
+
+def _left_to_the_next(trace: Trace, optimizer: Optimizer, used: Used, branch: ast.If) -> bool:
+    """Whether the batch without a step has no other purpose: its gradient comes from the line of all others, waits for
+    the next step, and nothing else steps or is done in its place."""
+    others = any(one.steps for one in trace.optimizers.values() if one is not optimizer)
+    return not branch.orelse and not others and len(used.passes) == 1
 
 
 def _divided(trace: Trace, event: Backward, by: str) -> Site | None:

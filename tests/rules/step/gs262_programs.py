@@ -157,3 +157,52 @@ def good_function_that_is_left_in_all_but_one() -> None:
     steps = Accumulator(torch.optim.Adam(model.parameters(), lr=0.002), 5)
     for _ in range(30):
         steps.backward(nn.functional.mse_loss(model(torch.randn(8, 4)), torch.ones(8, 1)))
+
+
+def bad_divided_by_nothing() -> None:
+    """The remainder by itself is taken for its absence."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    accumulations, batches = 4, 16
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for epoch in range(3):
+        for i in range(batches):
+            done = batches * epoch + i
+            nn.functional.mse_loss(model(torch.randn(8, 4)), torch.ones(8, 1)).backward()
+            if done % accumulations:  # cause: GS262
+                opt.step()  # effect: GS262
+                opt.zero_grad()
+
+
+def good_measured_in_each_fourth() -> None:
+    """Its branch has a purpose of its own."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.02)
+    for i in range(40):
+        (nn.functional.mse_loss(model(torch.randn(8, 4)), torch.ones(8, 1)) / 2).backward()
+        if i % 4:
+            opt.step()
+            opt.zero_grad()
+        else:
+            assert model.weight.grad is not None and model.weight.grad.isfinite().all()
+
+
+def good_every_other_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.02)
+    for i in range(40):
+        (nn.functional.mse_loss(model(torch.randn(8, 4)), torch.ones(8, 1)) / 2).backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad()

@@ -814,6 +814,7 @@ class KeepsGraph(Kind):
     first = Field(_ids)
     how = Field(_text)
     numbers = Field(_unless_false)  # of one element each
+    unused = Field(_count)  # steps that they are of, where no pass goes through them
     step = Field(_id)
 
 

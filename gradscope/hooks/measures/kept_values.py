@@ -1,17 +1,30 @@
 """Watches for values that the program keeps from step to step with the graph that a backward pass
-has been through: outputs in a list, a score computed of them. Losses are watched in growth.py."""
+has been through, or that none ever goes through: outputs in a list, a score computed of them, actions in a memory of
+episodes. Losses are watched in growth.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import DisableTorchFunction, has_grad_fn
-from gradscope.hooks.measures.growth import LOOKS, MAX_NOTED, MIN_KEPT, apart, been_through, held
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, has_grad_fn
+from gradscope.hooks.behind import nodes_behind
+from gradscope.hooks.measures.growth import (
+    LOOKS,
+    MAX_NOTED,
+    MAX_WALK,
+    MIN_KEPT,
+    OUTLIVED,
+    apart,
+    been_through,
+    held,
+)
 from gradscope.hooks.recorder.values import Live
 
-MAX_WALK = 200  # nodes looked at for what a pass has freed
+NEAREST = 200  # nodes looked at for what a pass has freed
 MAX_LINES = 3  # told
+LARGER = 4  # times that what the graphs have saved is larger than the values, where no pass goes through them
+SAMPLE = 24  # values of a line whose graphs are walked for those of another line
 
 
 class KeptValues(Hook):
@@ -23,6 +36,9 @@ class KeptValues(Hook):
         self.seen: set[Live] = set()
         self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
         self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
+        self.unused: dict[
+            int, int
+        ] = {}  # of `kept`, those that no pass goes through → of how many steps they are
         self.oldest: dict[int, int] = {}  # site → steps before the first one kept
         self.recorder.signals.before_pass.connect(self._before_pass)
         self.recorder.signals.before_end.connect(self._tell)
@@ -51,6 +67,7 @@ class KeptValues(Hook):
 
     def _look(self) -> None:
         steps = self.recorder.steps
+        whole: dict[int, list[Any]] = {}  # site → values of many steps, whose graph no pass has freed
         with DisableTorchFunction():
             for site, found in list(self.noted.items()):
                 past = [(entry(), number) for entry, number in found if number < steps]
@@ -58,15 +75,29 @@ class KeptValues(Hook):
                 if len(past) >= MIN_KEPT and not alive:
                     del self.noted[site]  # as nearly all values are
                 elif len(alive) < len(past):
-                    if not self.ended:
-                        self.kept.pop(
-                            site, None
-                        )  # it was a cycle of references that nothing had collected yet
+                    if not self.ended:  # it was a cycle of references that nothing had collected yet
+                        self._forget(site)
                 elif len({number for _, number in past}) < MIN_KEPT:
                     continue
-                elif been_through(alive[0], MAX_WALK) and apart(alive) >= MIN_KEPT:
-                    self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
-                    self.oldest[site] = past[0][1]
+                elif been_through(alive[0], NEAREST):
+                    self._forget(site)
+                    if apart(alive) >= MIN_KEPT:
+                        self._keep(site, alive, past[0][1])
+                elif steps - past[0][1] > OUTLIVED:
+                    whole[site] = alive
+            for site in _not_behind_others(whole):
+                numbers = {number for _, number in self.noted[site] if number < steps}
+                if _much_larger(whole[site]) and apart(whole[site]) >= MIN_KEPT:
+                    self._keep(site, whole[site], min(numbers))
+                    self.unused[site] = len(numbers)
+
+    def _keep(self, site: int, alive: list[Any], oldest: int) -> None:
+        self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
+        self.oldest[site] = oldest
+
+    def _forget(self, site: int) -> None:
+        self.kept.pop(site, None)
+        self.unused.pop(site, None)
 
     def _tell(self) -> None:
         """Once it is known that they stayed."""
@@ -76,6 +107,23 @@ class KeptValues(Hook):
         for site, (length, nodes, size, numbers) in most:
             data = {
                 "site": site, "length": length, "nodes": nodes, "bytes": size, "how": "values", "first": [],
-                "numbers": numbers, "step": self.oldest[site] + 1,
+                "numbers": numbers, "unused": self.unused.get(site, 0), "step": self.oldest[site] + 1,
             }  # fmt: skip
             self.recorder.emit("keeps_graph", site, data)
+
+
+def _not_behind_others(found: dict[int, list[Any]]) -> list[int]:
+    """The sites of values that the program itself keeps: others live since the graphs of these have saved them."""
+    behind = {
+        site: set(nodes_behind(map(grad_fn_of, alive[:SAMPLE]), MAX_WALK)) for site, alive in found.items()
+    }
+    return [
+        site
+        for site, alive in found.items()
+        if not any(grad_fn_of(alive[0]) in nodes for other, nodes in behind.items() if other != site)
+    ]
+
+
+def _much_larger(alive: list[Any]) -> bool:
+    """Whether the graphs behind values hold much more memory than these."""
+    return held(alive)[1] > LARGER * sum(t.numel() * t.element_size() for t in alive)

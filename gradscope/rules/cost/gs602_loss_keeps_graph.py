@@ -6,8 +6,11 @@ lives, so memory grows with every step.
 
 Fix: add it without its graph, `total += loss.detach()`, or the number: `total += loss.item()`.
 
-A note for values of several elements (predictions), which hold memory of their own anyway, and for a list of
-a fixed length, whose memory grows no further.
+Values that no pass ever goes through, as actions in a memory of episodes, are told where their graphs hold much more
+memory than they do themselves.
+
+A note for other values of several elements (predictions), which hold memory of their own anyway, and for a list of a
+fixed length, whose memory grows no further.
 
 Silent on: losses that are summed and then have their pass.
 """
@@ -87,6 +90,8 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(KeepsGraph):
         if event.how == "state":
             continue  # GS603 tells it
+        if event.unused and _is_gone_through(trace, event):
+            continue
         place = _kept_at(trace, event).location()
         if place not in longest or event.how == "window" or event.length > longest[place].length:
             longest[place] = event
@@ -138,6 +143,11 @@ def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Fin
     seen = f"{holds_now} {plural(nodes, 'node')} of their graphs"  # a sum may begin anew, as in each epoch
     if held:
         seen += f" and {held:,} bytes saved for backward"
+    if event.unused:
+        seen = (
+            f"{length:,} of them, of {plural(event.unused, 'step')}, hold {plural(nodes, 'node')} of their graphs and"
+            f" {held:,} bytes saved for backward, though no pass goes through them"
+        )
     first = list(event.first)
     if len(first) == 3 and first[0] < length and first[1] < nodes:
         after = f"; after {plural(first[0], 'step')} it held {first[1]}"
@@ -156,17 +166,30 @@ def _finding(trace: Trace, event: KeepsGraph, told: set[tuple[str, int]]) -> Fin
             *(((made, "a value that is kept"),) if stored is not None else ()),
             *((other, "keeps a graph in each step, too") for other in others),
         ),
-        seen=tuple(filter(None, (seen, _slower(trace)))),
+        seen=tuple(filter(None, (seen, "" if event.unused else _slower(trace)))),
         why=why,
         fix=fix,
         edits=edits,
         count=max(length, event.count),
         severity=""
-        if event.numbers and event.how != "window"
+        if (event.numbers or event.unused) and event.how != "window"
         else "note",  # predictions hold memory of their own
         subjects=frozenset({("keeps", cause.location())}),
         since=since_step(trace, event.step, always=event.how == "list") if event.how != "window" else None,
     )
+
+
+def _is_gone_through(trace: Trace, event: KeepsGraph) -> bool:
+    """Whether a pass goes through what that line makes: then it may be kept for one."""
+    known = paths(trace)
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            if op.site.id == event.site.id:
+                nodes = (graph.values[value].node for value in op.outputs)
+                if any(node is not None and (number, node) in known.reached.nodes for node in nodes):
+                    return True
+    return False
 
 
 def _handed_in(trace: Trace, made: Site) -> Site | None:

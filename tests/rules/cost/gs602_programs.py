@@ -719,3 +719,97 @@ def bad_a_deque_that_never_drops() -> None:
         loss.backward()
         opt.step()
         losses.append(loss)  # cause: GS602
+
+
+def bad_actions_in_a_memory_of_episodes() -> None:
+    """No pass ever goes through what is kept."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    agent = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
+    opt = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    memory: list[dict[str, list[torch.Tensor]]] = []
+    for _ in range(16):
+        episode: dict[str, list[torch.Tensor]] = {"seen": [], "actions": []}
+        for _ in range(3):
+            seen = torch.randn(8, 4)
+            actions = nn.functional.softmax(agent(seen), 1)
+            episode["seen"].append(seen)
+            episode["actions"].append(actions)  # cause: GS602
+        memory.append(episode)
+        drawn = memory[int(torch.randint(len(memory), ()))]
+        wanted = torch.stack([actions.detach() for actions in drawn["actions"]])
+        loss = (agent(torch.stack(drawn["seen"])) - wanted.roll(1, 0)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_detached_actions_in_a_memory_of_episodes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    agent = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
+    opt = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    memory: list[dict[str, list[torch.Tensor]]] = []
+    for _ in range(16):
+        episode: dict[str, list[torch.Tensor]] = {"seen": [], "actions": []}
+        for _ in range(3):
+            seen = torch.randn(8, 4)
+            actions = nn.functional.softmax(agent(seen), 1).detach()
+            episode["seen"].append(seen)
+            episode["actions"].append(actions)
+        memory.append(episode)
+        drawn = memory[int(torch.randint(len(memory), ()))]
+        wanted = torch.stack(drawn["actions"])
+        loss = (agent(torch.stack(drawn["seen"])) - wanted.roll(1, 0)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_policy_that_waits_for_the_end_of_the_episode() -> None:
+    """The critic learns in each step, the policy at the end."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
+    critic = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 1))
+    acting = torch.optim.Adam(policy.parameters(), lr=1e-3)
+    judging = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(3):
+        chances: list[torch.Tensor] = []
+        state = torch.randn(4)
+        for _ in range(30):
+            chance = nn.functional.log_softmax(policy(state), 0)
+            action = int(torch.multinomial(chance.detach().exp(), 1))
+            after = torch.randn(4)
+            error = state[action] + 0.9 * critic(after).detach() - critic(state)
+            judging.zero_grad()
+            error.pow(2).mean().backward()
+            judging.step()
+            chances.append(chance[action] * error.detach())
+            state = after
+        acting.zero_grad()
+        (-torch.stack(chances).mean()).backward()
+        acting.step()
+
+
+def good_sizes_of_the_weights() -> None:
+    """What is kept has next to nothing behind it."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    sizes = []
+    for _ in range(16):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()
+        sizes.append(model.weight.norm())
+    assert len(sizes) == 16

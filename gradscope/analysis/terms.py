@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from gradscope.analysis.cuts import nearest, nearest_cuts
 from gradscope.analysis.numbers import entered, real, without_past
-from gradscope.analysis.ops import EXITS, MAKERS, MEANS, SCALES, SUMS, ZERO_GRADIENT
+from gradscope.analysis.ops import (
+    COMPARISONS,
+    EXITS,
+    MAKERS,
+    MEANS,
+    PASSING,
+    SCALES,
+    SUMS,
+    TAKING,
+    ZERO_GRADIENT,
+)
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
@@ -27,6 +37,26 @@ class DeadTerm(NamedTuple):
     loss: Backward
     flat: bool  # it has a gradient, which is zero everywhere
     parameters: frozenset[int]
+    others: tuple[Op, ...] = ()  # of other lines, that have no gradient either
+
+    def taken_on(self, known: Paths) -> list[Op]:
+        """What takes the results of these ops for this term, to compare them, or as numbers that come back as a
+        tensor of as many."""
+        found: dict[tuple[str, int], Op] = {}
+        flow = known.flow([self.value]).order
+        outside = [key for key in flow if _comes_from_outside(known, key)]
+        for block in (self.block, *self.others):
+            graph = known.graph(block.graph)
+            left: dict[tuple[str, int], list[Op]] = {}
+            for _, op in graph.readers_behind(block.outputs, lambda one: one.name in TAKING | PASSING):
+                if op.name in COMPARISONS and any((graph.id, value) in flow for value in op.outputs):
+                    found.setdefault(op.site.user.location(), op)
+                elif op.name in EXITS:
+                    left.setdefault(op.site.user.location(), []).append(op)
+            for line, exits in left.items():
+                if any(_comes_back_as(known, graph, exits, key) for key in outside):
+                    found.setdefault(line, exits[0])
+        return list(found.values())
 
 
 class Wrapped(NamedTuple):
@@ -179,6 +209,26 @@ def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
             yield op.site.user, [(number, i) for i in op.inputs]
 
 
+def _comes_from_outside(known: Paths, key: Key) -> bool:
+    """Whether the values of a float tensor were put into it outside of torch's calls."""
+    value, maker = known.value(key), known.maker(key)
+    plain = value.kind == "input" if maker is None else maker.name in MAKERS and not maker.inputs
+    return plain and "float" in value.dtype and prod(value.shape) > 1
+
+
+def _comes_back_as(known: Paths, graph: Graph, exits: list[Op], key: Key) -> bool:
+    """Whether these numbers left torch right before a tensor of as many came, in what the same function has called."""
+    value = known.value(key)
+    given = [graph.values[op.inputs[0]] for op in exits if op.inputs]
+    if key[0] != graph.id or value.site is None or sum(prod(one.shape) for one in given) != prod(value.shape):
+        return False
+    made = value.site.user
+    within = all(
+        any(f.path == made.path and f.function == made.function for f in op.site.stack) for op in exits
+    )
+    return within and all(one.index < value.index for one in given)
+
+
 def _come_back(known: Paths, part: Key) -> Iterator[_Taken]:
     """The same of leaves that were computed from numbers which had left torch, and that were made to require a
     gradient: what `part` goes back to ends there."""
@@ -234,7 +284,10 @@ def _dead(
     lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
     if not lost or any(_used_elsewhere(known, key, beside) for _, key in blocks):
         return None
-    return DeadTerm(part, blocks[0][0], loss, flat, frozenset(lost))
+    first = blocks[0][0]
+    others = {op.site.user.location(): op for op, _ in blocks}
+    others.pop(first.site.user.location())
+    return DeadTerm(part, first, loss, flat, frozenset(lost), tuple(others.values()))
 
 
 def _of_a_library(known: Paths, part: Key, block: Op) -> bool:

@@ -24,10 +24,10 @@ from typing import TypeGuard
 from gradscope.analysis.axes import POINTWISE
 from gradscope.analysis.cuts import Cut, constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CASTS, CLASS_LOSSES, PASSING, QUOTIENTS, TAKING, ZERO_GRADIENT
+from gradscope.analysis.ops import CASTS, CLASS_LOSSES, EXITS, PASSING, QUOTIENTS, TAKING, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
+from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
 from gradscope.events import Backward, Rooted
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
@@ -233,6 +233,7 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
     subject = f"the term `{name}`" if name else "a term"
     fault = "has a gradient of zero everywhere" if term.flat else "has no gradient"
     fix, edits = _fix(trace, term.block)
+    others, for_all = _as_well(trace, known, term)
     names = parameter_names(trace, sorted(term.parameters))
     return Finding(
         message=f"{subject} of the loss trains nothing: it comes through {_spoken(trace, term.block)}, which {fault}",
@@ -240,15 +241,46 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
         cause_label=fault,
         effect=term.loss.site.user,
         effect_label="only the other terms of the loss arrive",
-        related=((made, "the term that is added"),) if made.location() != place.location() else (),
+        related=(
+            *(((made, "the term that is added"),) if made.location() != place.location() else ()),
+            *((one, "nor has this one") for one in others if one.location() != made.location()),
+        ),
         seen=(f"no gradient of {subject} reaches any parameter in this pass",),
         why=f"it was computed from {names}, but no gradient gets past {code(trace, place, 'this call')}",
-        fix=fix,
-        edits=edits,
+        fix=for_all or fix,
+        edits=() if for_all else edits,
         count=paths(trace).alike(term.loss),
         severity="warning",
         subjects=frozenset({("term", *place.location())}),
     )
+
+
+def _as_well(trace: Trace, known: Paths, term: DeadTerm) -> tuple[list[Site], str]:
+    """The other lines that have no gradient to give to this term, and what is to become of all."""
+    place = term.block.site.user.location()
+    taken = [op for op in term.taken_on(known) if op.site.user.location() != place]
+    read = [op.site.user for op in taken if op.name in EXITS]
+    compared = [op.site.user for op in taken if op.name not in EXITS]
+    further = [op.site.user for op in term.others]
+    chosen = all(op.name in ("argmax", "max") for op in (term.block, *term.others))
+    fixes = []
+    if compared:
+        instead = (
+            "the probability of that class, `p.gather(1, label.unsqueeze(1))`," if chosen else "a soft form"
+        )
+        fixes.append(f"{instead} in place of {listed([located(trace, one) for one in compared])}")
+    if read:
+        fixes.append(
+            f"a tensor in place of the number that {listed([located(trace, one) for one in read])} takes out"
+        )
+    if not further and not fixes:
+        return [], ""
+    itself = "the probabilities that go" if chosen else "what goes"
+    ends = listed([located(trace, one) for one in (term.block.site.user, *further)])
+    fix = f"compute the term from {itself} into {ends}, not from what comes out"
+    if fixes:
+        fix += f", and with {', and '.join(fixes)}: each of these lines ends the gradient by itself"
+    return [*further, *compared, *read], fix
 
 
 def _asked(known: Paths, loss: Rooted) -> Site | None:

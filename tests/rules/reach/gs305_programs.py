@@ -593,3 +593,53 @@ def good_place_that_is_learned_by_its_neighbours() -> None:
         opt.zero_grad()
         (gain * ((1 - part) * x[:, low] + part * x[:, low + 1]) - x[:, 9:25]).pow(2).mean().backward()
         opt.step()
+
+
+def bad_term_that_is_cut_in_several_places() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, upper, lower = nn.Linear(6, 8), nn.Linear(8, 2), nn.Linear(8, 4)
+    opt = torch.optim.Adam([*body.parameters(), *upper.parameters(), *lower.parameters()], lr=0.01)
+    for _ in range(4):
+        labels = torch.randint(0, 4, (16,))
+        hidden = torch.relu(body(torch.randn(16, 6)))
+        first, second = upper(hidden), lower(hidden)
+        chosen = torch.argmax(first.softmax(1), dim=1)  # cause: GS305
+        below = torch.argmax(second.softmax(1), dim=1)
+        outside = torch.tensor(
+            [float(one.item() // 2 != two.item()) for one, two in zip(below, chosen, strict=True)]
+        )
+        wrong = torch.where(chosen == labels // 2, 0.0, 1.0)
+        wrong_below = torch.where(below == labels, 0.0, 1.0)
+        dependence = (wrong * outside + wrong_below * outside).mean()
+        loss = nn.functional.cross_entropy(first, labels // 2) + nn.functional.cross_entropy(second, labels)
+        loss = loss + dependence
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_term_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, upper, lower = nn.Linear(6, 8), nn.Linear(8, 2), nn.Linear(8, 4)
+    opt = torch.optim.Adam([*body.parameters(), *upper.parameters(), *lower.parameters()], lr=0.01)
+    parent = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    for _ in range(4):
+        labels = torch.randint(0, 4, (16,))
+        hidden = torch.relu(body(torch.randn(16, 6)))
+        first, second = upper(hidden), lower(hidden)
+        chosen, below = first.softmax(1), second.softmax(1)
+        outside = 1 - (below @ parent * chosen).sum(1)
+        wrong = 1 - chosen.gather(1, (labels // 2).unsqueeze(1)).squeeze(1)
+        wrong_below = 1 - below.gather(1, labels.unsqueeze(1)).squeeze(1)
+        dependence = (wrong * outside + wrong_below * outside).mean()
+        loss = nn.functional.cross_entropy(first, labels // 2) + nn.functional.cross_entropy(second, labels)
+        loss = loss + dependence
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -67,7 +67,7 @@ def own_backward(node: Any) -> dict[str, Any] | None:
     cls = private.function_of(node)
     if cls is None:
         return None
-    method = getattr(cls, "backward", None)
+    method: Any = getattr(cls, "backward", None)
     while hasattr(method, "__wrapped__"):
         method = method.__wrapped__
     code = getattr(method, "__code__", None)

@@ -126,4 +126,5 @@ def _not_behind_others(found: dict[int, list[Any]]) -> list[int]:
 
 def _much_larger(alive: list[Any]) -> bool:
     """Whether the graphs behind values hold much more memory than these."""
-    return held(alive)[1] > LARGER * sum(t.numel() * t.element_size() for t in alive)
+    own: int = sum(t.numel() * t.element_size() for t in alive)
+    return held(alive)[1] > LARGER * own

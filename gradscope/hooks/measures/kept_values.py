@@ -4,7 +4,11 @@ episodes. Losses are watched in growth.py."""
 
 from __future__ import annotations
 
+import gc
+from collections import Counter
 from typing import Any
+
+import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, has_grad_fn
@@ -23,6 +27,7 @@ from gradscope.hooks.recorder.values import Live
 
 NEAREST = 200  # nodes looked at for what a pass has freed
 MAX_LINES = 3  # told
+MAX_ASKED = 20  # passes of a line that are walked, before each hundredth
 LARGER = 4  # times that what the graphs have saved is larger than the values, where no pass goes through them
 SAMPLE = 24  # values of a line whose graphs are walked for those of another line
 
@@ -40,10 +45,16 @@ class KeptValues(Hook):
             int, int
         ] = {}  # of `kept`, those that no pass goes through → of how many steps they are
         self.oldest: dict[int, int] = {}  # site → steps before the first one kept
+        self.used: set[int] = (
+            set()
+        )  # sites of values that a pass went through when they had been found to be unused
+        self.asked: Counter[int] = Counter()  # passes of a line that were walked for those
         self.recorder.signals.before_pass.connect(self._before_pass)
+        self.recorder.signals.before_expected_pass.connect(self._expected)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        self._expected(roots, args, site, accumulate, frame)
         if not accumulate:
             return
         self.passes += 1
@@ -53,6 +64,21 @@ class KeptValues(Hook):
             self._note()
         else:
             self.seen.clear()
+
+    def _expected(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        """Whether this pass is what such values were kept for: the first of a line may come after many steps."""
+        if not self.unused:
+            return
+        self.asked[site] += 1
+        if self.asked[site] > MAX_ASKED and self.asked[site] % 100:
+            return
+        with DisableTorchFunction():
+            begun = [grad_fn_of(t) for t in roots if isinstance(t, torch.Tensor) and has_grad_fn(t)]
+            behind = set(nodes_behind(begun, MAX_WALK))
+            for kept in list(self.unused):
+                if any(grad_fn_of(t) in behind for t in self._alive(kept)):
+                    self._forget(kept)
+                    self.used.add(kept)
 
     def _note(self) -> None:
         """Remembers every value with a graph that came since the last pass."""
@@ -66,30 +92,55 @@ class KeptValues(Hook):
                 self.noted.setdefault(entry.site, []).append((entry, steps))
 
     def _look(self) -> None:
-        steps = self.recorder.steps
-        whole: dict[int, list[Any]] = {}  # site → values of many steps, whose graph no pass has freed
         with DisableTorchFunction():
-            for site, found in list(self.noted.items()):
-                past = [(entry(), number) for entry, number in found if number < steps]
-                alive = [t for t, _ in past if t is not None and has_grad_fn(t)]
-                if len(past) >= MIN_KEPT and not alive:
-                    del self.noted[site]  # as nearly all values are
-                elif len(alive) < len(past):
-                    if not self.ended:  # it was a cycle of references that nothing had collected yet
-                        self._forget(site)
-                elif len({number for _, number in past}) < MIN_KEPT:
-                    continue
-                elif been_through(alive[0], NEAREST):
-                    self._forget(site)
-                    if apart(alive) >= MIN_KEPT:
-                        self._keep(site, alive, past[0][1])
-                elif steps - past[0][1] > OUTLIVED:
-                    whole[site] = alive
-            for site in _not_behind_others(whole):
-                numbers = {number for _, number in self.noted[site] if number < steps}
-                if _much_larger(whole[site]) and apart(whole[site]) >= MIN_KEPT:
-                    self._keep(site, whole[site], min(numbers))
-                    self.unused[site] = len(numbers)
+            whole = [site for site, found in list(self.noted.items()) if self._look_at(site, found)]
+            whole = [site for site in whole if site not in self.used]
+            found = {site: self._alive(site) for site in whole}
+            whole = _not_behind_others(found)[:MAX_LINES]
+            del found  # who else holds them is asked
+            for site in whole:
+                if self._is_held(site):
+                    self._look_at_unused(site)
+
+    def _look_at(self, site: int, found: list[tuple[Live, int]]) -> bool:
+        """Whether these are values of many steps, whose graph no pass has freed."""
+        steps = self.recorder.steps
+        past = [(entry(), number) for entry, number in found if number < steps]
+        alive = [t for t, _ in past if t is not None and has_grad_fn(t)]
+        if len(past) >= MIN_KEPT and not alive:
+            del self.noted[site]  # as nearly all values are
+        elif len(alive) < len(past):
+            if not self.ended:  # it was a cycle of references that nothing had collected yet
+                self._forget(site)
+        elif len({number for _, number in past}) < MIN_KEPT:
+            return False
+        elif been_through(alive[0], NEAREST):
+            self._forget(site)
+            if apart(alive) >= MIN_KEPT:
+                self._keep(site, alive, past[0][1])
+        else:
+            return steps - past[0][1] > OUTLIVED
+        return False
+
+    def _alive(self, site: int) -> list[Any]:
+        steps = self.recorder.steps
+        values = (entry() for entry, number in self.noted[site] if number < steps)
+        return [t for t in values if t is not None]
+
+    def _is_held(self, site: int) -> bool:
+        """Whether the program holds the first of them, and not only the graph of another value, which has saved it."""
+        for entry, _ in self.noted[site]:
+            t = entry()
+            if t is not None:
+                return bool(gc.get_referrers(t))
+        return False
+
+    def _look_at_unused(self, site: int) -> None:
+        alive = self._alive(site)
+        if _much_larger(alive) and apart(alive) >= MIN_KEPT:
+            numbers = {number for _, number in self.noted[site] if number < self.recorder.steps}
+            self._keep(site, alive, min(numbers))
+            self.unused[site] = len(numbers)
 
     def _keep(self, site: int, alive: list[Any], oldest: int) -> None:
         self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)

@@ -813,3 +813,24 @@ def good_sizes_of_the_weights() -> None:
         opt.step()
         sizes.append(model.weight.norm())
     assert len(sizes) == 16
+
+
+def good_one_outer_pass_that_is_never_looked_at() -> None:
+    """What is kept is kept for it, over many steps of another network."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    learner, critic = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 4)), nn.Linear(4, 1)
+    outer_opt = torch.optim.SGD(learner.parameters(), lr=0.1)
+    critic_opt = torch.optim.SGD(critic.parameters(), lr=0.01)
+    errors = []
+    for _ in range(150):
+        x, y = torch.randn(16, 4), torch.randn(16, 4)
+        critic_opt.zero_grad()
+        critic(x).pow(2).mean().backward()
+        critic_opt.step()
+        errors.append((learner(x) - y).pow(2).mean())
+    outer_opt.zero_grad()
+    torch.stack(errors).mean().backward()
+    outer_opt.step()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
-from gradscope.analysis.ops import CASTS, EQUALITIES, JOINING, PASSING, SCALES, SUMS
+from gradscope.analysis.ops import CASTS, EQUALITIES, JOINING, PASSING, PICKS_OF_A_TABLE, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
 
@@ -14,7 +14,6 @@ T = TypeVar("T")
 _ZEROS = {"zeros", "zeros_like", "new_zeros", "zero_"}
 _ALIKE = _ZEROS | {"full", "full_like", "new_full", "fill_"}
 _FORMS = {"unsqueeze", "__getitem__", "view", "reshape", "expand", *CASTS}
-_PICKS = {"__getitem__", "index_select", "embedding"}  # of rows
 _LIMIT = 20  # calls followed
 
 
@@ -49,7 +48,7 @@ def _marked(known: Paths, op: Op, made: Key, before: set[str]) -> int | None:
     sources = [(op.graph, index) for index in op.inputs]
     if not rank or not sources:
         return None
-    if op.name == "one_hot" or (op.name in _PICKS and _is(known, sources[0], {"eye"})):
+    if op.name == "one_hot" or (op.name in PICKS_OF_A_TABLE and _is(known, sources[0], {"eye"})):
         return rank - 1
     if op.name in ("scatter", "scatter_") and len(sources) == 2 and _is(known, sources[0], before):
         sizes = zip(known.value(sources[1]).shape, known.value(made).shape, strict=False)

@@ -84,6 +84,7 @@ STACKS = {"stack", "cat", "concat"}  # put several tensors into one
 SLICES = {"__getitem__", "select", "narrow"}
 TAKING = {"__getitem__", "gather", "take_along_dim", "index_select", "take"}  # entries, at an index
 PICKS_OF_ROWS = {"__getitem__", "gather", "take_along_dim"}  # one of each row, by a tensor
+PICKS_OF_A_TABLE = {"__getitem__", "index_select", "embedding"}  # rows of it
 DIAGONALS = {"diag", "diagonal"}
 PARTS = {"__getitem__", "select", "split", "chunk", "unbind", "narrow", "index_select"}
 JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}

@@ -24,6 +24,7 @@ from gradscope.analysis.ops import (
     MEANS,
     MULTIPLICATIONS,
     PASSING,
+    PICKS_OF_A_TABLE,
     PRODUCTS_OF_MATRICES,
     SCALES,
     SUBTRACTIONS,
@@ -42,8 +43,7 @@ from gradscope.store import Trace
 OF_ONE = {"log_sigmoid", "softplus"}
 REDUCING = MEANS | {"sum"}
 PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
-TAKING = {"embedding", "__getitem__", "index_select"}  # rows of a table
-FORMS = PASSING - TAKING
+FORMS = PASSING - PICKS_OF_A_TABLE
 DEEP = 30  # calls between a `logsigmoid` and the scores
 
 
@@ -167,7 +167,7 @@ def _of_pairs(known: Paths, key: Key) -> bool:
             return True
         if len(trained) > 1 and maker.name in MULTIPLICATIONS:
             behind = [known.maker_behind(one, FORMS | NEGATIONS) for one in trained]
-            if all(one is not None and one.name in TAKING for one in behind):
+            if all(one is not None and one.name in PICKS_OF_A_TABLE for one in behind):
                 return True
         if maker.name in SUMS | SCALES | NEGATIONS | FORMS | REDUCING:
             todo += trained

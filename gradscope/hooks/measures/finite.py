@@ -71,7 +71,11 @@ def own_backward(node: Any) -> dict[str, Any] | None:
     while hasattr(method, "__wrapped__"):
         method = method.__wrapped__
     code = getattr(method, "__code__", None)
-    kept = next((found for t in node.saved_tensors or () if (found := summary(t)) is not None), {})
+    try:
+        saved = node.saved_tensors or ()
+    except RuntimeError:  # one was written to since, or all are freed
+        saved = ()
+    kept = next((found for t in saved if (found := summary(t)) is not None), {})
     return {"own": cls.__name__, "line": code.co_firstlineno if code is not None else 0, **kept}
 
 

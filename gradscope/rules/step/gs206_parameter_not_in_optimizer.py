@@ -23,7 +23,7 @@ from dataclasses import replace
 from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, in_order, norm
-from gradscope.analysis.ops import LAYERS, PRODUCTS_OF_MATRICES, SLICES
+from gradscope.analysis.ops import LAYERS, PASSING, PRODUCTS_OF_MATRICES, SLICES
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
 from gradscope.analysis.stops import set_at, thawed
@@ -272,8 +272,10 @@ def _used_as_weights(trace: Trace, ids: Collection[int]) -> set[int]:
 
 
 def _is_weight(graph: Graph, value: Value, reader: Op) -> bool:
-    if not value.shape or (reader.name in SLICES and not graph.values[reader.outputs[0]].shape):
+    if reader.name in SLICES and not graph.values[reader.outputs[0]].shape:
         return True
+    if not value.shape:
+        return reader.name not in PASSING  # what is brought into a form may be a point of the data
     first = reader.inputs[0] if reader.inputs else None
     return reader.name in PRODUCTS_OF_MATRICES | LAYERS and first != value.index and len(value.shape) > 1
 

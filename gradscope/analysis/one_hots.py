@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
-from gradscope.analysis.ops import CASTS, EQUALITIES, JOINING, PASSING, PICKS_OF_A_TABLE, SCALES, SUMS
+from gradscope.analysis.ops import CASTS, EQUALITIES, JOINING, PASSING, PICKS_OF_A_TABLE, SCALES, SUMS, ZEROS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
 
 T = TypeVar("T")
 
-_ZEROS = {"zeros", "zeros_like", "new_zeros", "zero_"}
-_ALIKE = _ZEROS | {"full", "full_like", "new_full", "fill_"}
+_NOTHING = ZEROS | {"zero_"}
+_ALIKE = _NOTHING | {"full", "full_like", "new_full", "fill_"}
 _FORMS = {"unsqueeze", "__getitem__", "view", "reshape", "expand", *CASTS}
 _LIMIT = 20  # calls followed
 
@@ -32,7 +32,7 @@ def one_hot(known: Paths, key: Key, *, smoothed: bool = False) -> OneHot | None:
         if op is None:
             return None
         made = known.made(key)
-        axis = _marked(known, op, made, _ALIKE if smoothed else _ZEROS)
+        axis = _marked(known, op, made, _ALIKE if smoothed else _NOTHING)
         if axis is not None:
             return OneHot(made, op, axis)
         scaled = smoothed and op.name in SCALES | SUMS and len(op.inputs) == 1

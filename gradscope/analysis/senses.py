@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -209,6 +209,12 @@ def is_square(op: Op) -> bool:
     return op.name in POWERS or (
         op.name in MULTIPLICATIONS and len(op.inputs) == 2 and op.inputs[0] == op.inputs[1]
     )
+
+
+def is_negated(known: Paths, key: Key, forms: Collection[str] = ()) -> bool:
+    """Whether a minus made a value, perhaps brought into another of these forms since."""
+    maker = known.maker_behind(key, forms)
+    return maker is not None and maker.name in NEGATIONS
 
 
 def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:

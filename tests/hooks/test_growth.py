@@ -154,3 +154,18 @@ def test_the_steps_that_were_asked_for_are_looked_at_and_no_other_for_a_sum() ->
             if step > 10:
                 total = total + loss
     assert scope.faults == [] and scope.trace.of(KeepsGraph) == []
+
+
+def test_values_that_were_kept_and_are_let_go_are_no_fault() -> None:
+    agent = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
+    optimizer = torch.optim.Adam(agent.parameters(), lr=0.001)
+    actions: list[torch.Tensor] = []
+    with gradscope.watch(sample=False) as scope:
+        for step in range(130):
+            actions.append(nn.functional.softmax(agent(torch.randn(8, 4)), 1))
+            if step == 30:
+                actions.clear()
+            optimizer.zero_grad()
+            (agent(torch.randn(8, 4)) - 1).square().mean().backward()
+            optimizer.step()
+    assert scope.faults == []

@@ -309,7 +309,8 @@ class Growth(Hook):
         length, nodes, size, site = self.kept
         how = "window" if (window := self._window()) else "list"
         if window:
-            length, (nodes, size) = window, held(self._last_alive()) if self._last_alive() else (nodes, size)
+            length, alive = window, self._last_alive()
+            nodes, size = held(alive) if alive else (nodes, size)
         step = self.oldest[site] + 1 if self.recorder.optimizers else None
         data = {
             "site": site, "length": length, "nodes": nodes, "bytes": size, "how": how, "first": [], "step": step,
@@ -346,11 +347,11 @@ class Growth(Hook):
             if number < now:
                 by_site.setdefault(site, []).append((ref(), number))
         for site, found in by_site.items():
-            kept = [t is not None and has_grad_fn(t) for t, _ in found]
+            kept = [_is_there(t) for t, _ in found]
             if True in kept and len(kept) - kept.index(True) >= least:  # not from the beginning
                 found = found[kept.index(True) :]
             if len({number for _, number in found}) > 1:
-                alive = [t for t, _ in found if t is not None and has_grad_fn(t)]
+                alive = [t for t, _ in found if _is_there(t)]
                 yield site, alive, len(found), found[0][1]
 
     def _find_needed(self, tensors: list[Any], site: int) -> None:

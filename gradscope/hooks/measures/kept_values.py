@@ -41,13 +41,11 @@ class KeptValues(Hook):
         self.seen: set[Live] = set()
         self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
         self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
-        self.unused: dict[
-            int, int
-        ] = {}  # of `kept`, those that no pass goes through → of how many steps they are
+        # of `kept`, those that no pass goes through → of how many steps they are
+        self.unused: dict[int, int] = {}
         self.oldest: dict[int, int] = {}  # site → steps before the first one kept
-        self.used: set[int] = (
-            set()
-        )  # sites of values that a pass went through when they had been found to be unused
+        # sites of values that a pass went through when they had been found to be unused
+        self.used: set[int] = set()
         self.asked: Counter[int] = Counter()  # passes of a line that were walked for those
         self.recorder.signals.before_pass.connect(self._before_pass)
         self.recorder.signals.before_expected_pass.connect(self._expected)
@@ -93,8 +91,7 @@ class KeptValues(Hook):
 
     def _look(self) -> None:
         with DisableTorchFunction():
-            whole = [site for site, found in list(self.noted.items()) if self._look_at(site, found)]
-            whole = [site for site in whole if site not in self.used]
+            whole = [site for site in list(self.noted) if self._look_at(site) and site not in self.used]
             found = {site: self._alive(site) for site in whole}
             whole = _not_behind_others(found)[:MAX_LINES]
             del found  # who else holds them is asked
@@ -102,10 +99,9 @@ class KeptValues(Hook):
                 if self._is_held(site):
                     self._look_at_unused(site)
 
-    def _look_at(self, site: int, found: list[tuple[Live, int]]) -> bool:
+    def _look_at(self, site: int) -> bool:
         """Whether these are values of many steps, whose graph no pass has freed."""
-        steps = self.recorder.steps
-        past = [(entry(), number) for entry, number in found if number < steps]
+        past = self._past(site)
         alive = [t for t, _ in past if t is not None and has_grad_fn(t)]
         if len(past) >= MIN_KEPT and not alive:
             del self.noted[site]  # as nearly all values are
@@ -117,15 +113,18 @@ class KeptValues(Hook):
         elif been_through(alive[0], NEAREST):
             self._forget(site)
             if apart(alive) >= MIN_KEPT:
-                self._keep(site, alive, past[0][1])
+                self._keep(site, alive, held(alive), past[0][1])
         else:
-            return steps - past[0][1] > OUTLIVED
+            return bool(self.recorder.steps - past[0][1] > OUTLIVED)
         return False
 
-    def _alive(self, site: int) -> list[Any]:
+    def _past(self, site: int) -> list[tuple[Any, int]]:
+        """(value, None where it is gone; steps until then) of what a line made in the steps that are over."""
         steps = self.recorder.steps
-        values = (entry() for entry, number in self.noted[site] if number < steps)
-        return [t for t in values if t is not None]
+        return [(entry(), number) for entry, number in self.noted.get(site, ()) if number < steps]
+
+    def _alive(self, site: int) -> list[Any]:
+        return [t for t, _ in self._past(site) if t is not None]
 
     def _is_held(self, site: int) -> bool:
         """Whether the program holds the first of them, and not only the graph of another value, which has saved it."""
@@ -137,13 +136,14 @@ class KeptValues(Hook):
 
     def _look_at_unused(self, site: int) -> None:
         alive = self._alive(site)
-        if _much_larger(alive) and apart(alive) >= MIN_KEPT:
-            numbers = {number for _, number in self.noted[site] if number < self.recorder.steps}
-            self._keep(site, alive, min(numbers))
+        nodes, size = held(alive)
+        if size > LARGER * sum(t.numel() * t.element_size() for t in alive) and apart(alive) >= MIN_KEPT:
+            numbers = {number for _, number in self._past(site)}
+            self._keep(site, alive, (nodes, size), min(numbers))
             self.unused[site] = len(numbers)
 
-    def _keep(self, site: int, alive: list[Any], oldest: int) -> None:
-        self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
+    def _keep(self, site: int, alive: list[Any], held_by: tuple[int, int], oldest: int) -> None:
+        self.kept[site] = (len(alive), *held_by, alive[0].dim() == 0)
         self.oldest[site] = oldest
 
     def _forget(self, site: int) -> None:
@@ -173,9 +173,3 @@ def _not_behind_others(found: dict[int, list[Any]]) -> list[int]:
         for site, alive in found.items()
         if not any(grad_fn_of(alive[0]) in nodes for other, nodes in behind.items() if other != site)
     ]
-
-
-def _much_larger(alive: list[Any]) -> bool:
-    """Whether the graphs behind values hold much more memory than these."""
-    own: int = sum(t.numel() * t.element_size() for t in alive)
-    return held(alive)[1] > LARGER * own

@@ -65,9 +65,9 @@ def good() -> None:
 
 @rule("GS316", name="given-nothing-but-zeros", severity="warning")
 def given_nothing_but_zeros(trace: Trace) -> Iterator[Finding]:
-    if not any(event.low == event.high == 0 for event in trace.of(RawInput)):
-        return
     zero = {event.parameter for event in trace.of(RawInput) if event.low == event.high == 0}
+    if not zero:
+        return
     told: set[int] = set()
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)

@@ -16,9 +16,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.schedules import goes_down
-from gradscope.analysis.senses import NEGATIONS, signed
+from gradscope.analysis.senses import is_negated, signed
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward, Step
 from gradscope.fixes.source import Source
@@ -92,7 +92,7 @@ def _finding(
 ) -> Finding:
     place, smaller = op.site.user, op.name in MINIMA
     sides = [(plain.weight, clipped.weight), [(op.graph, index) for index in op.inputs]]
-    negated = any(all(_is_negated(known, key) for key in keys) for keys in sides)
+    negated = any(all(is_negated(known, key, FORMS) for key in keys) for keys in sides)
     times = known.times_through(op.graph, op.nodes) or known.graph(op.graph).count
     which, other = ("smaller", "max") if smaller else ("larger", "min")
     taken = located(trace, place, "the minimum")
@@ -116,11 +116,6 @@ def _finding(
         edits=edits,
         count=times,
     )
-
-
-def _is_negated(known: Paths, key: Key) -> bool:
-    maker = known.maker_behind(key, FORMS)
-    return maker is not None and maker.name in NEGATIONS
 
 
 def _negated(trace: Trace, op: Op) -> tuple[Edit, ...]:

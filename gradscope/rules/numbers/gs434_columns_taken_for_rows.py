@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PickedTwice
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.source import PRIMARIES
@@ -81,12 +81,14 @@ def _are_columns(event: PickedTwice) -> bool:
 def _finding(trace: Trace, event: PickedTwice) -> Finding:
     site, here = event.site.user, Source(trace, event.site.user.path)
     node = here.file.at(site)
-    plain = isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Tuple, ast.Slice))
     index, value = "index", "scores"
+    edits: Edits = ()
+    plain = isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Tuple, ast.Slice))
     if isinstance(node, ast.Subscript) and plain:
         index, value = here.file.operand(node.slice), here.file.text(node.value)
     instead = f"{value}.gather(1, {index}.unsqueeze(1))"
-    known = isinstance(node, ast.Subscript) and plain and isinstance(node.value, PRIMARIES)
+    if isinstance(node, ast.Subscript) and plain and isinstance(node.value, PRIMARIES):
+        edits = here.replace(node, instead)
     return Finding(
         message=f"{code(trace, site, 'the index')} takes `{index}` for numbers of rows: of {event.length} rows it picks"
         f" the first {event.highest + 1} again and again",
@@ -98,6 +100,6 @@ def _finding(trace: Trace, event: PickedTwice) -> Finding:
         ),
         fix=f"pick a column of each row: `{instead}`, of shape ({event.length}, 1), in place of {located(trace, site)};"
         " `.squeeze(1)` behind it takes the axis of 1 away",
-        edits=here.replace(node, instead) if known and isinstance(node, ast.Subscript) else (),
+        edits=edits,
         count=event.calls,
     )

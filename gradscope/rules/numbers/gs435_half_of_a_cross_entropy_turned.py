@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, CLIPS, JOINING, MULTIPLICATIONS, PASSING, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import signed
+from gradscope.analysis.senses import is_negated, signed
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
 from gradscope.model import Finding, Op
@@ -98,7 +98,7 @@ def _half(known: Paths, key: Key, sign: int) -> Half | None:
     log = known.maker_behind(tracked[0], FORMS) if len(tracked) == 1 else None
     if log is None or log.name != "log":
         return None
-    if _is_negated(known, (op.graph, next(i for i in op.inputs if (op.graph, i) not in tracked))):
+    if is_negated(known, (op.graph, next(i for i in op.inputs if (op.graph, i) not in tracked)), FORMS):
         sign = -sign
     rest = False
     inner = (log.graph, log.inputs[0])
@@ -113,11 +113,6 @@ def _half(known: Paths, key: Key, sign: int) -> Half | None:
         rest ^= reversed_
         inner = (maker.graph, maker.inputs[0])
     return Half(op, known.made(inner), rest, sign)
-
-
-def _is_negated(known: Paths, key: Key) -> bool:
-    maker = known.maker_behind(key, FORMS)
-    return maker is not None and maker.name == "neg"
 
 
 def _finding(trace: Trace, event: Backward, right: Half, wrong: Half) -> Finding:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 ADDITIONS = {"add", "add_", "__add__", "__radd__", "__iadd__"}
 SUBTRACTIONS = {"sub", "sub_", "__sub__", "__isub__", "rsub", "__rsub__", "subtract"}
+REVERSED_SUBTRACTIONS = {"rsub", "__rsub__"}  # take their first input from the second
 SUMS = ADDITIONS | SUBTRACTIONS
 MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}

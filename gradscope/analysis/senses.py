@@ -14,6 +14,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     PASSING,
     POWERS,
+    REVERSED_SUBTRACTIONS,
     SCALES,
     SUBTRACTIONS,
     SUMS,
@@ -161,7 +162,7 @@ def _from_constant(known: Paths, factors: list[Key]) -> bool:
             if op.name == "log_softmax":
                 return shifted and sources[0] == known.made((q.graph, q.inputs[0]))
             first = op.inputs[0] == sources[0][1]
-            if op.name in SUBTRACTIONS and (not first or op.name in ("rsub", "__rsub__")):
+            if op.name in SUBTRACTIONS and (not first or op.name in REVERSED_SUBTRACTIONS):
                 break
             beside = [(op.graph, index) for index in op.inputs if (op.graph, index) != sources[0]]
             if known.fed_by(
@@ -224,7 +225,7 @@ def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:
     if op.name in RISING | ADDITIONS | JOINING | CASTS:
         return [1] * len(sources)
     if op.name in SUBTRACTIONS:
-        turned = op.name in ("rsub", "__rsub__")
+        turned = op.name in REVERSED_SUBTRACTIONS
         if len(op.inputs) == 1:
             return [-1 if turned else 1]
         first = op.inputs[1 if turned else 0]

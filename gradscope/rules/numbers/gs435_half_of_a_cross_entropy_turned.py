@@ -17,7 +17,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, CLIPS, JOINING, MULTIPLICATIONS, PASSING, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import (
+    CASTS,
+    CLIPS,
+    JOINING,
+    MULTIPLICATIONS,
+    PASSING,
+    REVERSED_SUBTRACTIONS,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.senses import is_negated, signed
 from gradscope.analysis.words import code, located
@@ -107,7 +116,7 @@ def _half(known: Paths, key: Key, sign: int) -> Half | None:
         maker = known.maker(inner)
         if maker is None or maker.name not in SUMS or len(maker.inputs) != 1:
             break
-        reversed_ = maker.name.endswith(("rsub", "rsub__"))
+        reversed_ = maker.name in REVERSED_SUBTRACTIONS
         if maker.name in SUBTRACTIONS and not reversed_:
             return None
         rest ^= reversed_

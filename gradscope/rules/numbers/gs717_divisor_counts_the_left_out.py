@@ -19,7 +19,14 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, DIVISIONS, INVERSIONS, MASKING, MULTIPLICATIONS
+from gradscope.analysis.ops import (
+    CASTS,
+    DIVISIONS,
+    INVERSIONS,
+    MASKING,
+    MULTIPLICATIONS,
+    REVERSED_SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
@@ -46,7 +53,7 @@ FORMS = CASTS | {
     "long",
 }
 BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
-OTHER_WAY = INVERSIONS | {"__rsub__", "rsub"}
+OTHER_WAY = INVERSIONS | REVERSED_SUBTRACTIONS
 SCALED = CASTS | {"neg", "__neg__"}
 OPPOSITES = {"ne": "eq", "ge": "lt", "le": "gt"}
 COMPARED = {*OPPOSITES, *OPPOSITES.values()}

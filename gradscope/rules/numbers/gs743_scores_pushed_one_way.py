@@ -31,6 +31,7 @@ from gradscope.analysis.ops import (
     LOSS_FUNCTIONS,
     PASSING,
     POWERS,
+    REVERSED_SUBTRACTIONS,
     SIGMOIDS,
     SUBTRACTIONS,
 )
@@ -277,7 +278,7 @@ def _of_square(known: Calls, op: Op) -> int:
     if label is None or not 0 <= label <= 1 or label == HALF:
         return 0
     below = -1 if label > HALF else 1
-    return -below if less.name in ("rsub", "__rsub__") else below
+    return -below if less.name in REVERSED_SUBTRACTIONS else below
 
 
 def _is_score(known: Calls, op: Op) -> bool:

@@ -24,6 +24,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     PASSING,
     REDUCTIONS,
+    REVERSED_SUBTRACTIONS,
     SCALES,
     SUBTRACTIONS,
 )
@@ -290,7 +291,7 @@ def _averaged(known: Paths, op: Op) -> Op:
 def _is_share(known: Paths, op: Op) -> bool:
     """Whether the logarithm of a sum of exponentials is taken from a score that is made of single entries of what is
     summed there, as the score of one path from those of all."""
-    if op.name not in SUBTRACTIONS - {"rsub", "__rsub__"} or len(op.inputs) != 2:
+    if op.name not in SUBTRACTIONS - REVERSED_SUBTRACTIONS or len(op.inputs) != 2:
         return False
     values = known.graph(op.graph).values
     whole = known.maker_behind((op.graph, op.inputs[1]), PASSING | {"where"})

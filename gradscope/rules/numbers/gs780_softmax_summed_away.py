@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from gradscope import equations
 from gradscope.analysis.one_hots import one_hot
-from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, SCALES, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import CASTS, DIVISIONS, MEANS, REVERSED_SUBTRACTIONS, SCALES, SUBTRACTIONS, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.equations import Equation
@@ -313,7 +313,7 @@ def _chosen(trace: Trace, known: Paths, found: _Summed) -> tuple[str, Edits]:
         " of its probability, `-((chosen * probabilities).sum(dim).log() * reward)`, where `chosen` is one-hot"
     )
     for op in found.between:
-        if op.name not in SUBTRACTIONS or op.name.endswith(("rsub", "rsub__")) or len(op.inputs) != 2:
+        if op.name not in SUBTRACTIONS or op.name in REVERSED_SUBTRACTIONS or len(op.inputs) != 2:
             continue
         chosen = op.inputs[0]
         key = op.graph, chosen

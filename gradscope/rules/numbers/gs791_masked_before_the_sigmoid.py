@@ -25,6 +25,7 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     FILLED_WHERE,
     MULTIPLICATIONS,
+    REVERSED_SUBTRACTIONS,
     SIGMOIDS,
     SUBTRACTIONS,
 )
@@ -41,7 +42,6 @@ from gradscope.store import Trace
 SAME = CASTS | {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous"}
 TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS | CLIPS
 ZEROING = MULTIPLICATIONS | FILLED_WHERE
-ONE_LESS = {"rsub", "__rsub__"}
 PRODUCTS = MULTIPLICATIONS | {"einsum"}
 SHARE = 0.05  # of the mask, that is 0
 DEEP = 8
@@ -139,7 +139,7 @@ def _not_labelled(known: Paths, op: Op, value: int) -> bool:
     less = known.maker_behind((op.graph, others[0]), SAME)
     return (
         less is not None
-        and less.name in ONE_LESS
+        and less.name in REVERSED_SUBTRACTIONS
         and len(less.inputs) == 1
         and not known.fed_by((op.graph, others[0]))
     )

@@ -22,6 +22,7 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     EXPONENTIALS,
     MULTIPLICATIONS,
+    REVERSED_SUBTRACTIONS,
     SUBTRACTIONS,
 )
 from gradscope.analysis.policies import picked, scored
@@ -76,7 +77,7 @@ def good() -> None:
             opt.step()
 
 
-DIFFERENCES = SUBTRACTIONS - {"rsub", "__rsub__"}
+DIFFERENCES = SUBTRACTIONS - REVERSED_SUBTRACTIONS
 QUOTIENTS = DIVISIONS - {"__itruediv__", "div_"}
 
 

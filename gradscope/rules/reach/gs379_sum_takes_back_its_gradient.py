@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, REVERSED_SUBTRACTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
@@ -91,7 +91,7 @@ def _taking_back(graph: Graph, op: Op) -> Op | None:
         made = graph.maker(added)
         if made is None or made.name not in SUBTRACTIONS or len(made.inputs) != 2 or not made.nodes:
             continue
-        taken = made.inputs[0 if made.name in ("rsub", "__rsub__") else 1]
+        taken = made.inputs[0 if made.name in REVERSED_SUBTRACTIONS else 1]
         if taken == whole and graph.values[whole].requires_grad:
             return made
     return None
@@ -100,7 +100,7 @@ def _taking_back(graph: Graph, op: Op) -> Op | None:
 def _lost(known: Paths, graph: Graph, difference: Op) -> frozenset[int]:
     """The parameters behind what is taken away that are not behind what it is taken from."""
     kept, taken = difference.inputs
-    if difference.name in ("rsub", "__rsub__"):
+    if difference.name in REVERSED_SUBTRACTIONS:
         kept, taken = taken, kept
     behind = known.reach([(graph.id, kept)])
     lost = known.reach([(graph.id, taken)]).parameters - behind.parameters

@@ -1161,6 +1161,15 @@ class BeyondOne(Kind):
     two = Field(_flag)  # they were 0 and `high`, nothing else
 
 
+class NoShares(Kind):
+    """Numbers with a gradient, not all from 0 to 1, were multiplied by as many that are."""
+
+    __slots__ = ()
+    of = "no_shares"
+    low = Field(_known)
+    high = Field(_known)
+
+
 class Bits(Kind):
     """Whole numbers larger than 1 were brought together bit by bit, by `&` or `|`."""
 

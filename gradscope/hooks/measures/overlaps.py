@@ -1,8 +1,9 @@
-"""What `1 - x` comes to at a line, for losses by hand that are 1 less an overlap, and products of shares, from 0 to 1,
-with targets that go beyond 1."""
+"""What `1 - x` comes to at a line, for losses by hand that are 1 less an overlap, and products of values with targets
+where either alone lies from 0 to 1."""
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ class Overlaps(Hook):
     def install(self) -> None:
         self.differences, self.products = Looks(FIRST, MAX_SITES), Looks(FEW, MAX_SITES)
         self.below: dict[int, dict[str, Any]] = {}
-        self.beyond: set[int] = set()  # sites of products that were told
+        self.told: set[int] = set()  # sites of products
         self.recorder.functions.follow(("rsub", "__rsub__"), self._subtracted)
         self.recorder.functions.follow(("mul", "__mul__"), self._multiplied)
         self.recorder.signals.before_end.connect(self._tell)
@@ -48,27 +49,29 @@ class Overlaps(Hook):
     def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if len(args) != 2 or not all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in args):
             return
-        shares, fixed = args if args[0].requires_grad else args[::-1]
-        if not shares.requires_grad or fixed.requires_grad or shares.shape != fixed.shape or shares.dim() < 2:
+        given, fixed = args if args[0].requires_grad else args[::-1]
+        if not given.requires_grad or fixed.requires_grad or given.shape != fixed.shape or not given.dim():
             return
         site = self.recorder.sites.current(frame)
-        if site in self.beyond or not self.products.due(site):
+        if site in self.told or not self.products.due(site):
             return
-        if can_be_asked(shares, MOST) and can_be_asked(fixed, MOST):
+        if can_be_asked(given, MOST) and can_be_asked(fixed, MOST):
             self.recorder.arrivals.when_here(
-                (shares, fixed), lambda shares, fixed: self._look(site, shares, fixed)
+                (given, fixed), lambda given, fixed: self._look(site, given, fixed)
             )
 
-    def _look(self, site: int, shares: torch.Tensor, fixed: torch.Tensor) -> None:
-        high = float(fixed.max())
-        if not 1 < high < float("inf") or float(fixed.min()) < 0 or site in self.beyond:
+    def _look(self, site: int, given: torch.Tensor, fixed: torch.Tensor) -> None:
+        least, most, low, high = (float(x) for t in (given, fixed) for x in t.aminmax())
+        if site in self.told or low < 0:
             return
-        if not 0 <= float(shares.min()) <= float(shares.max()) <= 1:
-            return
-        self.beyond.add(site)
-        two = bool(((fixed == 0) | (fixed == high)).all())
-        data = {"high": high, "share": float((fixed > 1).float().mean()), "two": two}
-        self.recorder.emit("beyond_one", site, data)
+        if 1 < high < inf and 0 <= least <= most <= 1:
+            two = bool(((fixed == 0) | (fixed == high)).all())
+            data = {"high": high, "share": float((fixed > 1).float().mean()), "two": two}
+            self.told.add(site)
+            self.recorder.emit("beyond_one", site, data)
+        elif high == 1 and (least < 0 or most > 1):
+            self.told.add(site)
+            self.recorder.emit("no_shares", site, {"low": least, "high": most})
 
     def _tell(self) -> None:
         for site, found in self.below.items():

@@ -6,10 +6,10 @@ constant of each step: the loss has the right value, and its gradient is that of
 
 Fix: `create_graph=True` for every derivative that the loss is made of.
 
-Measured: the derivative was taken of what trained parameters gave, and is added to other values of that network in the
-same expression, where one of the two came by way of a derivative that has its graph. Silent on: derivatives that only
-weigh or move something (adversarial samples, first-order fast weights, a balance of losses), and derivatives of another
-network.
+Measured: the derivative was taken of what trained parameters gave, by the network's input or where one of the two came
+by way of a derivative that has its graph, and is added to other values of that network in the same expression. Silent
+on: derivatives that only weigh or move something (adversarial samples, first-order fast weights, a balance of losses),
+and derivatives of another network.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.cuts import differentiates
-from gradscope.analysis.ops import ADDITIONS, PASSING, SCALES, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
@@ -91,20 +91,27 @@ def derivative_without_its_graph(trace: Trace) -> Iterator[Finding]:
 
 def _beside(known: Paths, graph: Graph, op: Op) -> _Beside | None:
     """The sum with values of the same network that have their graph."""
-    trained = {id for id in known.fed_by((graph.id, op.inputs[0])) if known.parameters[id].steps}
+    differentiated, *asked = op.inputs
+    trained = _trained(known, (graph.id, differentiated))
     if not trained:
         return None
-    nested = _by_a_derivative(graph, op.inputs[0])
+    by_data = not _trained(known, *((graph.id, value) for value in asked))
+    suffices = by_data or _by_a_derivative(graph, differentiated)
     for value, reader in graph.readers_behind(op.outputs, _is_pointwise):
-        if reader.name not in ADDITIONS | SUBTRACTIONS or len(reader.inputs) != 2:
+        if reader.name not in ADDITIONS | SUBTRACTIONS | COMPARING_LOSSES or len(reader.inputs) != 2:
             continue
         other = next((i for i in reader.inputs if i != value), None)
         if other is None or not graph.values[other].requires_grad:
             continue
         both = known.reach([(graph.id, other)]).parameters & trained
-        if both and (nested or _by_a_derivative(graph, other)):
+        if both and (suffices or _by_a_derivative(graph, other)):
             return _Beside(reader, (graph.id, other), frozenset(both))
     return None
+
+
+def _trained(known: Paths, *keys: Key) -> set[int]:
+    """The parameters with steps that these values were computed from."""
+    return {id for id in known.fed_by(*keys) if known.parameters[id].steps}
 
 
 def _is_pointwise(op: Op) -> bool:
@@ -121,13 +128,13 @@ def _finding(trace: Trace, known: Paths, event: Backward, op: Op, beside: _Besid
     here, ids = op.site.user, sorted(beside.parameters)
     kept = "retain_graph" in code(trace, here)
     return Finding(
-        message=f"{code(trace, here, '`autograd.grad`')} gives a derivative without its graph, and the loss adds it to"
-        " others of the same network that have theirs: nothing is learned through it",
+        message=f"{code(trace, here, '`autograd.grad`')} gives a derivative without its graph, and the loss sets it beside"
+        " what the same network gives with one: nothing is learned through it",
         cause=here,
         cause_label="`retain_graph` makes no graph of the result" if kept else "makes no graph of its result",
         effect=event.site.user,
         effect_label="goes back through the other terms of the expression alone",
-        related=((beside.sum.site.user, "is added here to what has a graph"),),
+        related=((beside.sum.site.user, "stands here beside what has a graph"),),
         seen=(
             f"in {passes(known.alike(event))} of this line; the derivative is of what {parameter_names(trace, ids)}"
             " gave",

@@ -84,3 +84,39 @@ def good_slope_that_is_a_target() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_by_the_input_alone() -> None:
+    import torch
+    from torch import nn
+
+    def slope(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)[0]  # cause: GS399
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.rand(32, 1, requires_grad=True)
+        u = net(x)
+        loss = (slope(u, x) + u).pow(2).mean() + (net(torch.zeros(1, 1)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS399
+        opt.step()
+
+
+def good_input_moved_by_the_derivative() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        clean = torch.randn(32, 4)
+        noisy = (clean + 0.1 * torch.randn(32, 4)).requires_grad_()
+        (slope,) = torch.autograd.grad((net(noisy) - clean).pow(2).sum(), noisy)
+        loss = (net(noisy + 0.05 * slope.sign()) - clean).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -41,3 +41,15 @@ def terms_of(trace: Trace, graph: Graph, value: int) -> dict[int, tuple[Op, int]
                 found[op.outputs[0]] = op, sign * ways[0]
                 todo.append((op.outputs[0], sign * ways[0]))
     return found
+
+
+def divergence_of(trace: Trace, graph: Graph, value: int) -> Op | None:
+    """The sum that a number is a term of as it is, and its exponential with the opposite sign: it is the logarithm of a
+    variance there."""
+    plain = terms_of(trace, graph, value)
+    for reader in graph.consumers.get(value, ()):
+        if reader.name == "exp" and reader.outputs:
+            for total, (op, sign) in terms_of(trace, graph, reader.outputs[0]).items():
+                if total in plain and plain[total][1] == -sign:
+                    return op
+    return None

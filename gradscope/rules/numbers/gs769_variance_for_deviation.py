@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.gaussians import is_noise, terms_of
+from gradscope.analysis.gaussians import divergence_of, is_noise
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, SCALES
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import written_input
@@ -103,32 +103,21 @@ def _spread(trace: Trace, graph: Graph, product: Op) -> _Spread | None:
         return None
     (place,) = set(factors) - set(noise)
     factor = product.inputs[place]
-    if (total := _divergence(trace, graph, factor)) is not None:
+    if (total := divergence_of(trace, graph, factor)) is not None:
         return _Spread(graph, "logarithm", product, product, total, place)
     exponential = graph.maker(factor)
     if exponential is None or exponential.name != "exp":
         return None
-    if (total := _divergence(trace, graph, exponential.inputs[0])) is not None:
+    if (total := divergence_of(trace, graph, exponential.inputs[0])) is not None:
         return _Spread(graph, "variance", exponential, product, total, place)
     half = graph.maker(exponential.inputs[0])
     if half is None or half.name not in SCALES or len(half.inputs) != 1:
         return None
     floor = graph.maker_behind(half.inputs[0], PASSING)
-    total = _divergence(trace, graph, half.inputs[0])
+    total = divergence_of(trace, graph, half.inputs[0])
     if total is None or floor is None or floor.name not in NEVER_BELOW_0:
         return None
     return _Spread(graph, "floored", floor, product, total, place)
-
-
-def _divergence(trace: Trace, graph: Graph, value: int) -> Op | None:
-    """The sum that the number is a term of as it is, and its exponential with the opposite sign."""
-    plain = terms_of(trace, graph, value)
-    for reader in graph.consumers.get(value, ()):
-        if reader.name == "exp" and reader.outputs:
-            for total, (op, sign) in terms_of(trace, graph, reader.outputs[0]).items():
-                if total in plain and plain[total][1] == -sign:
-                    return op
-    return None
 
 
 def _finding(trace: Trace, found: _Spread) -> Finding:

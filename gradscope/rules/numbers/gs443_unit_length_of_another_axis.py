@@ -1,0 +1,159 @@
+"""Vectors are made unit length along another axis than the one that their products sum over: they are no cosines.
+
+Why: `F.normalize(x)` divides by the length along axis 1. Of a matrix of samples that is each sample's own vector; with
+`dim=0` it is each feature over all samples of the batch, and of a tensor (batch, sequence, features) it is each feature
+over the sequence. The product `a @ b.T` then sums over an axis along which nothing has unit length: the scores are as
+large as the vectors happen to be, they depend on which other samples are in the batch, and a temperature chosen for
+cosines fits none of them.
+
+Fix: `F.normalize(x, dim=-1)`, or whichever axis the product sums over.
+
+Measured: both sides of a product were normalised, at least one of them along an axis that the product keeps.
+Silent on: products of which one side alone is normalised, and on those that sum over the axis of unit length, such as
+correlations of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradscope.analysis.axes import PRODUCTS, VIEWS, Axes, Axis, axes
+from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import along
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+LAID_OUT = (
+    VIEWS | ALIASES | CASTS | {"t", "transpose", "permute", "swapaxes", "movedim", "contiguous", "clone"}
+)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(6, 8), nn.Linear(6, 8)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        a = nn.functional.normalize(one(x), dim=0)  # cause: GS443
+        b = nn.functional.normalize(two(x), dim=1)
+        scores = a @ b.t() / 0.07  # effect: GS443
+        loss = nn.functional.cross_entropy(scores, torch.arange(16))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(6, 8), nn.Linear(6, 8)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        a = nn.functional.normalize(one(x), dim=1)
+        b = nn.functional.normalize(two(x), dim=1)
+        scores = a @ b.t() / 0.07
+        loss = nn.functional.cross_entropy(scores, torch.arange(16))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+class _Unit(NamedTuple):
+    """What gave vectors of unit length, along which of its axes."""
+
+    op: Op
+    key: Key
+    axis: Axis
+    dim: int
+
+
+@rule("GS443", name="unit-length-of-another-axis", severity="warning")
+def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint({"normalize", "norm"}):
+        return
+    known, found = paths(trace), axes(trace)
+    told: set[tuple[str, int]] = set()
+    for _, op in known.used_calls(PRODUCTS | MULTIPLICATIONS):
+        units = [_unit(known, found, (op.graph, index)) for index in op.inputs]
+        if len(units) != 2:
+            continue
+        for unit, (reader, summed) in zip(units, _summed(known, found, op), strict=False):
+            place = unit.op.site.user.location() if unit is not None else None
+            if None in units or unit is None or place in told or not summed or not unit.axis:
+                continue
+            if unit.axis not in summed and unit.axis in found.of((op.graph, op.outputs[0])):
+                told.add(unit.op.site.user.location())
+                yield _finding(trace, known, found, unit, reader, summed)
+
+
+def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
+    """Where the vectors of a side of a product were made unit length: by `normalize`, or divided by their own norm."""
+    key = known.source_behind(key, LAID_OUT)
+    op = known.maker(key)
+    if op is None or not known.value(key).requires_grad:
+        return None
+    length: Op | None = op
+    if op.name in DIVISIONS and len(op.inputs) == 2:
+        length = known.maker_behind((op.graph, op.inputs[1]), LAID_OUT | {"clamp", "clamp_min", "add"})
+        own = known.made((op.graph, op.inputs[0]))
+        if length is None or length.name != "norm" or known.made((length.graph, length.inputs[0])) != own:
+            return None
+    elif op.name != "normalize":
+        return None
+    dims, own_axes = length.extra.get("dims", []), found.of(key)
+    if len(dims) != 1 or not -len(own_axes) <= dims[0] < len(own_axes):
+        return None
+    dim = dims[0] % len(own_axes)
+    return _Unit(op, key, own_axes[dim], dim)
+
+
+def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...]]]:
+    """For each side of a product: the call that sums, and the axes of that side that it sums over."""
+    left, right = (found.of((op.graph, index)) for index in op.inputs)
+    if op.name in PRODUCTS:
+        two = len(left) > 1 and len(right) > 1
+        return [(op, left[-1:]), (op, right[-2:-1])] if two else []
+    own = found.of((op.graph, op.outputs[0]))
+    for reader in known.graph(op.graph).consumers.get(op.outputs[0], ()):
+        dims = [d for d in reader.extra.get("dims", []) if -len(own) <= d < len(own)]
+        if reader.name == "sum" and dims:
+            summed = tuple(own[d] for d in dims)
+            return [(reader, summed), (reader, summed)]
+    return []
+
+
+def _finding(
+    trace: Trace, known: Paths, found: Axes, unit: _Unit, reader: Op, summed: tuple[Axis, ...]
+) -> Finding:
+    made, place = unit.op.site.user, reader.site.user
+    own = found.of(unit.key)
+    wanted = next((dim for dim, axis in enumerate(own) if axis in summed), None)
+    loss = known.loss_of((reader.graph, reader.outputs[0]))
+    shape = tuple(known.value(unit.key).shape)
+    return Finding(
+        message=f"{code(trace, made, '`normalize`')} makes unit length along axis {unit.dim} of {shape}, and the"
+        f" product sums over {'another one' if wanted is None else f'axis {wanted}'}: what it gives is no cosine",
+        cause=made,
+        cause_label=f"unit length along axis {unit.dim}",
+        effect=place,
+        effect_label="sums over another axis",
+        seen=(
+            f"both sides of {code(trace, place, 'the product')} are normalised; it keeps the axis of {shape[unit.dim]}"
+            " along which this one has unit length",
+            *((f"in {passes(known.alike(loss))} of this line",) if loss is not None else ()),
+        ),
+        fix=f"give `dim={wanted}` to {located(trace, made)}"
+        if wanted is not None
+        else f"normalise along the axis that {located(trace, place)} sums over",
+        edits=along(trace, made, unit.op.name, wanted) if wanted is not None else (),
+    )

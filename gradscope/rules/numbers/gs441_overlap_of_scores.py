@@ -116,15 +116,16 @@ def _finding(
         ),
         fix=f"take `torch.sigmoid` of {shown} (of classes that leave each other out, `softmax` over them) before"
         f" {located(trace, site)}",
-        edits=_squashed(trace, site, name),
+        edits=_squashed(trace, site, name) if name else (),
     )
 
 
-def _squashed(trace: Trace, site: Site, name: str | None) -> Edits:
+def _squashed(trace: Trace, site: Site, name: str) -> Edits:
     """`pred = pred.sigmoid()` at the beginning of the function that is given it."""
     here = Source(trace, site.path)
     scope = here.file.scope(site)
-    if not isinstance(scope, ast.FunctionDef) or name not in (one.arg for one in scope.args.args):
+    given = [one.arg for one in scope.args.args] if isinstance(scope, ast.FunctionDef) else []
+    if not isinstance(scope, ast.FunctionDef) or name not in given:
         return ()
     first = next(s for s in scope.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)))
     return here.before(first, f"{name} = {name}.sigmoid()")

@@ -102,19 +102,24 @@ def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
     op = known.maker(key)
     if op is None or not known.value(key).requires_grad:
         return None
-    length: Op | None = op
-    if op.name in DIVISIONS and len(op.inputs) == 2:
-        length = known.maker_behind((op.graph, op.inputs[1]), LAID_OUT | {"clamp", "clamp_min", "add"})
-        own = known.made((op.graph, op.inputs[0]))
-        if length is None or length.name != "norm" or known.made((length.graph, length.inputs[0])) != own:
-            return None
-    elif op.name != "normalize":
+    length = _own_length(known, op) if op.name in DIVISIONS else op
+    if length is None or length.name not in ("norm", "normalize"):
         return None
     dims, own_axes = length.extra.get("dims", []), found.of(key)
     if len(dims) != 1 or not -len(own_axes) <= dims[0] < len(own_axes):
         return None
     dim = dims[0] % len(own_axes)
     return _Unit(op, key, own_axes[dim], dim)
+
+
+def _own_length(known: Paths, quotient: Op) -> Op | None:
+    """The norm of the same value that it is divided by."""
+    if len(quotient.inputs) != 2:
+        return None
+    divided, by = ((quotient.graph, index) for index in quotient.inputs)
+    length = known.maker_behind(by, LAID_OUT | {"clamp", "clamp_min", "add"})
+    own = length is not None and known.made((length.graph, length.inputs[0])) == known.made(divided)
+    return length if own else None
 
 
 def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...]]]:

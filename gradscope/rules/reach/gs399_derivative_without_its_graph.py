@@ -128,8 +128,8 @@ def _finding(trace: Trace, known: Paths, event: Backward, op: Op, beside: _Besid
     here, ids = op.site.user, sorted(beside.parameters)
     kept = "retain_graph" in code(trace, here)
     return Finding(
-        message=f"{code(trace, here, '`autograd.grad`')} gives a derivative without its graph, and the loss sets it beside"
-        " what the same network gives with one: nothing is learned through it",
+        message=f"{code(trace, here, '`autograd.grad`')} gives a derivative without its graph, and the loss sets it"
+        " beside what the same network gives with one: nothing is learned through it",
         cause=here,
         cause_label="`retain_graph` makes no graph of the result" if kept else "makes no graph of its result",
         effect=event.site.user,

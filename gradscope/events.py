@@ -1988,6 +1988,7 @@ class LoaderPassed(Kind):
     __slots__ = ()
     of = "loader_passed"
     loop = Field(_id)  # the site that goes through it
+    passes = Field(_count)  # whole ones
     batches = Field(_count)  # that the latest whole pass gave
 
 

@@ -51,6 +51,13 @@ def drawn_here(trace: Trace, own: list[Parameter]) -> bool:
     return bool(weights) and not _data_given(trace) and all(drawn.get(p.id, False) for p in weights)
 
 
+def cannot_judge(trace: Trace, own: list[Parameter]) -> bool:
+    """Whether these parameters can know nothing yet: weights that this run drew, or numbers without any weights among
+    them, as those that weigh the terms of a loss, that nothing has loaded."""
+    alone = all(len(p.shape) < 2 for p in own) and not _writes(trace, own)[1]
+    return drawn_here(trace, own) or (alone and not _data_given(trace))
+
+
 @once
 def _data_given(trace: Trace) -> bool:
     """Whether the program's text has `weight.data = …` somewhere, which is no op."""

@@ -76,8 +76,8 @@ class Loaders(Hook):
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.counted: dict[int, _Counted] = {}  # by site of a loader
         self.running: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()  # by iterator
-        # site of a loader, loop → batches of its latest whole pass
-        self.rounds: dict[tuple[int, int], int] = {}
+        # site of a loader, loop → how often it was gone through to its end, batches of the latest time
+        self.rounds: dict[tuple[int, int], tuple[int, int]] = {}
         self.gone_through: set[int] = set()  # sites of loaders
         self.sites: dict[int, None] = {}  # where loaders were made
         self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))
@@ -175,7 +175,8 @@ class Loaders(Hook):
         """A pass has come to its end."""
         run = self.running.pop(iterator, None)
         if run is not None:
-            self.rounds[run.made, run.loop] = run.batches
+            passes, _ = self.rounds.get((run.made, run.loop), (0, 0))
+            self.rounds[run.made, run.loop] = passes + 1, run.batches
 
     def _begin(self, loader: Any, made: int, loop: int) -> None:
         """A pass that drops what does not fill a batch: remembered until it asks its sampler."""
@@ -213,8 +214,9 @@ class Loaders(Hook):
             self.recorder.emit(
                 "loader_counted", made, {"asked": list(counted.asked), "length": counted.length}
             )
-        for (made, loop), batches in self.rounds.items():
-            self.recorder.emit("loader_passed", made, {"loop": loop, "batches": batches})
+        for (made, loop), (passes, batches) in self.rounds.items():
+            data = {"loop": loop, "passes": passes, "batches": batches}
+            self.recorder.emit("loader_passed", made, data)
 
     def _note(self, loader: Any, made: int, loop: int) -> None:
         self.gone_through.add(made)

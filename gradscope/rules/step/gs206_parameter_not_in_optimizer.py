@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from gradscope.analysis.feeds import drawn_here
+from gradscope.analysis.feeds import cannot_judge
 from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, in_order, norm
 from gradscope.analysis.ops import LAYERS, PASSING, PRODUCTS_OF_MATRICES, SLICES
@@ -111,8 +111,7 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         told.update(p.id for p in left)
         finding = _finding(trace, parameters, stepped, left)
-        # None judges by what chance has drawn.
-        yield finding if drawn_here(trace, left) else replace(finding, severity="note", edits=())
+        yield finding if cannot_judge(trace, left) else replace(finding, severity="note", edits=())
     for parameters, stepped, left in trained_by_nobody(trace):
         if not told.intersection(p.id for p in left):
             yield _finding(trace, parameters, stepped, left)

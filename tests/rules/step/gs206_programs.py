@@ -806,3 +806,31 @@ def good_data_that_require_a_gradient() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_weights_of_the_terms() -> None:
+    import torch
+    from torch import nn
+
+    class Weighted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.log_vars = nn.Parameter(torch.zeros(2))
+
+        def forward(self, *terms: torch.Tensor) -> torch.Tensor:
+            total = sum(torch.exp(-self.log_vars[i]) * t + self.log_vars[i] for i, t in enumerate(terms))
+            assert isinstance(total, torch.Tensor)
+            return total
+
+    torch.manual_seed(0)
+    body, one, two, weighted = nn.Linear(8, 16), nn.Linear(16, 1), nn.Linear(16, 3), Weighted()
+    layers = [*body.parameters(), *one.parameters(), *two.parameters()]
+    opt = torch.optim.Adam(layers, lr=0.01)  # cause: GS206
+    for _ in range(3):
+        x = torch.randn(16, 8)
+        h = torch.relu(body(x))
+        miss = (one(h) - x.sum(1, keepdim=True)).pow(2).mean()
+        loss = weighted(miss, nn.functional.cross_entropy(two(h), x[:, :3].argmax(1)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS206
+        opt.step()

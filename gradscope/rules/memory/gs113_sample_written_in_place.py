@@ -1,0 +1,149 @@
+"""A dataset changes its samples where they are kept: each epoch changes them once more.
+
+Why: `x = self.data[i]` is a view, not a copy, and `x -= mean` or `x.div_(std)` writes through it into the dataset. The
+first epoch is right. In the second one the mean is taken off what has no mean any more, and the standard deviation
+divides again: the inputs drift or grow from epoch to epoch, and so does what is evaluated on them.
+
+Fix: `x = x - mean`, which makes a new tensor, or `self.data[i].clone()`.
+
+Measured: a `DataLoader` asked for the sample, the write gives it other numbers made of its own, and what it writes to
+was made before that; the loader was gone through more than once.
+Silent on: writes to what the dataset has only just made, writes of numbers that come from elsewhere (a cache that is
+filled), workers, each of which has a copy of the dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import code, located, plural
+from gradscope.events import LoaderPassed
+from gradscope.fixes.in_place import new_statement
+from gradscope.fixes.source import Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+FETCH = "torch/utils/data/_utils/fetch.py"
+CHANGES = {
+    "add_",
+    "sub_",
+    "mul_",
+    "div_",
+    "pow_",
+    "neg_",
+    "log_",
+    "sqrt_",
+    "square_",
+    "exp_",
+    "addcmul_",
+    "lerp_",
+}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Scaled(Dataset):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            self.x = torch.rand(16, 4)
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, i: int) -> torch.Tensor:
+            x = self.x[i]
+            x -= 0.5  # cause: GS113
+            return x
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Scaled(), batch_size=8)
+    for _ in range(2):
+        for x in loader:
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Scaled(Dataset):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            self.x = torch.rand(16, 4)
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, i: int) -> torch.Tensor:
+            x = self.x[i]
+            return x - 0.5
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Scaled(), batch_size=8)
+    for _ in range(2):
+        for x in loader:
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()
+
+
+@rule("GS113", name="sample-written-in-place", severity="warning")
+def sample_written_in_place(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(CHANGES):
+        return
+    known, epochs = paths(trace), _epochs(trace)
+    told: set[str] = set()
+    for graph in trace.graphs:
+        for op in graph.writing if epochs else ():
+            if op.name not in CHANGES or not op.site.under(FETCH) or op.site.user.path in told:
+                continue
+            times = max(epochs.get(frame.location(), 0) for frame in op.site.stack)
+            if times > 1 and not _made_there(known, op):
+                told.add(op.site.user.path)
+                yield _finding(trace, op, times)
+
+
+def _epochs(trace: Trace) -> dict[tuple[str, int], int]:
+    """The lines that go through a `DataLoader`, and how often one was gone through to its end there."""
+    found: dict[tuple[str, int], int] = {}
+    for event in trace.of(LoaderPassed):
+        loop = trace.site(event.loop)
+        if loop is not None:
+            found[loop.user.location()] = max(event.passes, found.get(loop.user.location(), 0))
+    return found
+
+
+def _made_there(known: Paths, op: Op) -> bool:
+    """Whether the dataset made what is written to when it was asked for the sample."""
+    maker = known.maker(known.memory_made((op.graph, op.writes[0])))
+    return maker is not None and maker.site.under(FETCH)
+
+
+def _finding(trace: Trace, op: Op, epochs: int) -> Finding:
+    site = op.site.user
+    here = Source(trace, site.path)
+    statement, new = here.file.statement(site), new_statement(trace, site)
+    return Finding(
+        message=f"{code(trace, site, f'`{op.name}`')} changes the sample where the dataset keeps it: every epoch"
+        " changes it once more",
+        cause=site,
+        cause_label="writes into the dataset",
+        seen=(
+            "a `DataLoader` asked for the sample; what is written to was made before it asked, and takes its new"
+            f" numbers from its old ones; the loader was gone through {plural(epochs, 'time')}",
+        ),
+        fix=f"make a new tensor: `{new}` in place of {located(trace, site)}"
+        if new
+        else f"change a copy, made by `.clone()` before {located(trace, site)}",
+        edits=here.replace(statement, new) if new and statement is not None else (),
+    )

@@ -1,0 +1,58 @@
+"""More programs of GS113: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_normalised_in_two_lines() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Pictures(Dataset):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            self.pictures = [torch.rand(1, 4, 4) for _ in range(16)]
+            self.labels = [int(p.mean() > 0.5) for p in self.pictures]
+
+        def __len__(self) -> int:
+            return len(self.pictures)
+
+        def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
+            picture = self.pictures[i]
+            picture.sub_(0.5).div_(0.5)  # cause: GS113
+            return picture, self.labels[i]
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = DataLoader(Pictures(), batch_size=4, shuffle=True)
+    for _ in range(3):
+        for x, y in loader:
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            opt.step()
+
+
+def good_changes_what_it_made() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noised(Dataset):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            self.x = torch.rand(16, 4)
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, i: int) -> torch.Tensor:
+            x = self.x[i].clone()
+            x -= 0.5
+            return x.mul_(2)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Noised(), batch_size=8)
+    for _ in range(3):
+        for x in loader:
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()

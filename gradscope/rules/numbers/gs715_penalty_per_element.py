@@ -1,8 +1,9 @@
-"""A gradient penalty takes the norm of single elements, not of each sample's gradient.
+"""A gradient penalty takes the norm of single elements, or one over all samples, not of each sample's gradient.
 
 Why: the penalty of a WGAN-GP pushes the norm of the gradient of each output to 1. `gradients.norm(2, dim=1)` of
 images, (N, C, H, W), is a norm over the channels: each pixel's gradient is pushed to 1, and that of the sample to the
-square root of their number.
+square root of their number. `gradients.norm(2)`, or one with `dim=0`, runs over the samples: what is pushed to 1 is no
+norm of a gradient that the critic has anywhere, and it shrinks with the size of the batch.
 
 Fix: `gradients.flatten(1).norm(2, dim=1)`.
 
@@ -16,7 +17,7 @@ from math import prod
 from gradscope.analysis.ops import NORMS, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import renamed
+from gradscope.fixes.calls import along, renamed
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._derivatives import is_grad
@@ -76,14 +77,24 @@ def penalty_per_element(trace: Trace) -> Iterator[Finding]:
         norm, grad = found
         outputs = _outputs(known, (grad.graph, grad.inputs[0]))
         samples = known.graph(grad.graph).values[grad.inputs[1]].shape[:1]
-        if (
-            samples
-            and 1 < samples[0] <= outputs < prod(graph.values[op.inputs[0]].shape)
-            and _squared(known, key)
+        if not samples or not 1 < samples[0] <= outputs or not _squared(known, key):
+            continue
+        if outputs < prod(graph.values[op.inputs[0]].shape) or (
+            outputs == samples[0] and _over_samples(known, norm, samples[0])
         ):
             told.setdefault(norm.site.user.location(), (norm, grad, op, outputs))
     for norm, grad, op, outputs in told.values():
-        yield _finding(trace, known, norm, grad, op, outputs)
+        if _over_samples(known, norm, outputs):
+            yield _mixed(trace, known, norm, op, outputs)
+        else:
+            yield _finding(trace, known, norm, grad, op, outputs)
+
+
+def _over_samples(known: Paths, norm: Op, samples: int) -> bool:
+    """Whether a norm runs along the first axis, that of the samples, alone or with all others."""
+    shape = known.value((norm.graph, norm.inputs[0])).shape
+    dims = norm.extra.get("dims") or range(len(shape))
+    return shape[:1] == (samples,) and any(dim % len(shape) == 0 for dim in dims)
 
 
 def _norm_of_gradient(known: Paths, key: Key) -> tuple[Op, Op] | None:
@@ -93,7 +104,7 @@ def _norm_of_gradient(known: Paths, key: Key) -> tuple[Op, Op] | None:
         sources, op = known.sources(key)
         if op is None or len(sources) != 1:
             return (norm, op) if op is not None and norm is not None and is_grad(op) else None
-        if op.name in NORMS | {"sum"} and norm is None and op.extra.get("dims"):
+        if op.name in NORMS | {"sum"} and norm is None:
             norm = op
         elif op.name not in BEFORE:
             return None
@@ -143,6 +154,30 @@ def _finding(trace: Trace, known: Paths, norm: Op, grad: Op, op: Op, outputs: in
             + (", each the absolute value of one element, since the axis has size 1" if one else ""),
         ),
         fix=f"take the norm over all axes of a sample: `.{flat}.norm(2, dim=1)` in {here}",
+        edits=edits,
+    )
+
+
+def _mixed(trace: Trace, known: Paths, norm: Op, op: Op, samples: int) -> Finding:
+    before, after = (
+        known.value((norm.graph, norm.inputs[0])).shape,
+        known.value((op.graph, op.inputs[0])).shape,
+    )
+    site = norm.site.user
+    text = code(trace, site, f"`{norm.name}`")
+    edits: tuple[Edit, ...] = ()
+    if norm.name == "norm" and not text.strip("`").startswith("torch.") and norm.extra.get("dims"):
+        edits = along(trace, site, "norm", 1) if len(before) == 2 else ()
+    return Finding(
+        message=f"{text} runs over the {samples} samples: the penalty pushes to one number what is the norm of no"
+        " sample's gradient",
+        cause=site,
+        cause_label=f"{before} becomes {after}",
+        effect=op.site.user,
+        effect_label="is pushed to one number",
+        seen=(f"the gradient of {samples} outputs had the shape {before}, its norm {after}",),
+        fix=f"take the norm over all axes of a sample: `.flatten(1).norm(2, dim=1)` in"
+        f" {located(trace, site, f'`{norm.name}`')}",
         edits=edits,
     )
 

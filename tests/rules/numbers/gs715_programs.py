@@ -146,3 +146,38 @@ def good_pulled_to_zero() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_norm_over_the_samples() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        mixed = torch.randn(16, 2, requires_grad=True)
+        (slopes,) = torch.autograd.grad(critic(mixed).sum(), mixed, create_graph=True)
+        penalty = ((slopes.norm(2, dim=0) - 1) ** 2).mean()  # cause: GS715 # effect: GS715
+        loss = 10 * penalty + critic(torch.randn(16, 2)).mean() - critic(torch.randn(16, 2) + 1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_one_norm_of_the_whole_batch() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        mixed = torch.randn(16, 2, requires_grad=True)
+        scores = critic(mixed)
+        (slopes,) = torch.autograd.grad(scores, mixed, torch.ones_like(scores), create_graph=True)
+        penalty = (slopes.norm(2) - 1) ** 2  # cause: GS715 # effect: GS715
+        loss = 10 * penalty + critic(torch.randn(16, 2)).mean() - critic(torch.randn(16, 2) + 1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -84,16 +84,19 @@ def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
     for _, op in known.used_calls(PRODUCTS | MULTIPLICATIONS):
-        units = [_unit(known, found, (op.graph, index)) for index in op.inputs]
-        if len(units) != 2:
+        units = [unit for i in op.inputs if (unit := _unit(known, found, (op.graph, i))) is not None]
+        if len(units) != 2 or len(op.inputs) != 2:
             continue
-        for unit, (reader, summed) in zip(units, _summed(known, found, op), strict=False):
-            place = unit.op.site.user.location() if unit is not None else None
-            if None in units or unit is None or place in told or not summed or not unit.axis:
-                continue
-            if unit.axis not in summed and unit.axis in found.of((op.graph, op.outputs[0])):
-                told.add(unit.op.site.user.location())
-                yield _finding(trace, known, found, unit, reader, summed)
+        kept = found.of((op.graph, op.outputs[0]))
+        wrong = [
+            (unit, reader, summed)
+            for unit, (reader, summed) in zip(units, _summed(known, found, op), strict=False)
+            if summed and unit.axis and unit.axis not in summed and unit.axis in kept
+        ]
+        places = {unit.op.site.user.location() for unit, _, _ in wrong}
+        if wrong and not places <= told:
+            told |= places
+            yield _finding(trace, known, found, wrong)
 
 
 def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
@@ -138,27 +141,37 @@ def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...
 
 
 def _finding(
-    trace: Trace, known: Paths, found: Axes, unit: _Unit, reader: Op, summed: tuple[Axis, ...]
+    trace: Trace, known: Paths, found: Axes, wrong: list[tuple[_Unit, Op, tuple[Axis, ...]]]
 ) -> Finding:
+    unit, reader, _ = wrong[0]
     made, place = unit.op.site.user, reader.site.user
-    own = found.of(unit.key)
-    wanted = next((dim for dim, axis in enumerate(own) if axis in summed), None)
+    dims = [
+        next((dim for dim, axis in enumerate(found.of(one.key)) if axis in summed), None)
+        for one, _, summed in wrong
+    ]
+    edits = [
+        along(trace, one.op.site.user, one.op.name, dim) if dim is not None else ()
+        for (one, _, _), dim in zip(wrong, dims, strict=True)
+    ]
     loss = known.loss_of((reader.graph, reader.outputs[0]))
     shape = tuple(known.value(unit.key).shape)
+    others = [one.op.site.user for one, _, _ in wrong[1:] if one.op.site.user.location() != made.location()]
+    both = " and ".join(dict.fromkeys(located(trace, one.op.site.user) for one, _, _ in wrong))
     return Finding(
         message=f"{code(trace, made, '`normalize`')} makes unit length along axis {unit.dim} of {shape}, and the"
-        f" product sums over {'another one' if wanted is None else f'axis {wanted}'}: what it gives is no cosine",
+        f" product sums over {'another one' if dims[0] is None else f'axis {dims[0]}'}: what it gives is no cosine",
         cause=made,
         cause_label=f"unit length along axis {unit.dim}",
         effect=place,
         effect_label="sums over another axis",
+        related=tuple((other, "so does the other side") for other in others),
         seen=(
             f"both sides of {code(trace, place, 'the product')} are normalised; it keeps the axis of {shape[unit.dim]}"
-            " along which this one has unit length",
+            f" along which {'they have' if len(wrong) > 1 else 'this one has'} unit length",
             *((f"in {passes(known.alike(loss))} of this line",) if loss is not None else ()),
         ),
-        fix=f"give `dim={wanted}` to {located(trace, made)}"
-        if wanted is not None
+        fix=f"give `dim={dims[0]}` to {both}"
+        if len(set(dims)) == 1 and dims[0] is not None
         else f"normalise along the axis that {located(trace, place)} sums over",
-        edits=along(trace, made, unit.op.name, wanted) if wanted is not None else (),
+        edits=tuple(edit for one in edits for edit in one) if all(edits) else (),
     )

@@ -148,7 +148,7 @@ def good_pulled_to_zero() -> None:
         opt.step()
 
 
-def bad_norm_over_the_samples() -> None:  # fix: by hand
+def bad_norm_over_the_samples() -> None:
     import torch
     from torch import nn
 

@@ -166,7 +166,7 @@ def _score(known: Calls, graph: Graph, value: int, actor: frozenset[int]) -> boo
     of probabilities is another method."""
     return any(
         _drawn(known, (graph.id, i), actor)
-        for op in _calls_behind(graph, value, EXPONENTIALS | PROBABILITIES)
+        for op in calls_behind(graph, value, EXPONENTIALS | PROBABILITIES)
         if is_part_of(op.site, "log_prob")
         for i in op.inputs
         if not graph.values[i].requires_grad
@@ -186,7 +186,7 @@ def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
 
 def scored(graph: Graph, value: int) -> bool:
     """Whether a distribution's `log_prob` stands behind a value, with a graph."""
-    return any(is_part_of(op.site, "log_prob") for op in _calls_behind(graph, value))
+    return any(is_part_of(op.site, "log_prob") for op in calls_behind(graph, value))
 
 
 def picked(known: Paths, key: Key, name: str) -> bool:
@@ -204,7 +204,7 @@ def picked(known: Paths, key: Key, name: str) -> bool:
     return False
 
 
-def _calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Iterator[Op]:
+def calls_behind(graph: Graph, value: int, beyond: Collection[str] = ()) -> Iterator[Op]:
     """The calls that a value was made by with a graph, nearest first; none of those named in `beyond`, nor before."""
     todo, seen = [value], {value}
     while todo and len(seen) < MAX_UPSTREAM:

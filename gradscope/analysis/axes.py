@@ -75,7 +75,7 @@ class Run(NamedTuple):
 
 RESHAPES = {"view", "reshape", "view_as", "reshape_as"}  # whose sizes the program gives
 VIEWS = RESHAPES | {"flatten", "unflatten", "ravel", "squeeze", "unsqueeze"}
-PRODUCTS = {"matmul", "bmm", "mm", "__matmul__"}
+PRODUCTS = {"matmul", "bmm", "mm"}
 POINTWISE = (
     SUMS
     | SCALES

@@ -21,7 +21,7 @@ from gradscope.analysis.stand_ins import stand_ins
 from gradscope.events import Factor
 from gradscope.model import Op, Span
 
-LOOKUPS = PRODUCTS_OF_MATRICES | {"__matmul__", "embedding", "__getitem__", "index_select", "gather"}
+LOOKUPS = PRODUCTS_OF_MATRICES | {"embedding", "__getitem__", "index_select", "gather"}
 LIKE = PASSING | CASTS
 
 

@@ -16,7 +16,6 @@ from gradscope.analysis.reach import Key
 from gradscope.model import Op
 from gradscope.store import Trace
 
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
 MOST = 400  # calls that are followed behind one value
 
 
@@ -120,7 +119,7 @@ class Trail(Axes):
             self.factors[result] = self.factors[ours[0]]
         left = self.places(result)
         summed = op.name in self.adding and bool(op.extra.get("dims"))
-        summed = summed or (op.name in PRODUCTS and self.scaling is SCALES)
+        summed = summed or (op.name in PRODUCTS_OF_MATRICES and self.scaling is SCALES)
         if not summed or before == left:
             return
         other = others[0] if others else self.factors.get(ours[0])
@@ -130,7 +129,7 @@ class Trail(Axes):
     def _shared(self, op: Op, ours: Key, other: Key) -> tuple[Axis, ...]:
         """The axes of the other factor that a sum goes over."""
         theirs = self.of(other)
-        if op.name in PRODUCTS:
+        if op.name in PRODUCTS_OF_MATRICES:
             first = op.inputs[0] == ours[1]
             if op.name == "einsum":
                 return self._lettered(op, first, theirs)

@@ -17,7 +17,7 @@ _SURE = (
     | SUMS
     | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "log_sigmoid"}
 )
-_SURE_INSIDE = _SURE | PRODUCTS_OF_MATRICES | {"__matmul__", "sum", "mean", "var", "std", "neg", "__neg__"}
+_SURE_INSIDE = _SURE | PRODUCTS_OF_MATRICES | {"sum", "mean", "var", "std", "neg", "__neg__"}
 
 
 @dataclass

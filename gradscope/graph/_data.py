@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import op_name
+from gradscope.analysis.ops import ALIASES
 from gradscope.graph._joined import Joined
-
-ALIASES = {"data", "detach"}  # what findings are about keeps a box of its own
 
 
 def data_chains(flow: Flow, groups: list[list[int]]) -> dict[int, int]:

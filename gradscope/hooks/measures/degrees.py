@@ -14,7 +14,7 @@ from gradscope.hooks.recorder.scaled import PRODUCTS as MULTIPLICATIONS
 from gradscope.hooks.recorder.values import measurable, readable
 
 COUNTS = ("bincount", "scatter_add", "scatter_add_", "index_add", "index_add_")
-PRODUCTS = ("mm", "matmul", "__matmul__", "spmm", "_sparse_mm")
+PRODUCTS = ("mm", "matmul", "spmm", "_sparse_mm")
 LEAST, MOST = 8, 1024  # nodes
 EDGES = 1 << 18
 SUMS = 32

@@ -13,7 +13,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.scaled import PRODUCTS, QUOTIENTS, factor_of, keep
 from gradscope.hooks.recorder.values import has_values
 
-MAKING = ("matmul", "__matmul__", "bmm", "einsum")
+MAKING = ("matmul", "bmm", "einsum")
 ATTENTION = "scaled_dot_product_attention"
 LEAST = 2.0  # of a side: what makes the products larger
 

@@ -33,7 +33,7 @@ FACTORS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "einsum",
     "addmm",
 }  # fmt: skip
-PLAIN_PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {"__matmul__"}  # to which nothing is added
+PLAIN_PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES  # to which nothing is added
 BOUNDED = {"clamp", "clamp_", "clip", "clamp_min", "clamp_max"}  # may give another number than 0 of a 0
 KEEPING_ZERO = PASSING | {
     "relu", "relu_", "relu6", "leaky_relu", "gelu", "silu", "mish", "elu", "selu", "tanh", "tanh_", "dropout",

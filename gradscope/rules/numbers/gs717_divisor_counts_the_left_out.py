@@ -28,6 +28,7 @@ from gradscope.analysis.ops import (
     REVERSED_SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -54,7 +55,7 @@ FORMS = CASTS | {
 }
 BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
 OTHER_WAY = INVERSIONS | REVERSED_SUBTRACTIONS
-SCALED = CASTS | {"neg", "__neg__"}
+SCALED = CASTS | NEGATIONS
 OPPOSITES = {"ne": "eq", "ge": "lt", "le": "gt"}
 COMPARED = {*OPPOSITES, *OPPOSITES.values()}
 ASKED = COMPARED | {"isnan", "isfinite", "isinf"}

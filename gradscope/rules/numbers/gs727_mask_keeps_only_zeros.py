@@ -101,7 +101,7 @@ def _attention(graph: Graph, result: int) -> tuple[Op | None, int]:
             if len(product.inputs) == 4 and _is_masked(graph, product)
             else (None, -1)
         )
-    if product.name not in PRODUCTS_OF_MATRICES | {"__matmul__"} or len(product.inputs) != 2:
+    if product.name not in PRODUCTS_OF_MATRICES or len(product.inputs) != 2:
         return None, -1
     for weights, values in (product.inputs, product.inputs[::-1]):
         softmax = graph.maker_behind(weights, CARRYING)

@@ -22,6 +22,7 @@ from gradscope.analysis.axes import axes
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -125,7 +126,7 @@ def _sum(known: Paths, key: Key) -> tuple[Op, Key] | None:
             return (op, sources[0]) if shape else None
         if op.name in ADDITIONS:
             return _one_by_one(known, key, op)
-        if op.name not in SCALES | {"neg", "__neg__"} or len(sources) != 1:
+        if op.name not in SCALES | NEGATIONS or len(sources) != 1:
             return None
         key = sources[0]
     return None

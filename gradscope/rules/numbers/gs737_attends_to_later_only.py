@@ -23,7 +23,7 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._masks import TURNED, turned
 from gradscope.store import Trace
 
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__", "baddbmm"}
+PRODUCTS = PRODUCTS_OF_MATRICES | {"baddbmm"}
 TO_WEIGHTS = PASSING | SCALES | SUMS | {"float"}
 TO_VALUES = PASSING | {"dropout", "float"}
 AGAIN = MASKING | {

@@ -42,7 +42,6 @@ from gradscope.store import Trace
 
 OF_ONE = {"log_sigmoid", "softplus"}
 REDUCING = MEANS | {"sum"}
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__"}
 FORMS = PASSING - PICKS_OF_A_TABLE
 DEEP = 30  # calls between a `logsigmoid` and the scores
 
@@ -207,7 +206,7 @@ def _scores(known: Paths, op: Op) -> _Scores | None:
         trained = [one for one in sources if known.value(one).requires_grad]
         if maker is None or not maker.outputs:
             return None
-        if len(trained) == 2 and maker.name in PRODUCTS:
+        if len(trained) == 2 and maker.name in PRODUCTS_OF_MATRICES:
             return _Scores((maker.graph, maker.outputs[0]), tuple(sums[::-1]))
         if len(trained) == 2 and maker.name in MULTIPLICATIONS:
             return _pointwise(known, maker, sums[::-1])

@@ -27,6 +27,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     NORMS,
     PASSING,
+    PICKS_OF_ROWS,
     POWERS,
     REDUCTIONS,
     SCALES,
@@ -41,9 +42,9 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_values, losses, makers, shape_of
 from gradscope.store import Trace
 
-PRODUCTS = {"matmul", "mm", "bmm", "__matmul__", "linear"}
+PRODUCTS = {"matmul", "mm", "bmm", "linear"}
 GUARDS = {"clamp", "clamp_min", "add", "__add__", "maximum"}
-TAKING = DIAGONALS | {"gather", "take_along_dim", "__getitem__"}
+TAKING = DIAGONALS | PICKS_OF_ROWS
 NEAR = 6  # calls from an entry to the loss
 FLOOR = 0.5
 TEMPERATURE = "0.1"

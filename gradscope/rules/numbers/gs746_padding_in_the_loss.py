@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import MASKING, PASSING, REDUCTIONS, SCALES, SUMS
+from gradscope.analysis.ops import EQUALITIES, MASKING, PASSING, REDUCTIONS, SCALES, SUMS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, listed, located, percent, source
@@ -164,7 +164,7 @@ def _compared(trace: Trace, event: PaddedTargets) -> list[Op]:
     targets = {known.memory_made((op.graph, op.inputs[1])) for op in losses if len(op.inputs) > 1}
     found: dict[tuple[str, int], Op] = {}
     for graph in trace.graphs:
-        for op in graph.called({"eq", "__eq__"}):
+        for op in graph.called(EQUALITIES):
             keys = [(graph.id, index) for index in op.inputs]
             makers = [known.maker_behind(key, PASSING) for key in keys]
             chosen = any(maker is not None and maker.name in ("argmax", "max") for maker in makers)

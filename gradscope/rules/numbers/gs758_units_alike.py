@@ -24,7 +24,7 @@ from gradscope.store import Trace
 
 LAYERS = PRODUCTS_OF_MATRICES | RECURRENT | {
     "linear", "addmm", "bilinear", "embedding", "multi_head_attention_forward", "lstm_cell", "gru_cell",
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "mv", "__matmul__",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "mv",
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-AFTER = {"matmul", "__matmul__", "bmm", "scaled_dot_product_attention", "dropout", "contiguous"}
+AFTER = {"matmul", "bmm", "scaled_dot_product_attention", "dropout", "contiguous"}
 DEEP = 4
 
 

@@ -16,8 +16,18 @@ from collections import deque
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import ADDITIONS, MEANS, MULTIPLICATIONS, PASSING, SCALES, SUBTRACTIONS, SUMS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    MEANS,
+    MULTIPLICATIONS,
+    PASSING,
+    POWERS,
+    SCALES,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import located, parameter_subjects, plural
 from gradscope.events import Hinge
 from gradscope.fixes.calls import unwrapped, without_last_layer
@@ -26,8 +36,8 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 SQUASHED = {"sigmoid", "sigmoid_", "expit", "hardsigmoid"}
-BEFORE = PASSING | SUMS | MULTIPLICATIONS | {"neg", "__neg__"}
-AFTER = PASSING | ADDITIONS | SUBTRACTIONS | SCALES | MEANS | {"sum", "square", "pow", "__pow__"}
+BEFORE = PASSING | SUMS | MULTIPLICATIONS | NEGATIONS
+AFTER = PASSING | ADDITIONS | SUBTRACTIONS | SCALES | MEANS | POWERS | {"sum"}
 DEEP = 12
 ABOVE = 1.01  # what is asked of some sample, at least: with 1 a probability of 1 would do
 

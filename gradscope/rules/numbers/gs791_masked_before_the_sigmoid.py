@@ -25,6 +25,7 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     FILLED_WHERE,
     MULTIPLICATIONS,
+    POWERS,
     REVERSED_SUBTRACTIONS,
     SIGMOIDS,
     SUBTRACTIONS,
@@ -40,7 +41,7 @@ from gradscope.rules.numbers._masks import CHANCES, masked_again
 from gradscope.store import Trace
 
 SAME = CASTS | {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous"}
-TO_A_SUM = SAME | {"sum", "pow", "__pow__", "square"} | ADDITIONS | CLIPS
+TO_A_SUM = SAME | POWERS | ADDITIONS | {"sum"} | CLIPS
 ZEROING = MULTIPLICATIONS | FILLED_WHERE
 PRODUCTS = MULTIPLICATIONS | {"einsum"}
 SHARE = 0.05  # of the mask, that is 0

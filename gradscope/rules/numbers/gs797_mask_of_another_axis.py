@@ -17,7 +17,15 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, ORDERINGS, PASSING, SHAPED_AS, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    CASTS,
+    INVERSIONS,
+    MULTIPLICATIONS,
+    ORDERINGS,
+    PASSING,
+    SHAPED_AS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, plural, quoted
@@ -29,7 +37,7 @@ from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
 ENOUGH = 3  # calls
-FORMS = PASSING | CASTS | SHAPED_AS | SUBTRACTIONS | {"__invert__", "logical_not", "bitwise_not"}
+FORMS = PASSING | CASTS | SHAPED_AS | SUBTRACTIONS | INVERSIONS
 MASKING = MULTIPLICATIONS | {"masked_fill", "masked_fill_", "where", "__setitem__"}
 DEEP = 24  # calls between the comparison and what it masks
 

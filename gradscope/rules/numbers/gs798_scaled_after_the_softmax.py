@@ -38,7 +38,7 @@ from gradscope.rules import rule
 from gradscope.source import names_in, sides_of
 from gradscope.store import Trace
 
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__", "baddbmm"}
+PRODUCTS = PRODUCTS_OF_MATRICES | {"baddbmm"}
 THE_SAME = (PASSING - JOINING) | CASTS | {"dropout"}  # with the same weights, or nearly
 MASKING = SUMS | THE_SAME | {"masked_fill", "masked_fill_", "where"}
 UNIT = {"normalize"}

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import CASTS, CLIPS, SCALES
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.calls import with_argument
@@ -58,7 +59,7 @@ def good() -> None:
         opt.step()
 
 
-FURTHER = SCALES | CLIPS | CASTS | {"neg", "__neg__"}
+FURTHER = SCALES | CLIPS | CASTS | NEGATIONS
 
 
 @rule("GS319", name="first-order-only", severity="note")

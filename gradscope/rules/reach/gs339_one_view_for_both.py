@@ -45,7 +45,7 @@ MEETING = (
     | COMPARING_LOSSES
     | JOINING
     | {
-        "__matmul__", "cosine_similarity", "pairwise_distance", "cdist", "cosine_embedding_loss",
+        "cosine_similarity", "pairwise_distance", "cdist", "cosine_embedding_loss",
         "triplet_margin_loss", "kl_div",
     }
 )  # fmt: skip

@@ -17,10 +17,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING, SCALES
+from gradscope.analysis.ops import ADDITIONS, MASKING, MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import written_input
-from gradscope.analysis.trails import PRODUCTS
 from gradscope.analysis.words import code, located, percent, plural
 from gradscope.events import PaddedAttention
 from gradscope.fixes.calls import first_argument
@@ -98,7 +97,7 @@ def _weighs(known: Paths, op: Op) -> bool:
     """Whether what it gives weighs other values, and is no share of classes, of which there may be as many."""
     graph = known.graph(op.graph)
     return any(
-        reader.name in PRODUCTS | MULTIPLICATIONS
+        reader.name in PRODUCTS_OF_MATRICES | MULTIPLICATIONS
         and any(graph.values[index].requires_grad for index in reader.inputs if index != value)
         for value, reader in graph.readers_behind(op.outputs, lambda r: r.name in PASSING | {"dropout"})
     )

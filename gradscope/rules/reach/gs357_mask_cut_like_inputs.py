@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.names import place
-from gradscope.analysis.ops import MASKING
+from gradscope.analysis.ops import MASKING, MULTIPLICATIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, plural, quoted
 from gradscope.events import LateMask
@@ -28,7 +28,6 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 2  # calls
-_PRODUCTS = {"mul", "__mul__", "__rmul__"}
 _FILLS = MASKING | {"__setitem__"}
 
 
@@ -89,8 +88,8 @@ def mask_cut_like_inputs(trace: Trace) -> Iterator[Finding]:
         loss = trace.site(event.loss)
         if event.calls < ENOUGH or loss is None:
             continue
-        for op in trace.called_at(event.site.id, _PRODUCTS | _FILLS):
-            given = _of_losses(trace, op, loss) if op.name in _PRODUCTS else _of_labels(op)
+        for op in trace.called_at(event.site.id, MULTIPLICATIONS | _FILLS):
+            given = _of_losses(trace, op, loss) if op.name in MULTIPLICATIONS else _of_labels(op)
             cut = _slice(known, given[0], last=True) if given is not None else None
             labels = _slice(known, given[1], last=False) if given is not None else None
             if cut is not None and labels is not None:

@@ -18,8 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS, ATTENTION, PASSING, SCALES
-from gradscope.analysis.trails import PRODUCTS
+from gradscope.analysis.ops import ADDITIONS, ATTENTION, MASKING, PASSING, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.words import code, located
 from gradscope.events import AddedMask
 from gradscope.fixes.masks import ATTENTION_MASKS, PADDING_MASKS, argument
@@ -29,7 +28,7 @@ from gradscope.rules import rule
 from gradscope.source import sides_of
 from gradscope.store import Trace
 
-_TO_THE_SOFTMAX = PASSING | SCALES | {"masked_fill", "masked_fill_"}
+_TO_THE_SOFTMAX = PASSING | SCALES | MASKING
 _FROM_THE_SOFTMAX = PASSING | {"dropout", "nan_to_num", "masked_fill", "masked_fill_"}
 
 
@@ -96,7 +95,9 @@ def _added(trace: Trace, event: AddedMask) -> _Added | None:
         if op.name in ATTENTION:
             return _Added(graph, op, op)
         for softmax in _readers(graph, op, _TO_THE_SOFTMAX):
-            weighs = (reader.name in PRODUCTS for reader in _readers(graph, softmax, _FROM_THE_SOFTMAX))
+            weighs = (
+                reader.name in PRODUCTS_OF_MATRICES for reader in _readers(graph, softmax, _FROM_THE_SOFTMAX)
+            )
             if softmax.name == "softmax" and any(weighs):
                 return _Added(graph, op, softmax)
     return None

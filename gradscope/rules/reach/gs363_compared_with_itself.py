@@ -28,14 +28,15 @@ from gradscope.analysis.ops import (
     EXPONENTIALS,
     LOGARITHMS,
     PASSING,
+    PRODUCTS_OF_MATRICES,
     SCALES,
     SOFTMAXES,
     SUBTRACTIONS,
     SUMS,
 )  # fmt: skip
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.text import written_input
-from gradscope.analysis.trails import PRODUCTS
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -159,7 +160,7 @@ def _is_positive(known: Paths, key: Key, shape: tuple[int, ...]) -> bool:
     value = known.value(key)
     if not value.requires_grad or value.shape not in (shape, shape[:1], (shape[0], 1)):
         return False
-    maker = known.maker_behind(key, PASSING | SCALES | EXPONENTIALS | {"neg", "__neg__"})
+    maker = known.maker_behind(key, PASSING | SCALES | EXPONENTIALS | NEGATIONS)
     return maker is not None and maker.name not in DIAGONALS | {"logsumexp"}
 
 
@@ -192,7 +193,7 @@ def _product(known: Paths, key: Key) -> Op | None:
 
 def _compares_each(op: Op) -> bool:
     """Whether a call may compare each row of one value with each of another one."""
-    return op.name in PRODUCTS or op.name == "cosine_similarity"
+    return op.name in PRODUCTS_OF_MATRICES or op.name == "cosine_similarity"
 
 
 def _with_itself(known: Paths, op: Op) -> bool:

@@ -69,7 +69,7 @@ def good() -> None:
         opt.step()
 
 
-PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {"__matmul__", "dot", "inner", "vdot"}
+PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {"dot", "inner", "vdot"}
 
 
 @rule("GS364", name="learned-weight-of-a-term", severity="warning")

@@ -36,7 +36,7 @@ from gradscope.source import called_name
 from gradscope.store import Trace
 
 CELLS = RECURRENT | RECURRENT_CELLS
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__", "__rmatmul__", "addmm"}
+PRODUCTS = PRODUCTS_OF_MATRICES | {"addmm"}
 ENOUGH = 3  # places
 
 

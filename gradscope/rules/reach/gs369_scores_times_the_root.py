@@ -38,7 +38,6 @@ from gradscope.store import Trace
 
 ATTENTION = "scaled_dot_product_attention"
 THE_SAME = (PASSING | CASTS) - JOINING
-PRODUCTS = PRODUCTS_OF_MATRICES | {"__matmul__"}
 TURNED = {"mul", "mul_", "div", "div_"}
 NEAR = 0.01  # of the root
 NARROW = 4  # width: a root of less is a factor like others
@@ -96,7 +95,7 @@ def scores_times_the_root(trace: Trace) -> Iterator[Finding]:
             if event is not None and _of_layers(known, made):
                 del wrong[made.site.user.span()]
                 yield _finding(trace, made, softmax, event.factor, event.width)
-        elif made.name in PRODUCTS:
+        elif made.name in PRODUCTS_OF_MATRICES:
             scale, width = _scaled_side(known, made), _width(known, made)
             event = sides.get(scale.site.user.span()) if scale is not None else None
             if event is not None and scale is not None and _is_root(event.factor, width):
@@ -145,7 +144,7 @@ def _width(known: Paths, product: Op) -> int:
 def _of_layers(known: Paths, scale: Op) -> bool:
     """Whether what is scaled are products of what two layers gave, as they gave it."""
     product = known.maker_behind((scale.graph, scale.inputs[0]), THE_SAME)
-    if product is None or product.name not in PRODUCTS:
+    if product is None or product.name not in PRODUCTS_OF_MATRICES:
         return False
     return _are_of_layers(known, product)
 

@@ -89,7 +89,7 @@ def good_scores_that_are_no_cosines() -> None:
     opt = torch.optim.SGD([*net.parameters(), *head.parameters(), few], lr=0.1)
     for _ in range(3):
         h = F.normalize(net(torch.randn(32, 4)), dim=1)
-        columns = F.normalize(net(torch.randn(32, 4)), dim=0)
+        columns = net(torch.randn(32, 4))
         loss = F.cross_entropy(head(h), torch.arange(32))
         loss = loss + F.cross_entropy(columns @ h.t(), torch.arange(32))
         loss = loss + F.cross_entropy(h @ F.normalize(few, dim=1).t(), torch.randint(0, 3, (32,)))

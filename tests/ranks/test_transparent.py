@@ -75,6 +75,15 @@ def sharded():
     checkpoint.save({"model": model.state_dict()}, checkpoint_id=folder)
     checkpoint.load(state := {"model": model.state_dict()}, checkpoint_id=folder)
     note("loaded", state["model"])
+    from torch.distributed.checkpoint import state_dict as states
+
+    states.set_state_dict(model, optimizer, **dict(zip(("model_state_dict", "optim_state_dict"),
+                                                       states.get_state_dict(model, optimizer))))
+    states._patch_model_state_dict(model)
+    states._patch_optimizer_state_dict(model, optimizers=optimizer)
+    model.load_state_dict(model.state_dict())
+    optimizer.load_state_dict(optimizer.state_dict())
+    note("loaded anew", model)
 
 
 def tensor_parallel():

@@ -103,6 +103,8 @@ def state_dict_hooks() -> Any:
     other = net()
     other.load_state_dict(model.state_dict())
     model.load_state_dict(other.state_dict())
+    model.load_state_dict(state_dict=other.state_dict(), strict=True)
+    nn.Module.load_state_dict(self=model, state_dict=nn.Module.state_dict(self=other))
     return log, model.state_dict()
 
 

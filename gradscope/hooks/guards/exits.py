@@ -32,12 +32,12 @@ class Exits(Hook):
         pid = os.getpid()
 
         @wraps(real)
-        def call(path: Any, *given: Any) -> Any:
+        def call(path: Any, *given: Any, **named: Any) -> Any:
             if os.getpid() == pid and _can_run(path):
                 with suppress(BaseException):
                     for follow in self.recorder.signals.replaced:
                         follow()
-            return real(path, *given)
+            return real(path, *given, **named)
 
         return call
 

@@ -41,15 +41,15 @@ class ShownErrors(Hook):
 
         real_walk = traceback.walk_stack
 
-        def walk_stack(frame: Any) -> Any:
+        def walk_stack(f: Any) -> Any:
             """Also what anomaly mode notes of the forward call."""
-            if frame is None:
-                return real_walk(frame)
+            if f is None:
+                return real_walk(f)
             try:
-                return iter(visible_frames(real_walk(frame)))
+                return iter(visible_frames(real_walk(f)))
             except BaseException as error:
                 self.recorder.fault("cleaning a stack", error)
-                return real_walk(frame)
+                return real_walk(f)
 
         real_outer = inspect.getouterframes
 

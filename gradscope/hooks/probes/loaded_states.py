@@ -49,14 +49,15 @@ class LoadedStates(Hook):
         self.patch(cls, "load_state_dict", self._load(cls.load_state_dict))
 
     def _load(self, real: Any) -> Any:
-        def load_state_dict(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
+        def load_state_dict(*args: Any, **kwargs: Any) -> Any:
             self.depth += 1
             try:
-                return real(optimizer, *args, **kwargs)
+                return real(*args, **kwargs)
             finally:
                 self.depth -= 1
                 if not self.depth and self.recorder.mine():
-                    self._note(optimizer, sys._getframe(1))
+                    # torch.distributed.checkpoint gives `self` by name
+                    self._note(args[0] if args else kwargs.get("self"), sys._getframe(1))
 
         return load_state_dict
 

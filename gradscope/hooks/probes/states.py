@@ -50,11 +50,12 @@ class States(Hook):
         self.patch(torch, "save", self._save(torch.save))
 
     def _state_dict(self, real: Any) -> Any:
-        def state_dict(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-            over = self._held_by(module, args, kwargs) if args and not self.depth else []
+        def state_dict(*args: Any, **kwargs: Any) -> Any:
+            module = _given(0, "self", args, kwargs)
+            over = self._held_by(module, args[1:], kwargs) if args[1:] and not self.depth else []
             self.depth += 1
             try:
-                state = real(module, *args, **kwargs)
+                state = real(*args, **kwargs)
             finally:
                 self.depth -= 1
             if over:
@@ -125,17 +126,20 @@ class States(Hook):
                 self.newest.popitem(last=False)
 
     def _load(self, real: Any) -> Any:
-        def load_state_dict(module: Any, state_dict: Any, /, *args: Any, **kwargs: Any) -> Any:
+        def load_state_dict(*args: Any, **kwargs: Any) -> Any:
+            module, state_dict = _given(0, "self", args, kwargs), _given(1, "state_dict", args, kwargs)
+            if module is None or state_dict is None:
+                return real(*args, **kwargs)
             if self.recorder.mine():
                 self._look_once(sys._getframe(1))
-            plain = type(state_dict) in (dict, OrderedDict) and not kwargs.get("assign") and len(args) < 2
+            plain = type(state_dict) in (dict, OrderedDict) and not kwargs.get("assign") and len(args) < 4
             if plain and self.told < MAX_TOLD and self.recorder.mine():
                 try:
                     self._compare(module, state_dict, sys._getframe(1))
                 except BaseException as error:
                     self.recorder.fault("comparing a state", error)
             self._tell(module, state_dict)
-            result = real(module, state_dict, *args, **kwargs)
+            result = real(*args, **kwargs)
             self._tell(module, state_dict, result, sys._getframe(1))
             return result
 
@@ -242,6 +246,11 @@ class States(Hook):
         if viewed is None and not isinstance(first, nn.Parameter):
             viewed = self.newest.get(first.data_ptr())
         return viewed
+
+
+def _given(place: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An argument of a call, which may be named: torch.distributed.checkpoint gives `self` by name as well."""
+    return args[place] if len(args) > place else kwargs.get(name)
 
 
 def _states(obj: Any, depth: int = 2) -> list[Any]:

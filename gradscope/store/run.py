@@ -187,7 +187,9 @@ def _same_run(member: Member, other: Member) -> bool:
     if first["run"] != second["run"] or first["world"] != second["world"]:
         return False
     here, there = str(first["agent"]).split("|"), str(second["agent"]).split("|")
-    return not here[0] or here[0] != there[0] or here == there
+    # Two launchers on one machine stand for two: each begins with another rank.
+    apart = here[0] != there[0] or first["rank"] - first["local"] != second["rank"] - second["local"]
+    return not here[0] or apart or here == there
 
 
 def _starter(program: dict[str, Any]) -> int | None:

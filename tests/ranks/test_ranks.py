@@ -681,6 +681,18 @@ def test_what_is_missing_damaged_or_of_another_run_is_told_and_the_rest_used(ran
     assert nothing.status == 2 and nothing.err.count("\n") == 1 and "no trace in the folder" in nothing.err
 
 
+def test_two_launchers_on_one_machine_are_two_nodes_of_one_run(ranks: Start) -> None:
+    ran = ranks(SCRIPT, options=("--trace-dir", "nodes"))
+    path = ran.folder / "nodes" / "rank-1.gradscope"
+    for local, notes in ((0, 0), (1, 2)):  # the second: of an earlier run of these ranks
+        with closing(sqlite3.connect(path)) as db, db:
+            program = json.loads(db.execute("SELECT value FROM meta WHERE key = 'program'").fetchone()[0])
+            host, began, launcher = program["rank"]["agent"].split("|")
+            program["rank"] |= {"local": local, "agent": f"{host}|{began}|{int(launcher) + 1}"}
+            db.execute("UPDATE meta SET value = ? WHERE key = 'program'", (json.dumps(program),))
+        assert len(ran.report("nodes")["unwatched"]) == notes
+
+
 def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Start) -> None:
     """More than are looked at one by one: copies of two real ones, the last with other parameters from step 3 on."""
     ran = ranks(SCRIPT, options=("--trace-dir", "real"))

@@ -54,6 +54,8 @@ class Watched:
         if session is None:
             process.run()
             return
+        with suppress(Exception):
+            _note_interrupts(process, session)
         raised: BaseException | None = None
         try:
             process.run()
@@ -84,6 +86,23 @@ class Watched:
         finally:
             if begun and begun[0] is not None:
                 _over(begun[0], None)
+
+
+def _note_interrupts(process: Any, session: Session) -> None:
+    """`torch.multiprocessing.spawn` drops the KeyboardInterrupt of a child: where it stood is noted before."""
+    target, args = process._target, process._args
+    if target.__module__ != "torch.multiprocessing.spawn" or not args:
+        return
+    real = args[0]
+
+    def call(*args: Any) -> None:
+        try:
+            real(*args)
+        except KeyboardInterrupt as error:
+            session.note_interrupt(error)
+            raise
+
+    process._args = (call, *args[1:])
 
 
 def _at_first_training(begin: Callable[[], None]) -> None:
@@ -168,6 +187,8 @@ def _over(session: Session, raised: BaseException | None) -> None:
     code = raised.code if isinstance(raised, SystemExit) else int(raised is not None)
     # `torch.multiprocessing.spawn` has caught the exception and leaves by this one.
     cause = raised.__context__ if isinstance(raised, SystemExit) else raised
+    if isinstance(raised, SystemExit) and code and cause is None:
+        session.note_where_it_leaves(raised)
     _closed(session, code if isinstance(code, int) else 0, cause)
 
 

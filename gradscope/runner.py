@@ -177,6 +177,7 @@ class Outcome:
     exit_code: int
     error: BaseException | None = None
     interrupted: bool = False
+    left: SystemExit | None = None  # it has ended itself
 
 
 def run(program: Program) -> Outcome:
@@ -208,7 +209,7 @@ def _outcome(raised: BaseException | None) -> Outcome:
     if raised is None:
         return Outcome(0)
     if isinstance(raised, SystemExit):
-        return Outcome(_status(raised))
+        return Outcome(_status(raised), left=raised)
     clean_exception(raised)
     _flush()
     return Outcome(_shown(raised), raised, isinstance(raised, KeyboardInterrupt))

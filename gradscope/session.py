@@ -242,10 +242,22 @@ class Session:
             frame = sys._current_frames().get(self.recorder.thread)
             self.stood = self.recorder.sites.current(frame) or None
 
+    def note_interrupt(self, error: KeyboardInterrupt) -> None:
+        """Notes one that what has started the program takes as its end (`torch.multiprocessing.spawn`)."""
+        with self._guarded("recording where it stood"):
+            self._note_where_interrupted(error)
+            self.exception = ending(error)
+
     def _note_where_interrupted(self, error: KeyboardInterrupt) -> None:
         traceback = traceback_of(error)
         if traceback is not None and self.stood is None:
             self.stood = self.recorder.sites.of_traceback(traceback) or None
+
+    def note_where_it_leaves(self, error: SystemExit) -> None:
+        """Notes the call by which the program ends itself with an exit code."""
+        with self._guarded("recording where it leaves"):
+            if (traceback := traceback_of(error)) is not None:
+                self.recorder.left = self.recorder.sites.of_traceback(traceback) or None
 
     def cut_short(self, exit_code: int) -> None:
         """What `stop` can do from another thread while the watched one hangs: writes what is known."""
@@ -374,7 +386,8 @@ class Session:
         return {
             "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
             "ended": self.ended, "command": self.command, "process": os.getpid(),
-            "rank": self.rank, "child": self.child, "stood": self.stood, "exits": self.recorder.exits,
+            "rank": self.rank, "child": self.child, "stood": self.stood, "left": self.recorder.left,
+            "exits": self.recorder.exits,
             "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
         }  # fmt: skip
 

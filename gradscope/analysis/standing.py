@@ -77,7 +77,7 @@ def ending(run: Run, member: Member) -> Ending | None:
         return died
     code = run.exit_code(member)
     if program.get("ended") and (code is None or code >= 0) and not interrupted:
-        return Ending(f"ended with exit code {code}") if code else _after_its_end(run, member)
+        return _left(member.trace, code) if code else _after_its_end(run, member)
     if outlives(program):
         return None
     site = stood_at(member.trace)
@@ -100,6 +100,15 @@ def ending(run: Run, member: Member) -> Ending | None:
     if not stood:  # as far as the trace was written
         told = f"it was last seen at {place(site.user)}, after {steps} or more"
     return Ending(how, site.user, told)
+
+
+def _left(trace: Trace, code: int) -> Ending:
+    """Of a process that has ended itself: with which code, and where."""
+    how, site = f"ended with exit code {code}", trace.site(trace.program.get("left"))
+    if site is None or site.user.kind != "user":
+        return Ending(how)
+    steps = counted(trace.summary["steps"], "step")
+    return Ending(how, site.user, f"it ended itself at {place(site.user)}, after {steps}")
 
 
 def _after_its_end(run: Run, member: Member) -> Ending | None:

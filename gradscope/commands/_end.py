@@ -16,7 +16,7 @@ from gradscope import interrupts
 from gradscope.check import Report, fails
 from gradscope.commands._files import Files, tried
 from gradscope.commands._opening import opened
-from gradscope.commands._ranks import Place, gathered, not_ended_by
+from gradscope.commands._ranks import Place, gathered, not_ended_by, wait_for_children
 from gradscope.commands._saying import anew, say
 from gradscope.commands._working import working
 from gradscope.config import Config
@@ -57,7 +57,11 @@ class End:
     def of(self, outcome: Outcome, hint: Callable[[], str]) -> int:
         """The program has come to its end: reports. Gives the exit code. hint: what else there is to say."""
         with self._undisturbed():
+            if outcome.left is not None and outcome.exit_code:
+                self.session.note_where_it_leaves(outcome.left)
             self.session.stop(outcome.exit_code, outcome.error)
+            if outcome.interrupted and (children := self.session.recorder.children) is not None:
+                wait_for_children(children, self.session.path)
             report, failed = self._tell(self.stream)
             if not self.place.told_elsewhere and (said := hint()):
                 say(said, self.stream)

@@ -61,6 +61,15 @@ class Place:
             tidy(path)
 
 
+def wait_for_children(children: Path, trace: Path) -> None:
+    """Until those that the same Ctrl-C ends have ended, but not for long."""
+    until = monotonic() + _IN_HASTE
+    while monotonic() < until and any(
+        _goes_on(path) for path in children.glob(f"*{SUFFIX}") if path != trace
+    ):
+        sleep(_LOOK)
+
+
 def place_of(
     program: Program, trace: Path | None, folder: Path | None, within: Path | None, cwd: Path
 ) -> Place:

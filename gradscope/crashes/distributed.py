@@ -191,6 +191,10 @@ def _of_the_first(found: FirstGone, site: Site | None) -> tuple[str, str, str]:
             f"look for what has killed {first.name}: SIGKILL comes from outside of the program, most often from the"
             " system where memory runs out (`dmesg` tells)"
         )  # fmt: skip
+    if program.get("left") is not None and site is not None:
+        return how, f"{first.name} ends itself here", f"look for why {first.name} comes to {at}"
+    if site is None:
+        return how, label, f"look for what has ended {first.name}"
     return how, label, f"look for what has ended {first.name} at {at}, or soon after"
 
 

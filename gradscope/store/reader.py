@@ -135,14 +135,17 @@ class Trace:
         uri = self.path.resolve().as_uri()
         # A closed trace may lie where SQLite can't create its side files: then it is immutable.
         for query in ("?mode=ro", "?mode=ro&immutable=1"):
-            db = sqlite3.connect(uri + query, uri=True, isolation_level=None, check_same_thread=False)
+            db: sqlite3.Connection | None = None
             try:
+                # Fails where the file is gone: a child has taken a rank, or had nothing to tell.
+                db = sqlite3.connect(uri + query, uri=True, isolation_level=None, check_same_thread=False)
                 # One transaction: what is read later belongs to what was read first, however the file grows.
                 db.execute("BEGIN")
                 db.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 return db
             except sqlite3.DatabaseError as error:
-                db.close()
+                if db is not None:
+                    db.close()
                 last = error
         if isinstance(last, sqlite3.OperationalError):  # the system's word, not the file's
             raise GradscopeError(f"cannot open {self.path}: {_first_line(last)}")
@@ -185,7 +188,8 @@ class Trace:
         """argv, cwd, exit_code (minus the signal that ended it), exception (None or {"type", "text",
         "frames": [site ids]}), ended (False while it runs, and where it was killed), command (how it was started: see
         `runner.Program.command`; None for a block), process (its number), rank and child (which of several
-        processes it was: docs/events.md), stood (the site at which a signal ended it)."""
+        processes it was: docs/events.md), stood (the site at which a signal ended it), left (the one
+        at which it ended itself)."""
         program: dict[str, Any] = self.meta.get("program") or {
             "argv": [], "cwd": "", "exit_code": None, "exception": None,
         }  # fmt: skip

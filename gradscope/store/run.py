@@ -38,7 +38,7 @@ class Run:
             files = sorted(self.path.glob("*.gradscope"))
         except OSError as error:
             raise GradscopeError(f"cannot read {self.path}: {error.strerror}") from None
-        found = [member for path in files if (member := self._opened(path)) is not None]
+        found = [member for path in files if path.exists() and (member := self._opened(path)) is not None]
         if not found:
             why = f": {self._notes[0]}" if self._notes else ""
             raise GradscopeError(f"no trace in the folder {self.path}{why}")

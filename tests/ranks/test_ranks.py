@@ -9,6 +9,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Callable
@@ -35,6 +36,8 @@ def train(rank):
             os.kill(os.getpid(), signal.SIGKILL)
         if rank and step == 3 and "aborts" in sys.argv:
             os.abort()  # as gloo does
+        if rank and step == 3 and "leaves" in sys.argv:
+            os._exit(3)
         if rank and step == 3 and "raises" in sys.argv:
             raise ValueError("of its own")
         if rank and step == 3 and "hangs" in sys.argv:
@@ -212,6 +215,15 @@ def test_children_of_a_fork_by_hand_have_a_trace_each(tmp_path: Path) -> None:
     assert len(names(ran.run)) == 3, "what is idle leaves none"
     assert ran.findings() == [("GS201", "error", [])] and " and process " in ran.told.partition("-->")[0]
     assert "ended by KeyError" in ran.told and "ended with exit code 3" in ran.told
+    assert "it ended itself at train.py:" in ran.told
+
+
+@pytest.mark.slow
+def test_a_rank_that_leaves_by_itself_is_told_with_its_line(ranks: Start) -> None:
+    ran = ranks(SCRIPT, "clean", "leaves", how="torchrun")
+    line = 1 + program(SCRIPT).splitlines().index("            os._exit(3)")
+    assert f"rank 1 ended with exit code 3: it ended itself at train.py:{line}, after 3 steps" in ran.told
+    assert f"look for why rank 1 comes to `os._exit(3)` (train.py:{line})" in ran.told
 
 
 @pytest.mark.nightly
@@ -634,6 +646,28 @@ def test_a_hanging_rank_is_told_with_its_line(started: Callable[[], list[str]], 
     line = 1 + program(SCRIPT).splitlines().index("            time.sleep(600)  # it hangs here")
     assert f"rank 1 was ended by SIGTERM: it stood at train.py:{line}, after 3 steps" in notes
     assert any(note.startswith("rank 0 was ended by SIGTERM: it stood") for note in notes)
+
+
+@pytest.mark.slow
+def test_ctrl_c_of_spawned_ranks_that_hang_is_told(tmp_path: Path, port: str) -> None:
+    (tmp_path / "train.py").write_text(program(SPAWN))
+    command = [sys.executable, "-m", "gradscope", "run", "train.py", port, "spawn", "clean", "hangs"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=ENV, text=True, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        until = time.monotonic() + 120
+        while not (tmp_path / "hung").exists() and time.monotonic() < until:
+            time.sleep(0.2)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        told = " ".join(process.communicate(timeout=60)[1].split())
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    line = 1 + program(SPAWN).splitlines().index("            time.sleep(600)  # it hangs here")
+    assert f"rank 1 was interrupted: it stood at train.py:{line}, after 3 steps" in told
+    assert "rank 0 was interrupted: it stood in" in told
 
 
 @pytest.mark.nightly  # waits for as long as a rank may be in C

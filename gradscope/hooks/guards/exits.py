@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from functools import wraps
 from typing import Any
@@ -20,6 +21,8 @@ class Exits(Hook):
         def _exit(status: Any) -> None:
             if os.getpid() == pid and isinstance(status, int):
                 with suppress(BaseException):  # nobody is left to tell
+                    if status and self.recorder.mine():
+                        self.recorder.left = self.recorder.sites.current(sys._getframe(1))
                     for follow in self.recorder.signals.process_exit:
                         follow(status)
             real(status)

@@ -49,6 +49,7 @@ class State:
         self.exits: dict[
             int, int
         ] = {}  # process that the program started → with which code it ended, but for 0
+        self.left: int | None = None  # the site at which the program ends itself, with a code other than 0
         self.several = False  # this is one of several processes of a run
         self.launches = False  # the program does nothing but start others
         self.resting = False  # sampling sleeps through a stretch without gradients

@@ -30,6 +30,47 @@ print([p.tolist() for p in parameters] if not rank else "")
 end()
 """
 
+PIPELINE = """
+def first(stage, optimizer):
+    for turn in range(4):
+        optimizer.zero_grad()
+        outs = [stage(torch.randn(6, 8)) for _ in range(3)]
+        for out in outs:
+            dist.send(out.detach(), 1)
+        for out in outs:
+            dist.recv(grad := torch.empty_like(out), 1)
+            out.backward(grad)
+        optimizer.step()
+
+
+def second(stage, optimizer):
+    buffer = torch.empty(6, 16)
+    for turn in range(4):
+        optimizer.zero_grad()
+        pending = []
+        for micro in range(3):
+            if "right" in sys.argv:
+                buffer = torch.empty(6, 16)
+            if "later" in sys.argv:
+                dist.irecv(buffer, 0).wait()
+            elif "batch" in sys.argv:
+                [work.wait() for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, buffer, 0)])]
+            else:
+                dist.recv(buffer, 0)  # into the same memory
+            given = buffer.detach().requires_grad_()
+            pending.append((given, stage(given).square().mean() / 3))
+        for given, loss in pending:
+            loss.backward()
+            dist.send(given.grad, 0)
+        optimizer.step()
+
+
+rank = begin()
+stage = nn.Sequential(nn.Linear(16, 16) if rank else nn.Linear(8, 16), nn.Tanh())
+(first, second)[rank](stage, torch.optim.SGD(stage.parameters(), lr=0.05))
+end()
+"""
+
 SHARDED = """
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -50,6 +91,16 @@ for turn in range(6):
 open(f"weights-{dist.get_rank()}", "w").write(repr([p.to_local().tolist() for p in model.parameters()]))
 end()
 """
+
+
+@pytest.mark.parametrize("how", ["", "later", pytest.param("batch", marks=pytest.mark.nightly)])
+def test_what_is_received_overwrites_what_backward_needs(how: str, ranks: Start) -> None:
+    ran = ranks(PIPELINE, "wrong", how)
+    assert ran.findings() == [("GS101", "error", [1])]
+    if not how:
+        assert "cause: `dist.recv` writes to its argument" in ran.told
+        assert "`buffer = torch.empty_like(buffer)` before `dist.recv(buffer, 0)`" in ran.told
+    assert ranks(PIPELINE, "right", how).findings() == []
 
 
 def test_a_reduction_in_place_overwrites_what_backward_needs(ranks: Start) -> None:

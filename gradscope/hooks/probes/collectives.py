@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from time import perf_counter
+from types import FrameType
 from typing import Any
 
 import torch
@@ -45,6 +46,19 @@ class Collectives(Hook):
         for name, places in _CALLS.items():
             if hasattr(distributed, name):
                 self.patch(distributed, name, self._call(name, getattr(distributed, name), *places))
+        # `dist.irecv` itself is compared by `P2POp`: both it and `dist.recv` call this one.
+        self.patch(distributed.ProcessGroup, "recv", self._receive(distributed.ProcessGroup.recv))
+
+    def _receive(self, real: Callable[..., Any]) -> Any:
+        recorder = self.recorder
+
+        def recv(*args: Any, **kwargs: Any) -> Any:
+            if recorder.segment.looked and recorder.mine():
+                name = _asked_for(sys._getframe(1))
+                self._tell(recorder.signals.before_reduced, name, name, args[1:2])
+            return real(*args, **kwargs)
+
+        return recv
 
     def _call(self, name: str, real: Callable[..., Any], reads: _Place, writes: _Place) -> Any:
         recorder = self.recorder
@@ -90,6 +104,18 @@ class Collectives(Hook):
         if filled and any(_has_graph(t) for t in given) and not any(map(_is_trained, filled)):
             # No node is made: what is written to keeps the graph that it had, or has none.
             self.recorder.op(name, (given,), {"out": filled}, None, first, sys._getframe(2))
+
+
+def _asked_for(frame: FrameType) -> str:
+    """Which of torch's functions the program has called to receive."""
+    name, home = "recv", frame.f_code.co_filename
+    for _ in range(6):
+        if frame.f_code.co_filename == home and frame.f_code.co_name in ("recv", "irecv"):
+            name = frame.f_code.co_name
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return name
 
 
 def _at(place: _Place, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,7 +15,14 @@ GRADCHECK = "torch/autograd/gradcheck.py"
 SHARING = {"__dlpack__": "DLPack", "from_numpy": "`torch.from_numpy`"}
 
 
-BETWEEN_RANKS = {"all_reduce", "reduce", "broadcast", "all_to_all_single"}  # calls that no version counts
+RECEIVES = {"recv", "irecv"}
+BETWEEN_RANKS = {
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_to_all_single",
+    *RECEIVES,
+}  # calls that no version counts
 OTHER_LIBRARIES = {"numpy", "from_numpy", "__dlpack__", "storage", "untyped_storage"}  # GS103's
 
 

@@ -2,7 +2,8 @@
 
 Why: `.data` gives a tensor that shares the memory but not the version counter. Autograd
 saved that memory for backward and cannot see that it was written, so it uses the new
-values where the old ones belong. `dist.all_reduce(x)` and `dist.broadcast(x)` write to `x` in the same way.
+values where the old ones belong. `dist.all_reduce(x)`, `dist.broadcast(x)` and `dist.recv(x)`
+write to `x` in the same way.
 
 Fix: give the call that saved it a copy (`f(x.clone())`), or make a new tensor; and go through `x.detach()`:
 then autograd notices such a write and stops instead of computing a wrong gradient. Give a call between ranks a copy
@@ -12,16 +13,18 @@ Silent on: parameter updates through `.data` after backward; writes before anyth
 saved; memory that backward does not read again.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.analysis.words import owner, source
+from gradscope.analysis.words import located, owner, source
 from gradscope.events import Corrupted
-from gradscope.model import Finding
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import (
     BETWEEN_RANKS,
     OTHER_LIBRARIES,
+    RECEIVES,
     copied_for_backward,
     corruption,
     corruptions,
@@ -65,11 +68,26 @@ def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             yield replace(found, fix=f"{fix}; {detach}", edits=edits)
 
 
+def _first_argument(trace: Trace, site: Site | None) -> str:
+    """The variable that a call is given first; "" where it is none."""
+    node = trace.source_file(site.path).at(site) if site is not None else None
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return given.id if isinstance(given, ast.Name) else ""
+
+
 def _reduced(trace: Trace, events: list[Corrupted]) -> Finding:
     call = str(events[0].through)
     label = f"`dist.{call}` writes to its argument, which autograd's version check does not see"
     found = corruption(trace, events, trace.site(events[0].write), call, label, "")
     fix, _ = copied_for_backward(trace, events, "")
+    if call in RECEIVES:
+        given = _first_argument(trace, found.cause)
+        into = f"`{given} = torch.empty_like({given})`" if given else "`torch.empty_like(…)`"
+        return replace(
+            found,
+            fix=f"receive into new memory each time ({into} before {located(trace, found.cause, 'the call')}): what was"
+            " received before is needed until its backward",
+        )
     return replace(
         found,
         fix=f"give `dist.{call}` a copy (`.detach().clone()`) where its result is only shown; "

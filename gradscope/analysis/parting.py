@@ -40,7 +40,7 @@ class Parting(NamedTuple):
 @once
 def parted(run: Run) -> Parting | None:
     """The first parting of the run; None where all that should be equal is."""
-    members = _different(run)
+    members = different(run)
     if len(members) < 2:
         return None
     found = [
@@ -54,7 +54,7 @@ def wrapping(run: Run) -> list[Member]:
     return [member for group in run.alike if wrapped(group[0].trace) for member in group]
 
 
-def _different(run: Run) -> list[Member]:
+def different(run: Run) -> list[Member]:
     """One rank for each set of prints that there is, of many the first."""
     found: dict[str, Member] = {}
     for member in sorted(wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
@@ -167,7 +167,7 @@ class Drift(NamedTuple):
 
 def drifted(run: Run) -> Drift | None:
     """The first evaluation in which that is so."""
-    members = _different(run)
+    members = different(run)
     tables = {id(m): m.trace.prints("buffers") for m in members}
     members = [member for member in members if tables[id(member)]]
     for number in sorted({number for member in members for number in tables[id(member)]}):

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.child_copies import ChildCopy, child_copies
+from gradscope.analysis.copies_apart import CopyApart, copies_apart
 from gradscope.analysis.hand_averaged import HandAveraged, Mixed, hand_averaged, mixed
 from gradscope.analysis.left_behind import LeftBehind, left_behind
 from gradscope.analysis.names import place
@@ -104,6 +105,9 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (left := left_behind(run)) is not None:
         finding = _left_behind(left)
         yield from ((member, finding) for member in [*left.writers, *left.others])
+    if (other := copies_apart(run)) is not None:
+        finding = _copy_apart(other)
+        yield from ((member, finding) for member in run.ranks)
     if (copy := child_copies(run)) is not None:
         finding = _copied(copy)
         yield from ((member, finding) for member in copy.children)
@@ -298,6 +302,36 @@ def _left_behind(found: LeftBehind) -> Finding:
         why="no wrapper knows them, and nothing sends them to the other ranks",
         fix=f"do it on all ranks ({located(trace, found.site, 'this line')}), whose parameters are the same; or send"
         " the result: `dist.broadcast(p, 0)` for each",
+        severity="warning",
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _copy_apart(found: CopyApart) -> Finding:
+    trace = found.values[0][0].trace
+    names = parameter_names(trace, found.parameters)
+    first = parameter_names(trace, found.parameters[:1])
+    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
+    made, wrapper = located(trace, found.made, "the copy"), located(trace, found.wrapper, "the wrapper")
+    send = "send them from one rank to all before the first step: `dist.broadcast(p, 0)` for each"
+    return Finding(
+        message=f"{names} {_differ(found.parameters)} between the ranks: each works with another copy of the model",
+        cause=found.made,
+        cause_label="holds other numbers on each rank",
+        effect=found.call,
+        effect_label="each rank works with its own",
+        related=(
+            (found.wrapper, "sends one rank's parameters to all: those of what it is given, and no others"),
+        ),
+        seen=(
+            f"norm of {first} before step {found.step:,}: {shown}",
+            "the parameters of the wrapped model, of the same names and shapes, are the same on all ranks",
+        ),
+        why="a copy that is made before the model is wrapped has the numbers that its rank began with; the wrapper does"
+        " not know it, and averaging the model into it does not make the copies the same",
+        fix=f"make {made} after {wrapper}, from what it wraps (`.module`), or {send}"
+        if found.before
+        else send,
         severity="warning",
         subjects=parameter_subjects(found.parameters),
     )

@@ -570,6 +570,42 @@ def good_teacher_of_one_rank_for_its_own_evaluation() -> None:
             teacher(torch.randn(8, 4))
 
 
+def bad_teacher_made_before_the_wrapper() -> None:
+    torch.manual_seed(torch.distributed.get_rank())
+    inner = net()
+    teacher = copy.deepcopy(inner).requires_grad_(False)  # cause: GS801
+    model = DistributedDataParallel(inner)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        with torch.no_grad():
+            target = teacher(x)  # effect: GS801
+        (model(x) - target + 1).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(teacher.parameters(), inner.parameters(), strict=True):
+                old.lerp_(new, 0.1)
+
+
+def good_teacher_made_after_the_wrapper() -> None:
+    torch.manual_seed(torch.distributed.get_rank())
+    inner = net()
+    model = DistributedDataParallel(inner)
+    teacher = copy.deepcopy(inner).requires_grad_(False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        with torch.no_grad():
+            target = teacher(x)
+        (model(x) - target + 1).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(teacher.parameters(), inner.parameters(), strict=True):
+                old.lerp_(new, 0.1)
+
+
 def bad_reduced_to_one_rank() -> None:
     torch.manual_seed(0)
     model = net()

@@ -1917,6 +1917,15 @@ class Wrapped(Kind):
     ranks = Field(_ids)  # of its process group
 
 
+class Replicated(Kind):
+    """A layer that is split over ranks takes its input for the same on all of them."""
+
+    __slots__ = ()
+    of = "replicated"
+    number = Field(_count)  # of its prints
+    ranks = Field(_ids)
+
+
 class Unsynced(Kind):
     """A wrapper was called in `no_sync`: the gradients stay on the rank."""
 

@@ -364,9 +364,14 @@ def has_grad_fn(t: Any) -> bool:
     return bool(t.requires_grad) and not is_leaf(t)
 
 
+def distributed_tensor() -> Any:
+    """torch's class; None where nobody has imported it."""
+    return getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+
+
 def shard_of(t: Any) -> Any:
     """What this process holds of a distributed tensor, as FSDP makes of parameters; None for others."""
-    kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    kind = distributed_tensor()
     return t._local_tensor if kind is not None and isinstance(t, kind) else None
 
 

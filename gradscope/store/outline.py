@@ -29,8 +29,8 @@ _SAME = (
 _BUT_FOR_NUMBERS = (
     "SELECT id, data FROM optimizer ORDER BY id",
     # Sampling looks now and then, and not on all ranks at the same steps: so not in which order they came.
-    "SELECT DISTINCT kind, site, data FROM event WHERE kind NOT IN ('pass_time', 'call_time', 'crash', 'error')"
-    " ORDER BY 1, 2, 3",
+    "SELECT DISTINCT kind, site, data FROM event WHERE kind NOT IN ('pass_time', 'call_time', 'crash', 'error',"
+    " 'replicated') ORDER BY 1, 2, 3",
 )
 _ERRORS = "SELECT DISTINCT kind, site, data FROM event WHERE kind IN ('crash', 'error') ORDER BY 1, 2, 3"
 
@@ -70,5 +70,7 @@ def _of_all(rows: Rows, program: dict[str, Any]) -> str:
 def _of_prints(rows: Rows) -> str:
     if not rows("SELECT 1 FROM sqlite_master WHERE name = 'print'"):
         return ""
-    found = rows("SELECT kind, of, number, data FROM print WHERE kind != 'input' ORDER BY 1, 2, 3")
+    found = rows(
+        "SELECT kind, of, number, data FROM print WHERE kind NOT IN ('input', 'replicated') ORDER BY 1, 2, 3"
+    )
     return hashlib.sha1(repr(found).encode()).hexdigest()

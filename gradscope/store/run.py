@@ -188,8 +188,14 @@ def _same_run(member: Member, other: Member) -> bool:
         return False
     here, there = str(first["agent"]).split("|"), str(second["agent"]).split("|")
     # Two launchers on one machine stand for two: each begins with another rank.
-    apart = here[0] != there[0] or first["rank"] - first["local"] != second["rank"] - second["local"]
+    apart = here[0] != there[0] or _first_of_node(first) != _first_of_node(second)
     return not here[0] or apart or here == there
+
+
+def _first_of_node(facts: dict[str, Any]) -> int:
+    """The first rank that the launcher of this one has started; 0 where that is not known."""
+    local = facts.get("local")
+    return facts["rank"] - local if isinstance(local, int) else 0
 
 
 def _starter(program: dict[str, Any]) -> int | None:

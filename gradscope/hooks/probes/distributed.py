@@ -107,6 +107,7 @@ class Distributed(Hook):
         self.patch(DistributedSampler, "__iter__", self._draw(DistributedSampler.__iter__))
         recorder.signals.optimizer_made.connect(self._optimizer_made)
         recorder.signals.before_end.connect(self._end)
+        recorder.services.keep_print = self._keep
 
     def _optimizer_made(self, optimizer: Any, *_: Any) -> None:
         """Ranks may average gradients by themselves, without a wrapper."""
@@ -300,7 +301,7 @@ class Distributed(Hook):
 
     def _store(self, printed: Printed) -> None:
         numbers = printed.read()
-        by_name = printed.kind in ("input", "buffers")
+        by_name = printed.kind in ("input", "buffers", "replicated")
         data = pack(numbers) if by_name else pack_norms({int(k): v for k, v in numbers.items()})
         self.recorder.writer.add(
             "print", printed.kind, printed.of, printed.number, printed.site or None, data

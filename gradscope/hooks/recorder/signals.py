@@ -112,6 +112,7 @@ class Services:
         # padded tokens: those of an embedding of this form, rows by places, with the site of the call
         self.padded_tokens: Callable[[tuple[int, int]], tuple[int, Any] | None] = _none
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
+        self.keep_print: Callable[[Any], None] = _dropped  # distributed: a print, by which ranks are compared
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
         self.steps_of: Callable[[Any], int] = _no_steps  # optimizers: how many steps it is known to have made
         self.leave_failed: Callable[[], None] = _nothing  # optimizers: a step that raised is over
@@ -164,6 +165,10 @@ def _no(asked: Any) -> bool:
 
 def _yes(roots: Any) -> bool:
     return True
+
+
+def _dropped(printed: Any) -> None:
+    pass
 
 
 def _unknown(optimizer: Any, site: int) -> int:

@@ -1934,6 +1934,16 @@ class Unsynced(Kind):
     wrapper = Field(_count)
 
 
+class SummedAgain(Kind):
+    """Gradients that were summed over the ranks were summed again in a later pass of the same step."""
+
+    __slots__ = ()
+    of = "summed_again"
+    parameters = Field(_ids)
+    earlier = Field(_id)  # site of the sum before
+    steps = Field(_count)
+
+
 class Unreduced(Kind):
     """At steps of an optimizer, gradients that were not reduced over the ranks yet."""
 

@@ -4,6 +4,7 @@ holds its numbers, and autograd knows nothing of that. Tells before those that i
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from time import perf_counter
 from types import FrameType
@@ -68,6 +69,8 @@ class Collectives(Hook):
                 return real(*args, **kwargs)
             if name in UNCOUNTED and recorder.segment.looked and recorder.mine():
                 self._tell(recorder.signals.before_reduced, name, name, _at(writes, args, kwargs))
+            if name == "all_reduce" and threading.get_ident() == recorder.thread and _sums(args, kwargs):
+                self._tell_summed(args, kwargs)  # also in a pass, by a hook on a gradient
             first = private.sequence_number()
             result = real(*args, **kwargs)
             if result is not None and recorder.mine():
@@ -96,6 +99,15 @@ class Collectives(Hook):
         except BaseException as error:
             self.recorder.fault(f"watching {name}", error)
 
+    def _tell_summed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            filled: list[Any] = []
+            find_tensors([_at((("tensor",), 0), args, kwargs)], filled)
+            for follow in self.recorder.signals.summed:
+                follow(filled, sys._getframe(2))
+        except BaseException as error:
+            self.recorder.fault("watching all_reduce", error)
+
     def _note(self, name: str, read: Any, written: Any, first: int) -> None:
         given: list[Any] = []
         filled: list[Any] = []
@@ -123,6 +135,12 @@ def _at(place: _Place, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if position < len(args):
         return args[position]
     return next((kwargs[name] for name in names if name in kwargs), None)
+
+
+def _sums(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether `all_reduce` adds up, as it does where nothing else is asked for."""
+    op = args[1] if len(args) > 1 else kwargs.get("op")
+    return op is None or op == distributed.ReduceOp.SUM
 
 
 def _has_graph(t: Any) -> bool:

@@ -79,6 +79,7 @@ class Signals:
         self.before_reduced: Signal[str, list[Any], Any] = (
             Signal()
         )  # a call between ranks that writes unseen by autograd's version check: name, tensors, frame
+        self.summed: Signal[list[Any], Any] = Signal()  # `all_reduce` is about to sum: tensors, frame
         self.reduced_later: Signal[Any, list[Any], Any] = (
             Signal()
         )  # an asynchronous call between ranks: its handle, what it writes to, frame

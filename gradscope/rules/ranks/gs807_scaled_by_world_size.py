@@ -21,9 +21,9 @@ from gradscope.analysis.ops import LOSSES, MEANS
 from gradscope.analysis.rank_gradients import reductions
 from gradscope.analysis.summed_gradients import Summed, summed_by_hand
 from gradscope.analysis.text import nodes_that_ran
-from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.analysis.words import counted, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import wrapped
-from gradscope.events import Backward, Clip, Wrapped
+from gradscope.events import Backward, Clip, SummedAgain, Wrapped
 from gradscope.fixes.collectives import divided_by_ranks
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule_across
@@ -80,6 +80,8 @@ def scaled_by_world_size(run: Run) -> Iterator[tuple[Member, Finding]]:
 
 
 def _of_one(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(SummedAgain):
+        yield _summed_in_each_pass(trace, event)
     for of in wrapped(trace):
         if len(of.ranks) > 1 and trace.prints("parameters"):  # with a hook of its own none are taken
             yield from _divided(trace, of)
@@ -218,6 +220,30 @@ def _reduced_again(trace: Trace, of: Wrapped) -> Iterator[Finding]:
         fix="leave the reduction out: after `backward()` the gradients are the means over all ranks",
         severity="note" if _by_size(trace) else "",
         subjects=parameter_subjects(of.parameters),
+    )
+
+
+def _summed_in_each_pass(trace: Trace, event: SummedAgain) -> Finding:
+    names = parameter_names(trace, event.parameters)
+    site, earlier = event.site.user, trace.site(event.earlier)
+    return Finding(
+        message=f"the gradients of {names} are summed over the ranks in each pass of a step: what was summed before is"
+        " summed again",
+        cause=site,
+        cause_label="sums the sum of the passes before once more",
+        seen=(
+            f"at {counted(event.steps, 'step')} of those looked at two or more passes filled these gradients, and each"
+            " was followed by such a call; nothing divided them between",
+        ),
+        related=((earlier.user, "sums them first"),)
+        if earlier is not None and earlier.user.location() != site.location()
+        else (),
+        why="`all_reduce` adds up what `.grad` holds on each rank: after the first pass that is the sum over all ranks,"
+        " which comes in once from each of them. The earlier passes of a step count as many times more as there are"
+        " ranks",
+        fix=f"call {located(trace, site, '`all_reduce`')} once, after the last pass of the step; or divide by the"
+        " number of ranks right after each call",
+        subjects=parameter_subjects(event.parameters),
     )
 
 

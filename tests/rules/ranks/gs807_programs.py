@@ -21,6 +21,41 @@ def bad_a_loss_function_divided_in_place() -> None:
         opt.step()
 
 
+def bad_summed_in_each_pass() -> None:
+    torch.manual_seed(0)
+    model = net()
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(lambda p: dist.all_reduce(p.grad))  # cause: GS807
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        for _ in range(2):
+            (nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(3, (8,))) / 2).backward()
+        for p in model.parameters():
+            p.grad /= dist.get_world_size()  # type: ignore[operator]
+        opt.step()
+
+
+def good_averaged_in_each_pass() -> None:
+    torch.manual_seed(0)
+    model = net()
+
+    def average(p: torch.Tensor) -> None:
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()  # type: ignore[operator]
+
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(average)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        for _ in range(2):
+            (nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(3, (8,))) / 2).backward()
+        opt.step()
+
+
 def bad_summed_once_more() -> None:
     model = DistributedDataParallel(net())
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

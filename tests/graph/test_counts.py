@@ -279,6 +279,32 @@ def test_a_closed_line_is_counted_on_both_sides_of_its_condition(monkeypatch: py
     )
 
 
+PARAMETRIZED = """
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
+net = nn.Sequential(Block(), Block(skip=False), Block(skip=False))
+for block in net:
+    weight_norm(block.one), spectral_norm(block.two)
+end(net(x))
+"""
+
+
+def test_a_line_whose_layer_is_parametrized_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROGRAMS, "parametrized layers", PARAMETRIZED)
+    scope, runs = watched("parametrized layers")
+    shown: Counter[int] = Counter()
+    within: dict[str, str] = {}
+    for _, data in view(scope.trace, "line").graph.nodes.items():
+        if data["kind"] in ("line", "cut") and data["region"] is None:  # spectral norm iterates under no_grad
+            shown[data["site"].user.line] += data["count"]
+    assert {line: shown[line] for line in runs} == dict(runs)
+    for id, module in scope.trace.modules.items():
+        within[f"{module.cls} {module.path}"] = scope.trace.modules[module.root].name
+        assert module.parent is not None or id == module.root
+    assert within["_WeightNorm 1.one.parametrizations.weight.0"] == "net"
+    names = {p.name for p in scope.trace.parameters}
+    assert {"0.one.parametrizations.weight.original1", "2.two.parametrizations.weight.original"} <= names
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_module_is_counted_as_often_as_it_was_called(name: str) -> None:
     """Boxes of one line or part of the same module are counted together."""

@@ -52,6 +52,7 @@ class ModuleTable:
             int, int
         ] = {}  # site → how many modules of its were in no object: made in each step
         self._alone: dict[str, int] = {}  # variable → how many of its modules no list held
+        self._nameless: set[int] = set()  # roots that were met where nothing held them
         # What a line made last, of kinds without parameters of their own: (key in `records`, record) of each new part.
         self._made_anew: dict[Hashable, list[tuple[int, ModuleRecord]]] = {}
 
@@ -180,7 +181,6 @@ class ModuleTable:
         self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None, held: str = ""
     ) -> None:
         """Names `top` and what is below it; where it is known already, only what is new."""
-        state = self.state
         if len(self.records) > self.limit:
             self._sweep()
         kind = self._kind(top, name, site, held) if above is None else None
@@ -191,39 +191,43 @@ class ModuleTable:
         new: list[tuple[int, ModuleRecord]] = []
         for path, m in named_parts(top, above.path if above is not None else ""):
             known = self.find(m)
+            parent = by_path.get(path.rpartition(".")[0]) if path else None
             if known is not None and (path or above is not None):
                 by_path[path] = known.id
+                if known.root in self._nameless and known.root != root_id:
+                    known.path, known.root, known.parent = path, root_id, parent
+                    self._write(known, site)
+                    self._name_parameters(m, known)
                 continue
-            record = ModuleRecord(
-                self.count, m, path, root_id, by_path.get(path.rpartition(".")[0]) if path else None
-            )
+            record = ModuleRecord(self.count, m, path, root_id, parent)
             self.count += 1
             by_path[path] = record.id
-            state.writer.add(
-                "module",
-                record.id,
-                path,
-                record.cls,
-                root_id,
-                record.parent,
-                name if not path else "",
-                site or None,
-                held if not path else "",
-            )
+            self._write(record, site, name if not path else "", held if not path else "")
             self.records.pop(id(m), None)  # of a dead one: the newest stand last
             self.records[id(m)] = record
             new.append((id(m), record))
-            for name, p in own(m, "_parameters"):
-                leaf = self.ledger.of(p)
-                self.owned[record.id, name] = leaf
-                if not leaf.registered:
-                    leaf.registered = True
-                    leaf.module = record.id
-                    leaf.name = f"{path}.{name}" if path else name
+            self._name_parameters(m, record)
             for _, b in own(m, "_buffers"):
                 self.keep(b, record.id)
+        if above is None and not name and not held:
+            self._nameless.add(root_id)
         if kind is not None:
             self._made_anew[kind] = new
+
+    def _write(self, record: ModuleRecord, site: int, name: str = "", held: str = "") -> None:
+        self.state.writer.add(
+            "module", record.id, record.path, record.cls, record.root, record.parent, name, site or None, held
+        )
+
+    def _name_parameters(self, m: nn.Module, record: ModuleRecord) -> None:
+        """Names those of a module by its place; one that other modules have too goes by its first place."""
+        for name, p in own(m, "_parameters"):
+            leaf = self.ledger.of(p)
+            self.owned[record.id, name] = leaf
+            if not leaf.registered or leaf.module == record.id:
+                leaf.registered = True
+                leaf.module = record.id
+                leaf.name = f"{record.path}.{name}" if record.path else name
 
     def _kind(self, top: nn.Module, name: str, site: int, held: str) -> Hashable | None:
         """What tells modules apart that a line makes anew each time: what they are, and which known modules they hold.

@@ -156,9 +156,9 @@ def _line_title(flow: Flow, at: tuple[str, int], call: Site | None) -> str:
     called = names_of(flow.trace).text(call) if call is not None else None
     if len(text) > MAX_TITLE and called is not None and called in text:
         begins = text.index(called)
-        if begins + len(called) < MAX_TITLE:
-            return f"{text[: MAX_TITLE - 1].rstrip()}…"
         head = text[: max(MAX_TITLE - len(called) - 2, LEAST_HEAD)]
+        if begins <= len(head) or begins + len(called) < MAX_TITLE:
+            return f"{text[: MAX_TITLE - 1].rstrip()}…"
         rest = f"{head}…{text[begins:]}"
         return rest if len(rest) <= MAX_TITLE else f"{rest[: MAX_TITLE - 1].rstrip()}…"
     return text or place_of(names_of(flow.trace).short_path(at[0]), at[1])

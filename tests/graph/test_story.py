@@ -1226,9 +1226,12 @@ def test_a_long_line_that_calls_a_model_keeps_the_call_in_its_title() -> None:
         )
         more = nn.functional.cross_entropy(x[:, :3].mul(1.0).add(0.0).squeeze(-1) + second(x).squeeze(-1), y)
         (loss + more).backward()
-    titles = list(view(scope.trace, "line", depth=2).clusters.values())
+        near = second(x.mul(1.0).add(0.0).sub(0.0).unsqueeze(-1).squeeze(-1).reshape(2, 4)).square().sum()
+        near.backward()
+    titles = list(view(scope.trace, "line", step=0, depth=2).clusters.values())
     assert any("first_network_of_all(x[:, :])" in title for title in titles)
     assert any("second(x)" in title and title.startswith("more = nn.fun") for title in titles)
+    assert any(title.startswith("near = second(x.mul(1.0).add(") for title in titles)  # nothing twice
     assert all(len(title) <= 60 for title in titles)
 
 

@@ -44,6 +44,7 @@ class Boxes:
     groups: list[list[int]]  # ops that are one place of a repeated stretch
     cluster: dict[Key, tuple[int, ...]] = field(default_factory=dict)
     titles: dict[int, str] = field(default_factory=dict)  # module id, or number of a calling line → its title
+    some: dict[Key, str] = field(default_factory=dict)  # box of some of the modules that are one → their title
     nesting: dict[int, int] = field(default_factory=dict)  # number of a calling line → how deep it is called
     callers: dict[int, tuple[str, int]] = field(
         default_factory=dict
@@ -203,7 +204,7 @@ def module_boxes(flow: Flow, depth: int | None = None, lines: bool = False) -> B
                 boxes.keys[member] = ("data", data[member]) if member in data else key
     boxes.keys = same_places(flow, boxes.keys)
     boxes.cluster = {key: boxes.cluster[key] for key in dict.fromkeys(boxes.keys) if key in boxes.cluster}
-    boxes.titles = _titles(flow, owner)
+    boxes.titles, boxes.some = _titles(flow, owner), _titles_of_some(flow, owner, boxes.keys, whole)
     _drop_torn(flow, boxes)
     _drop_single(boxes.cluster)
     return _apart(flow, boxes)
@@ -353,20 +354,47 @@ def _equal_modules(flow: Flow, groups: list[list[int | None]]) -> dict[int, int]
 
 def _titles(flow: Flow, owner: dict[int, int]) -> dict[int, str]:
     """The names of modules; below the variable of their model where several models are shown."""
+    members: dict[int, list[int]] = {}
+    for id in flow.trace.modules:
+        members.setdefault(owner[id], []).append(id)
+    several = _several_models(flow)
+    return {id: _title(flow, id, equal, several) for id, equal in members.items()}
+
+
+def _titles_of_some(
+    flow: Flow, owner: dict[int, int], keys: list[Key], whole: list[int | None]
+) -> dict[Key, str]:
+    """The names of boxes that hold some of the modules that are drawn as one elsewhere: one block of several may do a
+    part of its work under another grad mode."""
+    held: dict[Key, dict[int, None]] = {}
+    for key, id in zip(keys, whole, strict=True):
+        if key[0] == "module" and id is not None:
+            held.setdefault(key, {})[id] = None
+    most: dict[int, set[int]] = {}
+    for ids in held.values():
+        for id in ids:
+            most.setdefault(owner[id], set()).add(id)
+    several = _several_models(flow)
+    return {
+        key: _title(flow, next(iter(ids)), list(ids), several)
+        for key, ids in held.items()
+        if len(ids) < len(most[owner[next(iter(ids))]])
+    }
+
+
+def _several_models(flow: Flow) -> bool:
     modules = flow.trace.modules
     shown = {modules[op.module].root for op in flow.ops if op.module in modules}
-    roots = {root for root in shown if (first := modules.get(root)) is None or first.name}
-    members: dict[int, list[str]] = {}
-    for id, module in modules.items():
-        members.setdefault(owner[id], []).append(module.path)
-    titles = {}
-    for id, paths in members.items():
-        module = modules[id]
-        paths = [p for p in paths if p.count(".") == module.path.count(".")] or paths
-        root = modules.get(module.root)
-        before = f"{root.name}." if root is not None and root.name and len(roots) > 1 else ""
-        titles[id] = before + joined_name(paths) if module.path else (module.name or module.cls)
-    return titles
+    return len({root for root in shown if (first := modules.get(root)) is None or first.name}) > 1
+
+
+def _title(flow: Flow, id: int, equal: list[int], several: bool) -> str:
+    """The name of a module and those that are equal to it."""
+    module, root = flow.trace.modules[id], flow.trace.modules.get(flow.trace.modules[id].root)
+    paths = [flow.trace.modules[other].path for other in equal]
+    paths = [p for p in paths if p.count(".") == module.path.count(".")] or paths
+    before = f"{root.name}." if root is not None and root.name and several else ""
+    return before + joined_name(paths) if module.path else (module.name or module.cls)
 
 
 def joined_name(names: list[str]) -> str:

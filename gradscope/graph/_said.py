@@ -94,7 +94,7 @@ class Sayings:
         if key[0] == "module" and op.module is not None:
             id = key[1]
             module = flow.trace.modules[id]  # type: ignore[index]
-            return "module", self.boxes.titles[id], module.cls  # type: ignore[index]
+            return "module", self.boxes.some.get(key) or self.boxes.titles[id], module.cls  # type: ignore[index]
         if self.boxes.lines and op.module is None and len(self._whole_lines.get(site.location(), ())) == 1:
             at = {flow.ops[i].site.user.location() for i in ops}
             if len(at) == 1 and (text := code_of(self.names.line(site))):  # all that the line does

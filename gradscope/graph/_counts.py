@@ -57,8 +57,7 @@ class Counts:
             own.setdefault(_alike(self.flow.ops[i]), []).append(self.flow.ops[i])
         for what, same in own.items():
             op = same[0]
-            chain = self._chain(op.module)
-            called = chain[-1 - depth] if depth < len(chain) else op.module
+            called = self.at_depth(op.module, depth)
             found = calls.setdefault(called, Counter())
             # The last call may have left something that nothing reads, which is not shown.
             times = self._ran[what] if len(same) == self._shown[what] else len(same)
@@ -91,6 +90,11 @@ class Counts:
     def around(self, module: int) -> list[int]:
         """The modules that a module lies in."""
         return self._chain(module)[1:]
+
+    def at_depth(self, module: int | None, depth: int) -> int | None:
+        """The module around this one, or itself, that so many lie around; the innermost where there is none so deep."""
+        chain = self._chain(module)
+        return chain[max(len(chain) - 1 - depth, 0)] if chain else None
 
     def _with_inputs(self, ops: list[int]) -> list[int]:
         return [i for i in ops if self.flow.inputs[i]] or ops

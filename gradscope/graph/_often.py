@@ -49,9 +49,8 @@ class Often:
         own = self.flow.ops[op].module
         if key[0] != "module" or own is None:
             return own
-        chain = [own, *self._making.counts.around(own)]
         depth = len(self._making.counts.around(key[1])) if isinstance(key[1], int) else 0
-        return chain[max(len(chain) - 1 - depth, 0)]
+        return self._making.counts.at_depth(own, depth)
 
     def times(self, key: Key, ops: list[int]) -> int:
         """How often a box ran, with the rounds that prepared data which is not drawn."""

@@ -164,7 +164,8 @@ def _inside(
         data = builders[told].told(builders[told].boxes.keys[held[0]] if told != at else key, held)
         if len(keys) > 1:
             before = Codes(dict.fromkeys(data["causes"]), dict.fromkeys(data["effects"]))
-            data |= {"count": 1} | told_of(before, *(builders[at].pointed.boxes.get(one) for one in keys))
+            data |= told_of(before, *(builders[at].pointed.boxes.get(one) for one in keys))
+            data |= {"count": 1} if builders[at].level == "line" else {"region": _shared(builders[at], keys)}
         leaf = len(_alike(innermost, held)) == 1
         box = Box(data, parent, _atoms_of(innermost, held), opened=last < depth, leaf=leaf)
         found.append(box)
@@ -173,11 +174,11 @@ def _inside(
 
 
 def _of_calls(builder: Builder, parts: Mapping[Key, list[int]], at: int) -> list[list[Key]]:
-    """The boxes of one depth, those together that are parts of one call, which a cut divides: all that it did is in
-    one box, as in the picture it is in one frame."""
+    """The boxes of one depth, those together that are parts of one call, which a cut or a grad mode divides: all that
+    it did is in one box, as in the picture it is in one frame."""
     flow = builder.flow
     if builder.level != "line":
-        return [[key] for key in parts]
+        return _of_modules(builder, parts)
     found: dict[Hashable, list[Key]] = {}
     for key, held in parts.items():
         found.setdefault((flow.callers[held[0]][: at + 1], held[0] in flow.earlier), []).append(key)
@@ -188,6 +189,35 @@ def _of_calls(builder: Builder, parts: Mapping[Key, list[int]], at: int) -> list
         one = len(keys) > 1 and calls and builder.counts.of_lines(sorted(ops)) == 1
         together += [keys] if one else [[key] for key in keys]
     return together
+
+
+def _of_modules(builder: Builder, parts: Mapping[Key, list[int]]) -> list[list[Key]]:
+    """The boxes of one depth, those of one module together that does a part of its work under another grad mode."""
+    counts = builder.counts
+    found: dict[Hashable, list[Key]] = {}
+    for key, held in parts.items():
+        depth = len(counts.around(key[1])) if key[0] == "module" and isinstance(key[1], int) else None
+        called = {counts.at_depth(builder.flow.ops[op].module, depth) for op in held} if depth is not None else ()
+        found.setdefault((*key[:2], *key[3:]) if len(called) == 1 else key, []).append(key)
+    together: list[list[Key]] = []
+    for keys in found.values():
+        each = [parts[key] for key in keys]
+        depth = len(counts.around(keys[0][1])) if len(keys) > 1 and isinstance(keys[0][1], int) else 0
+        times = [counts.of_modules(ops, depth) for ops in (sorted(sum(each, [])), *each)]
+        together += [keys] if times[0] == max(times[1:]) else [[key] for key in keys]
+    return together
+
+
+def _shared(builder: Builder, keys: Sequence[Key]) -> int | None:
+    """The innermost grad-mode region that all of these boxes of modules lie in."""
+    chains: list[list[int]] = []
+    for key in keys:
+        chains.append([])
+        id = key[2]
+        while isinstance(id, int) and (region := builder.flow.trace.regions.get(id)) is not None:
+            chains[-1].append(id)
+            id = region.parent
+    return next((id for id in chains[0] if all(id in chain for chain in chains)), None)
 
 
 def _alike(innermost: Builder, ops: list[int]) -> list[list[int]]:

@@ -151,3 +151,69 @@ def test_all_that_one_call_did_is_in_one_box_also_where_a_cut_divides_it() -> No
     inside = {box.data["label"] for box in boxes if box.parent == call}
     assert {"seg = self.seg(x)", "return seg, self.cls(x)"} <= inside
     assert any(name.endswith("seg.weight") for name in boxes[call].data["severs"])
+
+
+class Wary(Block):
+    """Does a part of its work under no_grad, where it is told to."""
+
+    def __init__(self, learns: bool):
+        super().__init__(4)
+        self.learns = learns
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.relu(self.one(x))
+        with torch.set_grad_enabled(self.learns):
+            out = self.two(hidden)
+        return x + out
+
+
+def of_wary_blocks() -> Any:
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList(Wary(number != 5) for number in range(10))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    net = Stack()
+    with gradscope.watch() as scope:
+        net(torch.randn(2, 4)).square().mean().backward()
+    return scope
+
+
+def test_a_module_that_works_under_two_grad_modes_is_one_box_that_opens() -> None:
+    scope = of_wary_blocks()
+    boxes = outline(scope.trace, scope.findings).ways["module"]
+    (net,) = [number for number, box in enumerate(boxes) if box.data["label"] == "net"]
+    (held,) = [box for box in boxes if box.data["label"] == "blocks"]
+    assert boxes[net].parent is None and held.parent == net
+    assert boxes[net].data["severs"] and boxes[net].data["region"] is None
+
+
+def test_a_module_that_is_called_under_two_grad_modes_is_two_boxes() -> None:
+    net = Block(4)
+    with gradscope.watch() as scope:
+        with torch.no_grad():
+            before = net(torch.randn(2, 4))
+        (net(torch.randn(2, 4)) - before).square().mean().backward()
+    boxes = outline(scope.trace, scope.findings).ways["module"]
+    assert [b.data["label"] for b in boxes if b.parent is None].count("net") == 2
+
+
+def test_a_box_of_some_of_the_blocks_that_are_one_has_their_names() -> None:
+    scope = of_wary_blocks()
+    graph = view(scope.trace, "module", scope.findings, depth=2).graph
+    told = {
+        (data["label"], data["count"]): len(data["severs"])
+        for _, data in graph.nodes.items()
+        if data["kind"] in ("module", "cut")
+    }
+    assert told == {
+        ("blocks.0–4", 5): 0,
+        ("blocks.5–9", 5): 0,
+        ("blocks.5", 1): 4,
+        ("blocks.6–9", 4): 0,
+    }

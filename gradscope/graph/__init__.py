@@ -134,6 +134,8 @@ def view(
         raise GradscopeError(
             f"the depth of a {'slice' if around else 'picture'} can't be {depth!r}: a number from 0 on"
         )
+    if level is None and depth is not None and around is None:  # what it opens is the picture without it
+        level = view(trace, None, findings, step, extent=extent).level or None
     known = shown_of(
         trace, step, findings, whole=around is not None
     )  # what is asked for by name may be anywhere

@@ -295,7 +295,8 @@ class Names:
         if value.parameter is not None and self._parameters.get(value.parameter):
             return self._parameters[value.parameter]
         if value.op is None or value.op >= len(graph.ops):
-            return self._input_names(graph).get(value.index) or self.made_as(graph, value)
+            entered = self._entered(value) if value.origin is None else None
+            return entered or self._input_names(graph).get(value.index) or self.made_as(graph, value)
         op = graph.ops[value.op]
         for before, after in zip(op.writes, op.written, strict=False):
             if after == value.index and before != after:
@@ -314,9 +315,17 @@ class Names:
                 made = source.values[made.origin[1]]
             except (IndexError, GradscopeError):
                 return None
-        if source is graph or made.op is None or made.op >= len(source.ops):
+        if source is graph or (made.op is not None and made.op >= len(source.ops)):
             return None
-        return self._assigned(source, source.ops[made.op], made)
+        return self._entered(made) if made.op is None else self._assigned(source, source.ops[made.op], made)
+
+    def _entered(self, value: Value) -> str | None:
+        """The variable of an array that came in as a tensor: those who read it may have another name for it."""
+        site = value.site.user if value.site is not None else None
+        if site is None or called_name(self.file(site.path).at(site)) != "from_numpy":
+            return None
+        names = self.targets(site)
+        return names[0] if len(names) == 1 else None
 
     def _written(self, graph: Graph, op: Op, before: int) -> str | None:
         """An in-place write keeps the name of what it writes to."""

@@ -44,7 +44,9 @@ class Boxes:
     groups: list[list[int]]  # ops that are one place of a repeated stretch
     cluster: dict[Key, tuple[int, ...]] = field(default_factory=dict)
     titles: dict[int, str] = field(default_factory=dict)  # module id, or number of a calling line → its title
-    some: dict[Key, str] = field(default_factory=dict)  # box of some of the modules that are one → their title
+    some: dict[Key, str] = field(
+        default_factory=dict
+    )  # box of some of the modules that are one → their title
     nesting: dict[int, int] = field(default_factory=dict)  # number of a calling line → how deep it is called
     callers: dict[int, tuple[str, int]] = field(
         default_factory=dict

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._marks import marks
+from gradscope.graph._put_back import put_back
 from gradscope.model import Finding, Span
 
 
 def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
     """The flow without its islands: ops that no backward pass depends on (metrics, clipping,
-    updates by hand). Ops that findings point at stay, so do writes into what is shown,
-    what is computed of leaves that never got a gradient, and where that is lost. Without a backward nothing goes."""
+    updates by hand). Ops that findings point at stay, so do writes into what is shown, what gave the numbers it was
+    made of, what is computed of leaves that never got a gradient, and where that is lost. Without a backward nothing
+    goes."""
     kept = _ops_of(flow, flow.feeds_root)
     kept |= {op for node in flow.reached if (op := flow.node_op[node]) is not None}
     if not kept:
@@ -23,7 +25,8 @@ def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
     kept = _with_sources(flow, kept)
     kept = _with_sources(flow, kept | _alike(flow, kept))
     kept |= _aliases(flow, kept)
-    while more := _writes_into(flow, kept) - kept:
+    given = put_back(flow)
+    while more := (_writes_into(flow, kept) | _numbers_of(flow, kept, given)) - kept:
         kept = _with_sources(flow, kept | more)
     return flow if len(kept) == len(flow.ops) else flow.only(sorted(kept))
 
@@ -87,6 +90,16 @@ def _aliases(flow: Flow, kept: set[int]) -> set[int]:
         i
         for i, op in enumerate(flow.ops)
         if op.cut in ("detach", "data") and shown.issuperset(flow.inputs[i])
+    }
+
+
+def _numbers_of(flow: Flow, kept: set[int], given: Mapping[int, list[int]]) -> set[int]:
+    """What gives the numbers that shown values were made of. given: value → these ops."""
+    return {
+        op
+        for value, ops in given.items()
+        if kept & {flow.maker[value], *flow.consumers.get(value, ())}
+        for op in ops
     }
 
 

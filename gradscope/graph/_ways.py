@@ -10,6 +10,7 @@ from gradscope.graph._making import Making
 from gradscope.graph._often import Often
 from gradscope.graph._places import Key
 from gradscope.graph._pointed import backward_id, told_of
+from gradscope.graph._put_back import put_back, taken_out
 from gradscope.model import Site
 
 
@@ -22,6 +23,7 @@ class Ways:
 
     def add(self) -> None:
         self._flow_edges()
+        self._put_back()
         self._alias_edges()
         self._backwards()
 
@@ -58,6 +60,26 @@ class Ways:
                 count=self._read(source, target_id, values),
                 label=flow.name(first) or "", loop=(source, target_id) in loops,
                 severed=self._severed_way(list(values), source),
+            )  # fmt: skip
+
+    def _put_back(self) -> None:
+        """From what gave numbers to what was made of them."""
+        flow = self.flow
+        known: dict[tuple[str, str], dict[int, bool]] = {}  # way → value → whether its gradient is lost
+        for value, ops in put_back(flow).items():
+            for op in ops:
+                source, target = self._making.id(self.boxes.keys[op]), self._making.source(value)
+                if target is not None and source != target:
+                    lost = any(
+                        (cut := self._making.marks.get(i)) is not None and cut.severs
+                        for i in taken_out(flow, op)
+                    )
+                    known.setdefault((source, target), {})[value] = lost
+        for (source, target), values in known.items():
+            first = flow.values[next(iter(values))]
+            self._making.edge(
+                source, target, "flow", shape=first.shape, dtype=first.dtype, trainable=False,
+                count=len(values), label=flow.name(next(iter(values))) or "", severed=any(values.values()),
             )  # fmt: skip
 
     def _is_off(self, op: int) -> bool:

@@ -197,13 +197,15 @@ def _of_modules(builder: Builder, parts: Mapping[Key, list[int]]) -> list[list[K
     found: dict[Hashable, list[Key]] = {}
     for key, held in parts.items():
         depth = len(counts.around(key[1])) if key[0] == "module" and isinstance(key[1], int) else None
-        called = {counts.at_depth(builder.flow.ops[op].module, depth) for op in held} if depth is not None else ()
+        called = (
+            {counts.at_depth(builder.flow.ops[op].module, depth) for op in held} if depth is not None else ()
+        )
         found.setdefault((*key[:2], *key[3:]) if len(called) == 1 else key, []).append(key)
     together: list[list[Key]] = []
     for keys in found.values():
         each = [parts[key] for key in keys]
         depth = len(counts.around(keys[0][1])) if len(keys) > 1 and isinstance(keys[0][1], int) else 0
-        times = [counts.of_modules(ops, depth) for ops in (sorted(sum(each, [])), *each)]
+        times = [counts.of_modules(ops, depth) for ops in (sorted(op for ops in each for op in ops), *each)]
         together += [keys] if times[0] == max(times[1:]) else [[key] for key in keys]
     return together
 

@@ -1186,6 +1186,7 @@ def test_modules_are_shown_where_lines_would_show_a_model_in_one_box(tmp_path: P
     closed = view(scope.trace, "line", depth=1).graph
     assert {data["count"] for data in nodes(closed) if data["label"] == "x = self._forward(x)"} == {1}
     assert view(scope.trace, extent=screens).level == "module"
+    assert view(scope.trace, extent=screens, depth=2).level == "module"  # "`--depth 2` opens more"
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
@@ -1269,3 +1270,40 @@ def test_a_box_tells_no_shape_that_only_some_of_its_rounds_gave(alike: bool) -> 
         x.sum().backward()
     boxes = [data for data in nodes(picture(scope.trace, "line").graph) if "part(x)" in data["label"]]
     assert [(data["count"], data["shape"]) for data in boxes] == [(30, (2, 8) if alike else None)]
+
+
+def test_numbers_that_come_back_in_one_expression_keep_what_gave_them() -> None:
+    cell, out = nn.GRUCell(4, 4), nn.Linear(4, 1)
+    x = torch.randn(3, 2, 4)
+    with gradscope.watch() as scope:
+        h = torch.zeros(2, 4)
+        states = []
+        for t in range(3):
+            h = cell(x[t], h)
+            states.append(h)
+        states[-1] = torch.tensor(states[-1].tolist())
+        loss = out(torch.stack(states)).mean()
+        loss.backward()
+    graph = view(scope.trace, "line", scope.findings).graph
+    labels = {id: data["label"] for id, data in graph.nodes.items()}
+    (cut,) = [id for id, label in labels.items() if label.startswith("states[-1] = ")]
+    assert graph.nodes[cut]["kind"] == "cut" and graph.nodes[cut]["cut"] == "tolist"
+    assert [labels[tail] for tail in graph.predecessors(cut)] == ["h = cell(x[t], h)"]
+    assert sum(data["count"] for _, data in graph.nodes.items() if data["label"] == "h = cell(x[t], h)") == 3
+
+
+def test_what_numpy_gives_back_in_one_expression_keeps_what_it_was_given() -> None:
+    time, out = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def told(t: torch.Tensor) -> Any:
+        return out(t + 0.0)
+
+    with gradscope.watch() as scope:
+        emb = torch.from_numpy(time(torch.randn(2, 4)).detach().numpy())
+        print(float(out.weight.sum().detach()))
+        loss = told(emb).mean()
+        loss.backward()
+    graph = view(scope.trace, "line", scope.findings).graph
+    (given,) = [id for id, data in graph.nodes.items() if data["kind"] == "input" and data["label"] == "emb"]
+    (way,) = graph.edges_to(given)
+    assert graph.nodes[way[0]]["kind"] == "cut" and way[2]["severed"] and not way[2]["trainable"]

@@ -15,10 +15,13 @@ from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.text import site_of
 from gradscope.events import Backward, ErrorRaised, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Site, Value
-from gradscope.source import LOOPS
+from gradscope.source import LOOPS, called_name
 from gradscope.store import Trace
 
 MANY = 5  # passes, each of which goes further back than the one before
+CACHES = (
+    "get_cached_parametrization"  # torch's function that makes a parametrized tensor, or gives the kept one
+)
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -127,6 +130,13 @@ class Made(NamedTuple):
     key: Key
 
 
+class Cached(NamedTuple):
+    """What `torch.nn.utils.parametrize.cached()` keeps for several passes."""
+
+    block: Site  # the call that the user's `with` enters
+    maker: Op
+
+
 class Behind(NamedTuple):
     """The leaves that such values were computed from."""
 
@@ -162,6 +172,24 @@ def filled_by(trace: Trace, carried: Carried) -> tuple[Op, ast.Call] | None:
     call = trace.source_file(op.site.user.path).at(op.site.user)
     named = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == op.name
     return (op, call) if named and isinstance(call, ast.Call) else None
+
+
+def cached_by(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> Cached | None:
+    """The block that keeps the value, where a parametrization made it and torch gave out the kept one since."""
+    maker = known.maker(_old(known, event, carried))
+    stack = maker.site.stack if maker is not None else ()
+    if maker is None or not any(f.function.endswith(CACHES) and f.kind == "torch" for f in stack):
+        return None
+    for frame in reversed(event.site.stack):
+        if frame.kind != "user":
+            continue
+        file = trace.source_file(frame.path)
+        for node in file.around(frame):
+            calls = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+            call = next((one for one in calls if called_name(one) == "cached"), None)
+            if call is not None:
+                return Cached(site_of(frame.path, frame.function, call), maker)
+    return None
 
 
 def state_of(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> State | None:

@@ -6,7 +6,8 @@ running sum, a tensor made before the loop) carried its old graph along.
 
 Fix: detach what is carried over from step to step, or what a pass takes that is to train only what
 comes after it (a discriminator's); compute it anew in each step, or after the weights were changed
-between two passes; or keep the graph with `retain_graph=True` where two passes over it are meant.
+between two passes; leave a block of `parametrize.cached()` before the pass; or keep the graph with
+`retain_graph=True` where two passes over it are meant.
 
 Silent on: a first pass with `retain_graph=True`.
 """
@@ -16,10 +17,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.carried import (
+    Cached,
     Carried,
     Made,
     State,
     behind,
+    cached_by,
     carried_from_seen,
     carried_into,
     filled_by,
@@ -382,6 +385,11 @@ def _carried_over(trace: Trace, known: Paths, event: ErrorRaised) -> CarriedOver
     carried = carried_from_seen(known, event)
     if not carried:
         return None
+    cached = next(
+        (found for one in carried if (found := cached_by(trace, known, event, one)) is not None), None
+    )
+    if cached is not None:
+        return _of_cached(trace, event, cached)
     filled = next((one for one in carried if filled_by(trace, one) is not None), None)
     if filled is not None:
         return _of_filled(trace, known, event, filled)
@@ -411,6 +419,21 @@ def _of_filled(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried)
         (f"`{op.name}` was recorded on top of `{maker.name}` of the step before",),
         fix,
         edits,
+    )
+
+
+def _of_cached(trace: Trace, event: ErrorRaised, cached: Cached) -> CarriedOver:
+    """A parametrized tensor that torch keeps for the whole of a block, in which there are several passes."""
+    block, made = cached
+    return CarriedOver(
+        (),
+        block,
+        "keeps what each parametrization gave first, with its graph",
+        ((made.site.user, "computed once in this block"),),
+        (f"{code(trace, made.site.user)} ran for an earlier pass, and not again for this one",),
+        f"let the block of {located(trace, block)} end before {located(trace, event.site.user)}: each pass needs one"
+        " of its own, around its forward",
+        (),
     )
 
 

@@ -671,3 +671,66 @@ def bad_criterion_goes_back_already() -> None:  # fix: by hand
         loss = criterion(model, torch.randn(8, 4), torch.randint(0, 3, (8,)), opt)
         loss.backward()  # effect: GS306
         opt.step()
+
+
+def bad_several_passes_in_one_cached_block() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.nn.utils import parametrize
+
+    class Positive(nn.Module):
+        def forward(self, raw: torch.Tensor) -> torch.Tensor:
+            return nn.functional.softplus(raw)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+            parametrize.register_parametrization(self.layer, "weight", Positive())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(2):
+                x = torch.tanh(self.layer(x))
+            return self.head(x)
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    with parametrize.cached():  # cause: GS306
+        for _ in range(3):
+            loss = (net(torch.randn(16, 4)) - torch.randn(16, 2)).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()  # effect: GS306
+            opt.step()
+
+
+def good_cached_around_one_forward() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils import parametrize
+
+    class Positive(nn.Module):
+        def forward(self, raw: torch.Tensor) -> torch.Tensor:
+            return nn.functional.softplus(raw)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+            parametrize.register_parametrization(self.layer, "weight", Positive())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(2):
+                x = torch.tanh(self.layer(x))
+            return self.head(x)
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        with parametrize.cached():
+            out = net(torch.randn(16, 4))
+        loss = (out - torch.randn(16, 2)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,6 +1,8 @@
 """Finds attributes that look as if they froze something and do nothing: `requires_grad` set on a
 module, or misspelled on a tensor. Looked for at the first two passes after each was first seen, at an
-optimizer's first step (what was trained before is tuned now), and at the end."""
+optimizer's first step (what was trained before is tuned now), at the first pass from a place that had none,
+at the 4th, 8th, 16th pass and so on (a part of the training may begin in the same loop), and at the end:
+what lives in a function is gone by then."""
 
 from __future__ import annotations
 
@@ -23,12 +25,18 @@ class Misnamed(Hook):
         self.modules = _Newest(self.recorder.modules.records)
         self.leaves = _Newest(self.recorder.ledger.records)
         self.stepped: set[int] = set()  # optimizers
+        self.sites: set[int] = set()  # of passes
+        self.passes = 0
         self.recorder.signals.before_pass.connect(self._before_pass)
         self.recorder.signals.before_step.connect(self._before_step)
         self.recorder.signals.before_end.connect(self._look_at_all)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.last = site
+        self.passes += 1
+        if site not in self.sites or self.passes & (self.passes - 1) == 0:
+            self.sites.add(site)
+            self._look_at_all()
         self._look(self.modules.twice(), self.leaves.twice(), site)
 
     def _before_step(self, optimizer: Any, number: int, leaves: Any) -> None:

@@ -31,7 +31,15 @@ from gradscope.analysis.text import (
     site_of,
     uncalled,
 )
-from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, variable
+from gradscope.analysis.words import (
+    code,
+    listed,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    variable,
+    where,
+)
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
@@ -82,14 +90,17 @@ def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _never_called(trace)
     yield from _only_compared(trace)
     yield from _new_layer_dropped(trace)
-    found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
+    found: dict[
+        tuple[tuple[Site, ...], str, str], list[int]
+    ] = {}  # (places, kind of holder, name) → parameters
     for event in trace.of(Misnamed):
-        site = next(_assigned(trace, event), None)
-        if site is not None:
-            key = site, str(event.holder), str(event.name)
+        sites = tuple(_assigned(trace, event))
+        if sites:
+            # A name that torch does not have may be set by any of them: which one set it is not known.
+            key = sites[:1] if event.name == _MEANT else sites, str(event.holder), str(event.name)
             found.setdefault(key, []).extend(event.parameters)
-    for (site, holder, name), ids in found.items():
-        yield _misnamed(trace, site, holder, name, list(dict.fromkeys(ids)))
+    for (sites, holder, name), ids in found.items():
+        yield _misnamed(trace, sites, holder, name, list(dict.fromkeys(ids)))
 
 
 def _discarded(trace: Trace) -> Iterator[Finding]:
@@ -496,22 +507,31 @@ def _held(trace: Trace, holder: str) -> Iterator[int]:
 # -- attributes that do nothing ----------------------------------------------------------
 
 
-def _misnamed(trace: Trace, site: Site, kind: str, name: str, ids: list[int]) -> Finding:
-    target = trace.source_file(site.path).lines[site.line - 1][site.column - 1 : site.end_column - 1]
-    holder = target.rpartition(".")[0]
+def _misnamed(trace: Trace, sites: tuple[Site, ...], kind: str, name: str, ids: list[int]) -> Finding:
+    site, *others = sites
+    target, meant, edits = _spelled(trace, site, kind)
     names = parameter_names(trace, ids)
-    meant = f"{holder}.requires_grad_(False)" if kind == "module" else f"{holder}.requires_grad = False"
-    here = Source(trace, site.path)
-    statement = here.file.statement(site)
+    places = f", and the same in {listed([where(other) for other in others])}" if others else ""
     return Finding(
         message=f"`{target} = False` freezes nothing: `{name}` is a new attribute of the {kind}",
         cause=site,
         cause_label="sets an attribute that torch does not look at",
+        related=tuple((other, "so does this one") for other in others),
         seen=(f"{plural(len(ids), 'parameter')} still required a gradient: {names}",),
-        fix=f"write `{meant}`",
-        edits=here.replace(statement, meant) if statement is not None else (),
+        fix=f"write `{meant}`{places}",
+        edits=edits + tuple(edit for other in others for edit in _spelled(trace, other, kind)[2]),
         subjects=parameter_subjects(ids),
     )
+
+
+def _spelled(trace: Trace, site: Site, kind: str) -> tuple[str, str, Edits]:
+    """What is assigned to at `site`, what was meant, and the edit that writes it."""
+    target = trace.source_file(site.path).lines[site.line - 1][site.column - 1 : site.end_column - 1]
+    holder = target.rpartition(".")[0]
+    meant = f"{holder}.requires_grad_(False)" if kind == "module" else f"{holder}.requires_grad = False"
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    return target, meant, here.replace(statement, meant) if statement is not None else ()
 
 
 def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:

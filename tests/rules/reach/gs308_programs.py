@@ -661,3 +661,68 @@ def good_compared_to_choose() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).square().mean().backward()
         opt.step()
+
+
+def bad_misspelled_in_a_later_part() -> None:
+    import torch
+    from torch import nn
+
+    class Field(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.decoder = nn.Linear(2, 6), nn.Linear(6, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.decoder(torch.tanh(self.embed(x)))
+
+    class Tracker:
+        def __init__(self) -> None:
+            self.field, self.pose = Field(), nn.Parameter(torch.zeros(2))
+            self.optimizer = torch.optim.Adam([*self.field.parameters(), self.pose], lr=0.01)
+
+        def freeze(self) -> None:
+            for p in self.field.embed.parameters():
+                p.required_grad = False  # type: ignore[attr-defined]  # cause: GS308
+            for p in self.field.decoder.parameters():
+                p.required_grad = False  # type: ignore[attr-defined]
+
+        def step(self) -> None:
+            x = torch.randn(16, 2)
+            loss = (self.field(x + self.pose) - x[:, :1]).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+        def fit(self, steps: int) -> None:
+            for _ in range(steps):
+                self.step()
+
+    def both() -> None:
+        tracker = Tracker()
+        tracker.fit(6)
+        tracker.freeze()
+        tracker.fit(6)
+
+    torch.manual_seed(0)
+    both()
+
+
+def good_frozen_in_a_later_part() -> None:
+    import torch
+    from torch import nn
+
+    def both() -> None:
+        torch.manual_seed(0)
+        field, pose = nn.Linear(2, 1), nn.Parameter(torch.zeros(2))
+        opt = torch.optim.Adam([*field.parameters(), pose], lr=0.01)
+        for turn in range(12):
+            if turn == 6:
+                for p in field.parameters():
+                    p.requires_grad = False
+            x = torch.randn(16, 2)
+            loss = (field(x + pose) - x[:, :1]).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    both()

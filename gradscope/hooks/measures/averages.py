@@ -24,6 +24,7 @@ MAKES = (
     "__sub__",
     "lerp",
 )  # a new tensor, kept in the place of the old one
+LEAST = 3  # elements: numbers of one element, as a running sum of losses, always lie in one direction
 MAX_ELEMENTS = 1_000_000
 MOST = 4  # tensors that are followed
 MOST_MADE = 8  # places of such that are made anew
@@ -100,7 +101,7 @@ class Averages(Hook):
             return
         self.kept = {key: kept for key, kept in self.kept.items() if kept.ref() is not None}
         if len(self.kept) < MOST and measurable(t) and t.is_cpu and t.is_floating_point():
-            if 0 < t.numel() <= MAX_ELEMENTS and t.layout is torch.strided:
+            if LEAST <= t.numel() <= MAX_ELEMENTS and t.layout is torch.strided:
                 site = self.recorder.sites.current(frame)
                 self.kept[id(t)] = _Kept(private.TensorRef(t), site)
 
@@ -117,9 +118,9 @@ class Averages(Hook):
             or not self._fits(result)
         ):
             return
-        if not measurable(result) or not result.is_cpu or not result.is_floating_point() or result.dim() == 0:
+        if not measurable(result) or not result.is_cpu or not result.is_floating_point():
             return
-        if result.numel() > MAX_ELEMENTS or result.layout is not torch.strided:
+        if not LEAST <= result.numel() <= MAX_ELEMENTS or result.layout is not torch.strided:
             return
         site = self.recorder.sites.current(frame)
         place = site, self.calls.get(site, 0)

@@ -165,3 +165,20 @@ def good_a_new_tensor_each_time() -> None:
             for k, v in net.state_dict().items():
                 values[k] = torch.lerp(values[k], v, 0.05)
     net.load_state_dict(values)
+
+
+def good_running_sum_beside_a_bias_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    total = torch.zeros(1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        total.add_(loss.detach())
+        loss.backward()
+        opt.step()
+    print(total.item() / 12)

@@ -26,6 +26,12 @@ from gradscope.store import Trace
 
 Edits = tuple[Edit, ...]
 TRAINING = ("backward", "step")
+_WRITES = {
+    "add_",
+    "copy_",
+    "lerp_",
+    "sub_",
+}  # put what they are given first into the tensor that they are called on
 _COLLECTIONS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -448,6 +454,8 @@ def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edit
         target = ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
         sides = [side for side in (node.left, node.right) if not _mentions(side, target)]
         kept = sides[0] if len(sides) == 1 else None
+    elif method_name(node) in _WRITES and isinstance(node, ast.Call) and node.args:
+        kept, target = node.args[0], method_name(node)  # `total.add_(loss)`
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         if node.func.attr == "append":
             kept, target = node.args[0], ast.unparse(node.func.value)

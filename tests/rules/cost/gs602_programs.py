@@ -421,7 +421,7 @@ def good_summed_before_its_pass() -> None:
         opt.step()
 
 
-def bad_running_sum_in_place() -> None:  # fix: by hand
+def bad_running_sum_in_place() -> None:
     import torch
     from torch import nn
 
@@ -463,7 +463,7 @@ def bad_tensor_that_losses_are_added_to() -> None:
     print(total.item() / 12)
 
 
-def bad_last_loss_copied_into_a_tensor() -> None:  # fix: by hand
+def bad_last_loss_copied_into_a_tensor() -> None:
     import torch
     from torch import nn
 
@@ -834,3 +834,59 @@ def good_one_outer_pass_that_is_never_looked_at() -> None:
     outer_opt.zero_grad()
     torch.stack(errors).mean().backward()
     outer_opt.step()
+
+
+def bad_running_statistics_in_place() -> None:
+    import torch
+    from torch import nn
+
+    class Norm(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(width))
+            self.register_buffer("mean", torch.zeros(width))
+            self.register_buffer("var", torch.ones(width))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            mean, var = x.mean(0), x.var(0)
+            self.mean.mul_(0.9).add_(0.1 * mean)  # cause: GS602
+            self.var.mul_(0.9).add_(var, alpha=0.1)  # cause: GS602
+            return self.scale * (x - mean) / (var + 1e-5).sqrt()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), Norm(6), nn.Linear(6, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(40):
+        x = torch.randn(32, 4)
+        loss = (model(x) - x[:, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_running_statistics_of_numbers() -> None:
+    import torch
+    from torch import nn
+
+    class Norm(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(width))
+            self.register_buffer("mean", torch.zeros(width))
+            self.register_buffer("var", torch.ones(width))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            mean, var = x.mean(0), x.var(0)
+            self.mean.mul_(0.9).add_(0.1 * mean.detach())
+            self.var.mul_(0.9).add_(var.detach(), alpha=0.1)
+            return self.scale * (x - mean) / (var + 1e-5).sqrt()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), Norm(6), nn.Linear(6, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(40):
+        x = torch.randn(32, 4)
+        loss = (model(x) - x[:, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

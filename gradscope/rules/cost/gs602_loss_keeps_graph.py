@@ -310,7 +310,9 @@ def _without_graph(
     if not edits:
         return f"keep the numbers alone in {place}: `.item()` of a loss, `.detach()` of a tensor of many", ()
     kept = edits[0].text.removesuffix(".detach()")
-    whole |= method_name(trace.source_file(cause.path).at(cause)).endswith("_")  # tensors of any size have one
+    whole |= method_name(trace.source_file(cause.path).at(cause)).endswith(
+        "_"
+    )  # tensors of any size have one
     aside = "" if whole else f", or `{kept}.item()` where a number will do"
     return f"write `{kept}.detach()` in place of `{kept}` in {place}{aside}", edits
 

@@ -6,6 +6,9 @@ and time for nothing.
 
 Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
 
+In a run without any backward, which may be to come, it is told only of what many calls in evaluation mode gave and one
+operation joins in the end: all of their graphs lived until then.
+
 Silent on: evaluation that asks for gradients (saliency, adversarial examples), and what comes by no line but those
 that it comes by too (a model that is adapted to each task, in evaluation as well); results that a loss uses; a single
 forward that nobody looks at.
@@ -23,7 +26,7 @@ from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ADDITIONS
+from gradscope.analysis.ops import ADDITIONS, JOINING
 from gradscope.analysis.reach import Key
 from gradscope.analysis.runs import Runs, runs_of
 from gradscope.analysis.unread import calls_time
@@ -37,6 +40,7 @@ from gradscope.store import Trace
 LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
 NO_GRAD = "with torch.no_grad():"
 SUMMED = 3  # calls in one sum: it is one over batches
+MANY = 8  # calls whose results are joined in the end
 MODEST = 5  # nodes of a forward in training mode to be worth a note
 
 
@@ -77,7 +81,7 @@ def good_no_grad() -> None:
 @rule("GS402", name="no-grad-missing", severity="warning", over=("GS603",))
 def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    if not known.paths.roots or not known.paths.reached.complete:
+    if known.paths.roots and not known.paths.reached.complete:
         return
     groups: dict[tuple[str, int], list[Call]] = {}
     for call in known.all:
@@ -85,6 +89,8 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
             groups.setdefault(_asked(known, call).location(), []).append(call)
     owning = {place: group for place, group in groups.items() if known.parameters(group[0].event)}
     groups = owning or groups  # what a loss module is given was built by the model, which is told
+    if not known.paths.roots:
+        groups = {place: group for place, group in groups.items() if _held_together(known, group)}
     models: dict[int, list[list[Call]]] = {}
     for group in groups.values():
         models.setdefault(_root(known, group[0].event), []).append(group)
@@ -98,6 +104,19 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
             if not _training(group[0]) or (_times(known, group).least > 1 and _modest(known, group)):
                 if not _cut_short(known, group):
                     yield _finding(known, group, "note", ())
+
+
+def _held_together(known: Calls, group: list[Call]) -> Op | None:
+    """In a run without any pass, which may have been meant to come: the operation that joins what many calls in
+    evaluation mode gave, and all of whose graphs lived until then."""
+    if not settled(known.trace) or any(map(_training, group)):
+        return None
+    made = {key for call in group for key in known.outputs(call.event)}
+    for number in {number for number, _ in made}:
+        for op in known.paths.graph(number).called(JOINING):
+            if sum((number, i) in made for i in op.inputs) >= MANY:
+                return op
+    return None
 
 
 def _cut_short(known: Calls, group: list[Call]) -> bool:
@@ -314,6 +333,9 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         )
     trains = all(_training(call) for call in group)
     summed = _summed(known, group) if times > 1 and not trains else []
+    joins = _held_together(known, group) if not known.paths.roots else None
+    if joins is not None:
+        seen += f"; {located(trace, joins.site.user)} joins what they gave, and until then all of it was held"
     if summed:
         seen += f"; {listed([code(trace, site) for site in summed])} keep{'s' * (len(summed) == 1)} the graph of each"
         under += f"; or add numbers only, {_as_numbers(trace, summed)}"
@@ -325,6 +347,7 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         cause_label="keeps everything a backward would need",
         related=(
             *((_asked(known, other[0]), "and here") for other in beside),
+            *(((joins.site.user, "until here all of these graphs are held"),) if joins is not None else ()),
             *((site, "adds it up with its graph, which lives as long as the sum") for site in summed),
         ),
         seen=(seen, took) if took else (seen,),

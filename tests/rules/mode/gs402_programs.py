@@ -383,3 +383,51 @@ def good_one_look_by_a_call_of_its_own() -> None:
         opt.step()
     model.eval()
     print(model(torch.randn(8, 4)).mean().item())
+
+
+def bad_logits_of_all_batches_joined() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+    model.eval()
+    total = []
+    for _ in range(12):
+        total.append(model(torch.randn(8, 4)))  # cause: GS402
+    print(torch.cat(total).argmax(1).bincount())
+
+
+def good_logits_of_all_batches_joined() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+    model.eval()
+    total = []
+    with torch.no_grad():
+        for _ in range(12):
+            total.append(model(torch.randn(8, 4)))
+    print(torch.cat(total).argmax(1).bincount())
+
+
+def good_looked_at_one_by_one_without_a_pass() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+    model.eval()
+    for _ in range(12):
+        print(model(torch.randn(8, 4)).argmax(1).bincount())
+
+
+def good_joined_before_the_pass_is_written() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+    steps = [model(torch.randn(8, 4)) for _ in range(12)]
+    print(torch.stack(steps).sum())

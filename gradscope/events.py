@@ -1002,6 +1002,7 @@ class ZeroOnes(Kind):
     elements = Field(_count)
     zeros = Field(_count)  # places that become zero
     sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
+    columns = Field(_flag)  # each column is, and not each row: time comes first
     turned = Field(_flag)  # the mask is True where zeros are set
 
 

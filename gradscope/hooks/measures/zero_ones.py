@@ -1,5 +1,6 @@
 """Looks at what a value with a graph is multiplied by, or what is added to it, at the first calls from a line: whether
-that is a mask of zeros and ones, and whether it is of sequences that end, each row ones up to a place, then zeros."""
+that is a mask of zeros and ones, and whether it is of sequences that end, each row ones up to a place, then zeros (or
+each column, where time comes first)."""
 
 from __future__ import annotations
 
@@ -118,7 +119,10 @@ def _look(mask: Any) -> dict[str, Any] | None:
         return None
     if not 0 < zeros < mask.numel():
         return {}
-    return {"elements": mask.numel(), "zeros": zeros, "sequences": ends(mask.squeeze())}
+    rows = mask.squeeze()
+    of_rows = ends(rows)
+    columns = not of_rows and rows.dim() == 2 and ends(rows.t())
+    return {"elements": mask.numel(), "zeros": zeros, "sequences": of_rows, "columns": columns}
 
 
 def _added(mask: Any) -> dict[str, Any] | None:

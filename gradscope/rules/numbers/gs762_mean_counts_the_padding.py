@@ -11,8 +11,8 @@ Fix: divide by what counts: `(loss * mask).sum() / mask.sum()`, or `loss[mask.bo
 A note where less than half of the places are padding, and where a comment beside it says that the divisor is to be
 fixed (as in Dr. GRPO).
 
-Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it;
-of a sum, what stands where the mask is false.
+Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it
+(or each column, where time comes first); of a sum, what stands where the mask is false.
 Silent on: masks of another form (labels, rewards, dropout by hand), means that are divided by the mask's own.
 """
 
@@ -83,7 +83,7 @@ def good() -> None:
 @rule("GS762", name="mean-counts-the-padding", severity="warning")
 def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
     yield from _sums_of_all(trace)
-    events = {e.site.user.span(): e for e in trace.of(ZeroOnes) if e.sequences}
+    events = {e.site.user.span(): e for e in trace.of(ZeroOnes) if e.sequences or e.columns}
     events = {span: e for span, e in events.items() if e.zeros >= LEAST * e.elements}
     if not events:
         return
@@ -283,7 +283,7 @@ def _finding(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op, dire
         related=() if direct else ((op.site.user, f"{mask} leaves the padding out here"),),
         seen=(
             f"in {by} {mask} of shape {tuple(event.shape)} was {zero} in {event.zeros:,} of {event.elements:,} places, "
-            f"each row {rows} behind them",
+            f"each {'column' if event.columns else 'row'} {rows} behind them",
         ),
         fix=fix,
         edits=edits,

@@ -366,3 +366,60 @@ def good_errors_below_a_bound_set_to_zero() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_time_comes_first() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(3):
+        lengths = [20, *torch.randint(2, 7, (7,)).tolist()]
+        seen = [torch.randn(length, 3) for length in lengths]
+        wanted = pad_sequence([one.sum(1).cumsum(0) for one in seen])
+        masks = pad_sequence([torch.ones(length) for length in lengths])
+        error = (head(rnn(pad_sequence(seen))[0]).squeeze(-1) - wanted) ** 2
+        loss = torch.mean(error * masks)  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def good_time_comes_first() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.05)
+    for _ in range(3):
+        lengths = [20, *torch.randint(2, 7, (7,)).tolist()]
+        seen = [torch.randn(length, 3) for length in lengths]
+        wanted = pad_sequence([one.sum(1).cumsum(0) for one in seen])
+        masks = pad_sequence([torch.ones(length) for length in lengths])
+        error = (head(rnn(pad_sequence(seen))[0]).squeeze(-1) - wanted) ** 2
+        loss = torch.sum(error * masks) / torch.sum(masks)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_each_step_has_its_own_weights() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    allowed = torch.ones(6, 4).triu(-2)
+    for _ in range(3):
+        x = torch.randn(6, 6)
+        probability = torch.softmax(model(x), 1)
+        loss = -(probability * allowed).sum(1).clamp(min=1e-6).log().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import Crash, Place, Subject, explain, in_function
+import ast
+
+from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.crashes import Crash, Place, Subject, explain, in_function, nowhere
+from gradscope.model import Site
+from gradscope.source import called_name, own_name
 
 
-def _here(crash: Crash) -> Place | None:
-    """Where the user called the transform that the failing line runs in."""
+def _called(crash: Crash) -> Site | None:
+    """The user's line that called the transform which the failing line runs in."""
     for frame in crash.event.site.stack:
         if frame.kind == "user" and frame.location() != crash.site.location():
             inner = [s for s in crash.event.site.stack if s.parent is frame]
             if any(s.kind == "torch" and "functorch" in s.path for s in inner):
-                return frame, "transformed here"
+                return frame
     return None
+
+
+def _here(crash: Crash) -> Place | None:
+    """Where the user called it."""
+    frame = _called(crash)
+    return (frame, "transformed here") if frame is not None else None
+
+
+def _made(crash: Crash) -> Place | None:
+    """Where the user made what `vmap` gives, if it was called by a name of its own; else where it was called."""
+    frame = _called(crash) or crash.site
+    call = crash.trace.source_file(frame.path).at(frame)
+    name = own_name(call.func) if isinstance(call, ast.Call) else None
+    made = [
+        site_of(path, function, node.value)
+        for path, function, node in nodes_of_functions(crash.trace, ast.Assign)
+        if name is not None and own_name(node.targets[0]) == name and called_name(node.value) == "vmap"
+    ]
+    return (made[0], "made here") if len(made) == 1 else _here(crash)
+
+
+def _called_too(crash: Crash) -> list[Place]:
+    made, frame = _made(crash), _called(crash)
+    return [(frame, "called here")] if frame is not None and made is not None and made[0] is not frame else []
+
+
+def _transformed(crash: Crash) -> list[Place]:
+    place = _here(crash)
+    return [place] if place is not None else []
+
+
+def _batch_is_taken(crash: Crash) -> bool:
+    """Whether the failing line runs under `vmap`."""
+    return any(s.kind == "torch" and s.path.endswith("_functorch/vmap.py") for s in crash.event.site.stack)
 
 
 explain(
@@ -37,7 +76,20 @@ explain(
     "random numbers are drawn under `vmap`, which does not say whether samples share them",
     why="dropout or `torch.rand` could draw once for all samples or anew for each: both are sensible",
     fix='pass `randomness="different"` (or `"same"`) to `vmap`',
-    cause=_here,
+    cause=_made,
+    related=_called_too,
+)
+explain(
+    "vmap-has-no-batch",
+    r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)",
+    "dimension {2} was asked for under `vmap`, where the tensor has dimensions {0} to {1}",
+    why="`vmap` takes the batch's dimension away: the function is given one sample, and all its dimensions are one less"
+    " than in a plain call",
+    fix="name the dimension from the end (`dim=-1`), which is the same with a batch and without, or count it without"
+    " the batch",
+    cause=nowhere,
+    when=_batch_is_taken,
+    related=_transformed,
 )
 explain(
     "vmap-sizes-differ",

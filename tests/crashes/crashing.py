@@ -473,6 +473,23 @@ def dropout_under_vmap() -> None:
     torch.func.vmap(drop)(torch.ones(3, 2))  # effect: vmap-random
 
 
+def dropout_under_vmap_that_has_a_name() -> None:
+    drop = nn.Dropout(0.5)
+    each = torch.func.vmap(drop)  # cause: vmap-random
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return each(x)  # effect: vmap-random
+
+    run(torch.ones(3, 2))
+
+
+def batch_dimension_under_vmap() -> None:
+    def unit(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.normalize(x, dim=1)  # effect: vmap-has-no-batch
+
+    torch.func.vmap(torch.func.jacrev(unit))(torch.ones(3, 2))  # related: vmap-has-no-batch
+
+
 def transform_of_several() -> None:
     torch.func.grad(lambda x: x * 2)(torch.ones(3))  # effect: transform-of-non-scalar
 

@@ -46,7 +46,7 @@ class Replicated(Hook):
                 recorder.paused += 1
                 try:
                     with private.aside():
-                        self._note(*_given(args, kwargs), sys._getframe(1))
+                        self._note(sys._getframe(1), *_given(args, kwargs))
                 except BaseException as error:
                     recorder.fault("looking at a distributed tensor", error)
                 finally:
@@ -56,7 +56,7 @@ class Replicated(Hook):
 
         return from_local
 
-    def _note(self, local: Any, mesh: Any, placements: Any, frame: Any) -> None:
+    def _note(self, frame: Any, local: Any, mesh: Any, placements: Any) -> None:
         if mesh is None or placements is None or not torch.is_grad_enabled():
             return
         for dim, placement in enumerate(placements):

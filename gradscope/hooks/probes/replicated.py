@@ -57,7 +57,7 @@ class Replicated(Hook):
         return from_local
 
     def _note(self, frame: Any, local: Any, mesh: Any, placements: Any) -> None:
-        if mesh is None or placements is None or not torch.is_grad_enabled():
+        if mesh is None or not isinstance(placements, (list, tuple)) or not torch.is_grad_enabled():
             return
         for dim, placement in enumerate(placements):
             if not placement.is_replicate() or mesh.size(dim) < 2:

@@ -69,7 +69,7 @@ class Collectives(Hook):
                 return real(*args, **kwargs)
             if name in UNCOUNTED and recorder.segment.looked and recorder.mine():
                 self._tell(recorder.signals.before_reduced, name, name, _at(writes, args, kwargs))
-            if name == "all_reduce" and threading.get_ident() == recorder.thread and _sums(args, kwargs):
+            if name == "all_reduce" and threading.get_ident() == recorder.thread:
                 self._tell_summed(args, kwargs)  # also in a pass, by a hook on a gradient
             first = private.sequence_number()
             result = real(*args, **kwargs)
@@ -102,7 +102,8 @@ class Collectives(Hook):
     def _tell_summed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
             filled: list[Any] = []
-            find_tensors([_at((("tensor",), 0), args, kwargs)], filled)
+            if _sums(args, kwargs):
+                find_tensors([_at((("tensor",), 0), args, kwargs)], filled)
             for follow in self.recorder.signals.summed:
                 follow(filled, sys._getframe(2))
         except BaseException as error:

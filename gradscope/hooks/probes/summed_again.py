@@ -31,6 +31,7 @@ class SummedAgain(Hook):
 
     def install(self) -> None:
         self.passes = 0
+        self.following = False
         self.seen: dict[int, tuple[Any, int, int, int]] = {}  # address → gradient, its version, passes, site
         self.told: dict[int, _Again] = {}
         if distributed.is_available():
@@ -38,6 +39,7 @@ class SummedAgain(Hook):
 
     def _follow(self) -> None:
         """From the first sum on: other programs pay nothing."""
+        self.following = True
         signals = self.recorder.signals
         signals.after_pass.connect(self._after_pass)
         signals.before_step.connect(self._before_step)
@@ -53,7 +55,7 @@ class SummedAgain(Hook):
             again.now = False
 
     def _summed(self, tensors: list[Any], frame: Any) -> None:
-        if not self.seen and not self.passes:
+        if not self.following:
             self._follow()
         for t in tensors:
             if not private.is_leaf(t) or t.requires_grad or len(self.seen) >= MOST:

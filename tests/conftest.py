@@ -23,8 +23,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as under nohup
 
 SEED = os.environ.get("GRADSCOPE_SEED", "12")
-# Of the tests of these folders, most of which start processes, this share is in the ordinary run.
-SHARES = {"commands": 0.7, "ranks": 0.5, "testing": 0.6, "transparency": 0.5, "tui": 0.6}
+# Of the tests of these folders, most of which start processes or draw pictures, this share is in the ordinary run.
+SHARES = {
+    "commands": 0.6, "graph": 0.7, "hooks": 0.8, "ranks": 0.4, "testing": 0.5, "transparency": 0.4, "tui": 0.5,
+}  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

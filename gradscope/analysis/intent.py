@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.stops import set_at
-from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.text import nodes_of_program, nodes_that_ran
 from gradscope.analysis.words import where
 from gradscope.events import Flipped
 from gradscope.model import Finding, Site
@@ -143,6 +143,30 @@ def skipped_by_name(trace: Trace, names: Iterable[str]) -> str:
         found[word] = _tested(trace)[word]
     words = " and ".join(f'`"{word}"` (line {line})' for word, line in found.items())
     return f"the program tests names for {words}, as if to leave these out" if found else ""
+
+
+def says_head_of_loaded(trace: Trace, site: Site | None) -> str:
+    """Of an optimizer: that it was made of one part of a model which was loaded before (`model.load_state_dict(…)`,
+    `SGD(model.head.parameters())`): the rest may be meant to stay."""
+    node = trace.source_file(site.user.path).at(site.user) if site is not None else None
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if site is None or not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
+        return ""
+    part = ast.unparse(given.func.value)
+    for path, _, call in nodes_that_ran(trace, ast.Call):
+        if (
+            path != site.user.path
+            or call.lineno >= site.user.line
+            or not isinstance(call.func, ast.Attribute)
+        ):
+            continue
+        model = ast.unparse(call.func.value)
+        if call.func.attr == "load_state_dict" and part.startswith((f"{model}.", f"{model}[")):
+            return (
+                f"`{model}` was loaded (line {call.lineno}), and the optimizer made of `{part}` alone, as if to leave"
+                " the rest"
+            )
+    return ""
 
 
 @once

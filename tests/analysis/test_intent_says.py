@@ -15,6 +15,7 @@ from gradscope.analysis.intent import (
     milder,
     says_dropped,
     says_fixed_divisor,
+    says_head_of_loaded,
     says_residual,
     says_scaled_by_size,
     says_stop,
@@ -266,3 +267,30 @@ def test_a_line_that_ran_while_nobody_looked_is_no_promise() -> None:
             opt.step()
     assert any(event.to for event in scope.trace.of(Flipped))
     assert not says_unfreeze(scope.trace)
+
+
+HEAD = """
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+{load}
+optimizer = torch.optim.SGD(model[2].parameters(), lr=0.1)
+for _ in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_head_of_a_loaded_model_may_be_trained_alone(loaded: bool, tmp_path: Path) -> None:
+    load = (
+        "model.load_state_dict({k: v + 1 for k, v in model.state_dict().items()})"
+        if loaded
+        else "model.train()"
+    )
+    run = written(tmp_path, HEAD.format(load=load))
+    (optimizer,) = run.trace.optimizers.values()
+    said = says_head_of_loaded(run.trace, optimizer.site)
+    assert bool(said) == loaded
+    if loaded:
+        assert f"(line {run.line('load_state_dict')})" in said
+    assert not says_head_of_loaded(run.trace, None)

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from gradscope.analysis.feeds import cannot_judge
-from gradscope.analysis.intent import milder, skipped_by_name
+from gradscope.analysis.intent import milder, says_head_of_loaded, skipped_by_name
 from gradscope.analysis.loop import idle, in_order, norm
 from gradscope.analysis.ops import LAYERS, PASSING, PRODUCTS_OF_MATRICES, SLICES
 from gradscope.analysis.own_writes import kept_up
@@ -106,7 +106,9 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
         if resting is not None:
             yield _resting(trace, found, resting)
             continue
-        meant = skipped_by_name(trace, (p.name for p in left))
+        meant = skipped_by_name(trace, (p.name for p in left)) or says_head_of_loaded(
+            trace, nearest(trace, stepped, left).site
+        )
         yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         told.update(p.id for p in left)

@@ -380,6 +380,31 @@ def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: S
     ]
 
 
+@pytest.mark.slow
+def test_a_loop_that_ends_early_on_one_rank_is_told_with_its_break(ranks: Start) -> None:
+    ran = ranks(
+        """
+        rank = begin()
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        patience = 0
+        for epoch in range(6):
+            for _ in range(2):
+                optimizer.zero_grad()
+                loss = model(torch.randn(8, 4)).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+            patience += rank
+            if patience >= 3:
+                break
+        """
+    )
+    (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
+    assert (finding["code"], finding["ranks"]) == ("GS801", [0])
+    assert "may end the loop on rank 1" in ran.told
+    assert finding["fix"].startswith("where rank 1 left the loop by `break` (train.py:")
+
+
 @pytest.mark.drawn(0.4)
 @pytest.mark.parametrize(
     ("body", "told", "line"),

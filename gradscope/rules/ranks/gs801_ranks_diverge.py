@@ -37,6 +37,7 @@ from gradscope.analysis.rank_gradients import (
     reductions,
 )
 from gradscope.analysis.stops import set_at
+from gradscope.analysis.text import site_of
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.unsharded import Unsharded, left_unsharded
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects, quoted, ranks_named
@@ -382,7 +383,7 @@ def _drift(found: Drift) -> Finding:
 def _waits(waits: list[Wait], found: Unmet) -> Finding:
     ahead, other = found.ahead[0], found.others[0]
     trace = other.member.trace
-    over = other.inside == OVER
+    over, end = other.inside == OVER, None
     names = ranks_named([wait.member for wait in found.ahead])
     # Where the others are in a call that they make in the middle of the run, that may be what is too much.
     later = other.inside in (OVER, "`barrier`")
@@ -400,6 +401,14 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
             " by the rank's own numbers), and give all the same number of batches (`DistributedSampler` does,"
             " `drop_last=True`), or put the loop into `with model.join():`"
         )
+        end = _early_end(ahead) if over else None
+        if end is not None:
+            way_out = located(ahead.member.trace, end, "the way out")
+            left = ranks_named([w.member for w in found.others])
+            fix = (
+                f"where {left} left the loop by {way_out}: let all ranks decide alike, by a number that is the same on"
+                f" all of them (`dist.all_reduce` before the test); else {fix}"
+            )
     elif ahead.inside == CALL and later:
         wait = "wait" if len(found.ahead) > 1 else "waits"
         message = f"{names} {wait} in a call of the wrapped model that other ranks do not make"
@@ -430,7 +439,8 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
             (w.site, f"{w.member.name} waits here")
             for place, w in more.items()
             if place not in shown and w.site is not None
-        ),
+        )
+        + (((end, f"may end the loop on {ranks_named([w.member for w in found.others])}"),) if end else ()),
         seen=(*seen, *([found.counts] if found.counts else [])),
         why=why,
         fix=fix,
@@ -439,6 +449,22 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
             ("crash", event.segment) for wait in waits[:_ASKED] for event in wait.member.trace.of(Crashed)
         ),
     )
+
+
+def _early_end(wait: Wait) -> Site | None:
+    """The one `break` or `return` under a test that ends a loop around the call that a rank waits in."""
+    if wait.site is None:
+        return None
+    file = wait.member.trace.source_file(wait.site.path)
+    loops = {id(node) for node in file.around(wait.site) if isinstance(node, (ast.For, ast.While))}
+    found = [
+        node
+        for node in ast.walk(file.scope(wait.site))
+        if isinstance(node, (ast.Break, ast.Return))
+        and id(file.loop_of(node)) in loops
+        and any(isinstance(above, ast.If) for above in file.above(node))
+    ]
+    return site_of(wait.site.path, wait.site.function, found[0]) if len(found) == 1 else None
 
 
 def _finding(run: Run, parting: Parting) -> Finding:

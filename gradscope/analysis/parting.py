@@ -65,7 +65,7 @@ def different(run: Run) -> list[Member]:
 
 def _of_passes(run: Run) -> Parting | None:
     """What differs after a pass, where some ranks have trained and made no step at all."""
-    members = _wrapping_whole(run)
+    members = wrapping_whole(run)
     counted = by_group(run, members, lambda trace: sum(o.steps for o in trace.optimizers.values()))
     steps = [count for _, count in counted]
     if not members or all(steps) or not any(steps):
@@ -90,7 +90,7 @@ def _of_passes(run: Run) -> Parting | None:
     return None
 
 
-def _wrapping_whole(run: Run) -> list[Member]:
+def wrapping_whole(run: Run) -> list[Member]:
     """All ranks of the run, where each has wrapped a model and ended well."""
     members = wrapping(run)
     whole = len(members) == len(run.ranks) == run.world

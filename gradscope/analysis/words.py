@@ -228,6 +228,13 @@ def variable(trace: Trace, site: Site | None) -> str:
     return (trace.source_file(site.user.path).variable(site.user) if site is not None else None) or ""
 
 
+def variable_given(trace: Trace, site: Site | None) -> str:
+    """The variable that the call at `site` is given first; "" where it is given something else."""
+    node = trace.source_file(site.user.path).at(site.user) if site is not None else None
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return given.id if isinstance(given, ast.Name) else ""
+
+
 def tensor_variable(trace: Trace, site: Site | None) -> str:
     """The same for a tensor, where all that stands between leaves it what it is: not `loss` for the `y` of
     `loss = criterion(model(x), torch.from_numpy(y))`."""

@@ -13,13 +13,12 @@ Silent on: parameter updates through `.data` after backward; writes before anyth
 saved; memory that backward does not read again.
 """
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.analysis.words import located, owner, source
+from gradscope.analysis.words import located, owner, source, variable_given
 from gradscope.events import Corrupted
-from gradscope.model import Finding, Site
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import (
     BETWEEN_RANKS,
@@ -68,20 +67,13 @@ def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             yield replace(found, fix=f"{fix}; {detach}", edits=edits)
 
 
-def _first_argument(trace: Trace, site: Site | None) -> str:
-    """The variable that a call is given first; "" where it is none."""
-    node = trace.source_file(site.path).at(site) if site is not None else None
-    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    return given.id if isinstance(given, ast.Name) else ""
-
-
 def _reduced(trace: Trace, events: list[Corrupted]) -> Finding:
     call = str(events[0].through)
     label = f"`dist.{call}` writes to its argument, which autograd's version check does not see"
     found = corruption(trace, events, trace.site(events[0].write), call, label, "")
     fix, _ = copied_for_backward(trace, events, "")
     if call in RECEIVES:
-        given = _first_argument(trace, found.cause)
+        given = variable_given(trace, found.cause)
         into = f"`{given} = torch.empty_like({given})`" if given else "`torch.empty_like(…)`"
         return replace(
             found,

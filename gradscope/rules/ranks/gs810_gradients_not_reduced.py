@@ -16,8 +16,9 @@ Measured: the ranks' losses, which are the same, and the gradients of parameters
 from collections.abc import Iterator
 
 from gradscope.analysis.reduced_loss import ReducedLoss, reduced_loss
+from gradscope.analysis.reduced_values import ReducedValue, reduced_value
 from gradscope.analysis.split_layers import NotSummed, not_summed
-from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.analysis.words import located, parameter_names, parameter_subjects, variable_given
 from gradscope.fixes.collectives import hands_gradient_on, summed_in_backward
 from gradscope.model import Finding, Since
 from gradscope.rules import rule_across
@@ -72,6 +73,38 @@ def gradients_not_reduced(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (apart := not_summed(run)) is not None:
         finding = _of_split_layer(apart)
         yield from ((member, finding) for member in run.ranks)
+    if (value := reduced_value(run)) is not None:
+        finding = _of_value(value)
+        yield from ((member, finding) for member in run.ranks)
+
+
+def _of_value(found: ReducedValue) -> Finding:
+    trace = found.values[0][0].trace
+    given = variable_given(trace, found.site)
+    subject = f"`{given}`" if given else "a value"
+    shown = ", ".join(f"{value:.5g} on {m.name}" for m, value in found.values[:_SHOWN])
+    into = f"`{given} = torch.distributed.nn.functional.all_reduce({given})`" if given else (
+        "`torch.distributed.nn.functional.all_reduce(…)`"
+    )  # fmt: skip
+    return Finding(
+        message=f"{subject} is summed over the ranks in forward, and its gradient is not in backward: that of what the"
+        " other ranks' losses make of it is missing",
+        cause=found.site,
+        cause_label="changes numbers; autograd goes back through this rank's part alone",
+        effect=found.backward,
+        effect_label="each rank goes back from a loss of its own",
+        seen=(
+            f"{subject}, of shape {list(found.shape)}, was computed from"
+            f" {parameter_names(trace, found.parameters)}, and the loss of each rank from the sum over all",
+            f"the first loss: {shown}",
+        ),
+        why="every rank's loss depends on what this rank has given; `dist.all_reduce` makes no node, so the gradients"
+        " of those losses never come back, and the mean that `DistributedDataParallel` takes lacks them",
+        fix=f"write {into} in place of {located(trace, found.site, 'the call')}: its backward sums the gradient over"
+        " the ranks; where no gradient is meant, give it `.detach().clone()`",
+        severity="warning",
+        subjects=frozenset({("reduced", *found.site.location())}),
+    )
 
 
 def _of_loss(found: ReducedLoss) -> Finding:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional as dist_fn
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 
 class SummedForward(torch.autograd.Function):
@@ -57,4 +59,57 @@ def good_gradient_of_a_split_layers_input_summed() -> None:
         hidden = stem(torch.randn(16, 4)).relu()
         part = SummedBackward.apply(hidden).matmul(rows).relu().matmul(columns)
         head(hidden + SummedForward.apply(part)).sub(1).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_statistics_summed_in_place() -> None:
+    class Norm(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            stats = torch.stack([x.mean(0), x.square().mean(0)])
+            dist.all_reduce(stats)  # cause: GS810
+            mean, square = (stats / dist.get_world_size()).unbind()
+            return (x - mean) * torch.rsqrt(square - mean.square() + 1e-5)
+
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), Norm(), nn.ReLU(), nn.Linear(8, 1)))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(1 + dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        loss.backward()  # effect: GS810
+        opt.step()
+
+
+def good_statistics_summed_with_a_gradient() -> None:
+    class Norm(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            stats = torch.stack([x.mean(0), x.square().mean(0)])
+            stats = dist_fn.all_reduce(stats)  # type: ignore[no-untyped-call]
+            mean, square = (stats / dist.get_world_size()).unbind()
+            return (x - mean) * torch.rsqrt(square - mean.square() + 1e-5)
+
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), Norm(), nn.ReLU(), nn.Linear(8, 1)))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(1 + dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        loss.backward()
+        opt.step()
+
+
+def good_spread_of_the_features_is_shown() -> None:
+    torch.manual_seed(0)
+    inner = nn.Linear(4, 8)
+    model = DistributedDataParallel(inner)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(1 + dist.get_rank())
+    for _ in range(4):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4))
+        spread = out.mean(0)
+        dist.all_reduce(spread)
+        (out - 1).pow(2).mean().backward()
         opt.step()

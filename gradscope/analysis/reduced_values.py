@@ -53,12 +53,12 @@ def reduced_value(run: Run) -> ReducedValue | None:
     return None
 
 
-def _behind(known: Paths, number: int, op: Op) -> set[int]:
+def _behind(known: Paths, number: int, op: Op) -> frozenset[int]:
     """The parameters that its value was computed from, where a loss goes through it."""
     after = [(number, index) for index in (*op.written, *op.outputs)]
     before = [(number, index) for index in op.inputs if known.value((number, index)).node is not None]
     if not before or known.value(before[0]).shape == () or known.used.order.keys().isdisjoint(after):
-        return set()
+        return frozenset()
     return known.reach(before).parameters & known.reached.parameters
 
 

@@ -27,6 +27,7 @@ from gradscope.graph._runs import (
     made_ahead,
     module_signatures,
     parameter_state,
+    rounds_of,
     runs_of,
     unconnected,
 )
@@ -99,6 +100,7 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
         groups = gathered(flow, runs, groups, [ways[run.ops[0]][:-1] for run in runs])
     divided = Counter(runs[piece].own for piece in set(pieces))
     boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops), rolled=rolled)
+    rounds = rounds_of(runs)
     ids: dict[Hashable, int] = {}
     opened: set[Hashable] = set()  # whose title is made for what they call
     for number, group in enumerate(groups):
@@ -118,7 +120,7 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
             boxes.parts.add(key)
         for run in group:
             for op in runs[run].ops:
-                boxes.keys[op], boxes.run[op] = key, run
+                boxes.keys[op], boxes.run[op] = key, rounds[run]
     return boxes
 
 

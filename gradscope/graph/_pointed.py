@@ -105,9 +105,10 @@ class Pointed:
         ):
             self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
             return [backward_id(site.location())]
+        under = [] if boxes or calls else self._cut_under(site)
         if not boxes and not calls:
-            boxes = self._neighbours([site, site.user])
-        cluster = self._around(site, boxes) if len(boxes) > 1 or calls else None
+            boxes = under or self._neighbours([site, site.user])
+        cluster = self._around(site, boxes) if (len(boxes) > 1 or calls) and not under else None
         for key in boxes if cluster is None else ():
             self.boxes.setdefault(key, Codes()).add(finding.code, cause)
         if boxes and cluster is None:
@@ -146,6 +147,19 @@ class Pointed:
                 return list(found)
         called = self._called.get(sites[0].span(), {})
         return list(called) if len(called) == 1 else []
+
+    def _cut_under(self, site: Site) -> list[Key]:
+        """The boxes at which the gradient ends because of a grad mode that is switched at a line."""
+        regions = self.flow.trace.regions
+        opened = {id for id, region in regions.items() if region.site.user.location() == site.location()}
+        found: dict[Key, None] = {}
+        for key, op in zip(self.keys, self.flow.ops, strict=True) if opened else ():
+            id = op.region if op.cut in ("no_grad", "inference_mode") else None
+            while id is not None and id not in opened:
+                id = regions[id].parent if id in regions else None
+            if id is not None:
+                found[key] = None
+        return list(found)
 
     def _neighbours(self, sites: Sequence[Site]) -> list[Key]:
         """The boxes of its line where one alone stands for it: its neighbours on the line have done nothing."""

@@ -25,6 +25,7 @@ class Run:
 
     own: Hashable
     ops: list[int] = field(default_factory=list)
+    goes_on: bool = False  # with the round that the run before it was of, under another grad mode
 
 
 def runs_of(owns: Sequence[Hashable]) -> list[Run]:
@@ -72,7 +73,9 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
         frame = frames[op]
         if frame.id not in sides:
             sides[frame.id] = counts.chosen(frame)
-        if not found or found[-1].own != own or again(op):
+        if found and _under_another_mode(found[-1].own, own) and not again(op):
+            found.append(Run(own, goes_on=True))
+        elif not found or found[-1].own != own or again(op):
             ahead = _made_ahead(flow, found[-1], op) if found and found[-1].own == own else []
             if found and found[-1].own == own and counts.takes_from_generator(frame):
                 ahead = [*_generated(found[-1], frames, frame), *ahead]
@@ -85,6 +88,21 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], coun
         seen[_what(flow, op, frame)] += 1
         called[frame.id] = counts.called(flow.ops[op], frame)
         taken.update(sides[frame.id])
+    return found
+
+
+def _under_another_mode(before: Hashable, own: Hashable) -> bool:
+    """Whether two runs are of one line, reached in one way, and differ in the grad mode alone."""
+    if not isinstance(before, tuple) or not isinstance(own, tuple):
+        return False
+    return bool(before[0] == own[0] and before[2] == own[2] and before[1] != own[1])
+
+
+def rounds_of(runs: list[Run]) -> list[int]:
+    """Of each run the first of its round."""
+    found: list[int] = []
+    for number, run in enumerate(runs):
+        found.append(found[-1] if run.goes_on else number)
     return found
 
 

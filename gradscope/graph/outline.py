@@ -165,7 +165,10 @@ def _inside(
         if len(keys) > 1:
             before = Codes(dict.fromkeys(data["causes"]), dict.fromkeys(data["effects"]))
             data |= told_of(before, *(builders[at].pointed.boxes.get(one) for one in keys))
-            data |= {"count": 1} if builders[at].level == "line" else {"region": _shared(builders[at], keys)}
+            if builders[at].level != "line":
+                data["region"] = _shared(builders[at], keys)
+            elif builders[at].counts.of_lines(held) == 1:
+                data["count"] = 1
         leaf = len(_alike(innermost, held)) == 1
         box = Box(data, parent, _atoms_of(innermost, held), opened=last < depth, leaf=leaf)
         found.append(box)
@@ -186,9 +189,20 @@ def _of_calls(builder: Builder, parts: Mapping[Key, list[int]], at: int) -> list
     for keys in found.values():
         ops = [op for key in keys for op in parts[key]]
         calls = any(len(flow.callers[op]) > at + 1 for op in ops)
-        one = len(keys) > 1 and calls and builder.counts.of_lines(sorted(ops)) == 1
+        one = (
+            len(keys) > 1
+            and calls
+            and _of_same_rounds(builder, [parts[key] for key in keys], keys[0], sorted(ops))
+        )
         together += [keys] if one else [[key] for key in keys]
     return together
+
+
+def _of_same_rounds(builder: Builder, each: list[list[int]], key: Key, ops: list[int]) -> bool:
+    """Whether the ops of these boxes of a line together ran no more often than those of one of them."""
+    if builder.counts.of_lines(ops) == 1:
+        return True
+    return builder.told(key, ops)["count"] == max(builder.told(key, own)["count"] for own in each)
 
 
 def _of_modules(builder: Builder, parts: Mapping[Key, list[int]]) -> list[list[Key]]:

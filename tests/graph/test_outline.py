@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from torch import nn
 
 import gradscope
 from gradscope.graph import view
+from gradscope.graph._build import Builder
+from gradscope.graph._owners import line_boxes
+from gradscope.graph._shown import shown
 from gradscope.graph.outline import Outline, outline
 
 
@@ -167,13 +171,15 @@ class Wary(Block):
         return x + out
 
 
-def of_wary_blocks() -> Any:
+def of_wary_blocks(wary: Container[int] = (5,)) -> Any:
     class Stack(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.blocks = nn.ModuleList(Wary(number != 5) for number in range(10))
+            self.inner = nn.Linear(4, 4)
+            self.blocks = nn.ModuleList(Wary(number not in wary) for number in range(10))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.inner(x)
             for block in self.blocks:
                 x = block(x)
             return x
@@ -212,8 +218,32 @@ def test_a_box_of_some_of_the_blocks_that_are_one_has_their_names() -> None:
         if data["kind"] in ("module", "cut")
     }
     assert told == {
+        ("inner", 1): 0,
         ("blocks.0–4", 5): 0,
         ("blocks.5–9", 5): 0,
         ("blocks.5", 1): 4,
         ("blocks.6–9", 4): 0,
     }
+
+
+def test_a_line_whose_calls_work_under_two_grad_modes_is_one_box_with_the_true_count() -> None:
+    scope = of_wary_blocks(range(10))
+    boxes = outline(scope.trace, scope.findings).ways["line"]
+    (loop,) = [number for number, box in enumerate(boxes) if box.data["label"] == "x = block(x)"]
+    assert boxes[loop].data["count"] == 10
+    inside = {(box.data["label"], box.data["count"]) for box in boxes if box.parent == loop}
+    assert inside == {
+        ("hidden = torch.relu(self.one(x))", 10),
+        ("out = self.two(hidden)", 10),
+        ("return x + out", 10),
+    }
+    flow = shown(scope.trace, None, []).flow
+    closed = Builder(flow, line_boxes(flow, 1, rolled=True), "line", {}, []).build()
+    assert {data["count"] for _, data in closed.nodes.items() if data["label"] == "x = block(x)"} == {10}
+
+
+def test_where_a_grad_mode_cuts_the_finding_is_told_at_what_it_cut() -> None:
+    scope = of_wary_blocks()
+    graph = view(scope.trace, "line", scope.findings).graph
+    told = [(data["label"], data["kind"]) for _, data in graph.nodes.items() if "GS301" in data["causes"]]
+    assert told == [("out = self.two(hidden)", "cut")]

@@ -20,6 +20,7 @@ from warm import python
 from gradscope.store import Pages, Trace
 from gradscope.tui import inspector
 from gradscope.tui.app import Inspector
+from gradscope.tui.screens.graph import GraphPage
 from gradscope.tui.walk import Walk
 
 
@@ -373,6 +374,52 @@ def test_why_starts_with_those_without_a_gradient_completes_names_and_is_left(tr
         await pilot.press("escape", "escape")
         await settled(pilot)
         assert "4 trainable" in screen(app), "where one came from"
+
+    drive(trace, steps)
+
+
+def test_letters_that_are_no_keys_begin_a_name_on_the_list_and_after_an_answer(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("6", *"sec")
+        await settled(pilot)
+        assert app.screen.query_one("#why-name").value == "sec"
+        assert "second.weight" in screen(app) and "first.bias" not in screen(app)
+        await pilot.press("down", "enter")
+        await settled(pilot)
+        assert "`second.weight`" in screen(app)
+        await pilot.press(*"fir")
+        await settled(pilot)
+        assert app.screen.query_one("#why-name").value == "fir"
+        assert "first.bias" in screen(app) and "second.weight" not in screen(app)
+
+    drive(trace, steps)
+
+
+def test_a_graph_that_was_opened_before_the_first_step_goes_on_to_it(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = GraphPage._graphs.fget
+    begun = False
+    assert every is not None
+    monkeypatch.setattr(
+        GraphPage, "_graphs", property(lambda page: [g for g in every(page) if begun or not g.nodes])
+    )
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        nonlocal begun
+        await pilot.press("2")
+        await settled(pilot)
+        assert ", 0 grad nodes" in screen(app)
+        begun = True
+        app._show()
+        await settled(pilot)
+        assert ", 0 grad nodes" not in screen(app)
+        await pilot.press("left_square_bracket")
+        await settled(pilot)
+        assert ", 0 grad nodes" in screen(app), "it was turned to"
+        app._show()
+        await settled(pilot)
+        assert ", 0 grad nodes" in screen(app)
 
     drive(trace, steps)
 

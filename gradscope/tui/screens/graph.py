@@ -71,9 +71,11 @@ class GraphPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._graph: int | None = None
+        self._asked_for = False  # the graph was chosen, not the one that there was
         self._built: tuple[int, int] | None = None  # (edition, graph) that the tree shows
         self._walk: Walk | None = None
         self._here: Thing | None = None
+        self._opened_at: Thing | None = None
         self._way: list[Thing] = []
         self._facts: list[Fact] = []
 
@@ -98,7 +100,7 @@ class GraphPage(Page):
 
     def fill(self) -> None:
         graphs = {g.id: g for g in self._graphs}
-        if self._graph not in graphs:
+        if self._graph not in graphs or self._opened_early(graphs[self._graph]):
             self._graph = _busiest(list(graphs.values()))
         if self._graph is None:
             self.query_one("#which", Static).update("no graph was captured yet")
@@ -117,6 +119,10 @@ class GraphPage(Page):
         if self.focused is None:
             self._tree.focus()
 
+    def _opened_early(self, graph: GraphSize) -> bool:
+        """Whether what is shown is the set-up because there was no step yet, and nobody has looked around in it."""
+        return not (self._asked_for or graph.nodes or self._way) and self._here == self._opened_at
+
     # -- the tree --------------------------------------------------------------------------
 
     def _build(self, graph: GraphSize) -> None:
@@ -126,7 +132,7 @@ class GraphPage(Page):
         self._walk = Walk(trace, pages, graph.id, graph.ops)
         self._tree.build(trace, pages, self._walk, graph.id)
         if self._here is None or self._here[1] != graph.id:
-            self._here = self._first(graph)
+            self._here = self._opened_at = self._first(graph)
             self._way = []
         if self._here is not None:
             self._tree.point_at(self._here)
@@ -211,7 +217,7 @@ class GraphPage(Page):
     def reveal(self, *what: Any) -> None:
         """Goes to (graph,) or (graph, op)."""
         graph, *op = what
-        self._graph = graph
+        self._graph, self._asked_for = graph, True
         self.fill()
         if op:
             self._go(("op", graph, op[0]))
@@ -258,7 +264,7 @@ class GraphPage(Page):
         """Shows another distinct graph."""
         ids = [g.id for g in self._graphs]
         if self._graph in ids:
-            self._graph = ids[(ids.index(self._graph) + by) % len(ids)]
+            self._graph, self._asked_for = ids[(ids.index(self._graph) + by) % len(ids)], True
             self.fill()
 
     # -- what is selected --------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import Input
 
@@ -83,7 +84,7 @@ class WhyPage(Page):
         self._rows: list[str] = []
 
     def body(self) -> ComposeResult:
-        yield NameField(placeholder="layer1.weight, loss, train.py:31", id="why-name")
+        yield NameField(placeholder="layer1.weight, loss, train.py:31", id="why-name", select_on_focus=False)
         yield Table(id="names")
         yield Rows(id="answer")
         yield Table(head=False, id="way")
@@ -223,6 +224,16 @@ class WhyPage(Page):
                 await self.inspector.open_source(*found)
         elif self._rows:
             self._ask_of(self._rows[self.query_one("#names", Table).cursor])
+
+    def on_key(self, event: Key) -> None:
+        """A letter that is no key of the screen begins a name."""
+        field = self.query_one(NameField)
+        if event.is_printable and event.character and not field.has_focus:
+            event.stop()
+            field.value = event.character
+            field.cursor_position = 1
+            field.focus()
+            self._list()
 
     def action_ask(self) -> None:
         """Puts the cursor into the field."""

@@ -228,11 +228,12 @@ class WhyPage(Page):
     def on_key(self, event: Key) -> None:
         """A letter that is no key of the screen begins a name."""
         field = self.query_one(NameField)
-        if event.is_printable and event.character and not field.has_focus:
+        letter = event.character if event.is_printable and event.key not in self.active_bindings else None
+        if letter is not None and not field.has_focus:
             event.stop()
-            field.value = event.character
-            field.cursor_position = 1
+            field.value = letter
             field.focus()
+            field.call_later(field.action_end)  # the focus selects what is there
             self._list()
 
     def action_ask(self) -> None:

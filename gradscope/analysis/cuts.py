@@ -11,7 +11,7 @@ from itertools import islice
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.loop import in_order, parameters_of
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ADDITIONS, EXITS, JOINING
+from gradscope.analysis.ops import ADDITIONS, ARRAYS, EXITS, JOINING
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
 from gradscope.analysis.returned import Returned
 from gradscope.analysis.stand_ins import stand_ins
@@ -320,7 +320,8 @@ def _left_torch(
     """Finds a parameter's values that went out as numbers and came back as another tensor, in the loss of one of
     these passes."""
     for graph in _with_exits(trace):
-        taken = list(exits(known, graph, parameter.id))
+        # Rather all of a value than one number of it: `np.exp(x.detach().numpy() - x.max().item())`.
+        taken = sorted(exits(known, graph, parameter.id), key=lambda way: way[0].name not in ARRAYS)
         for op, first in taken:
             back = returned.as_tensor(graph, op)
             kind = "numpy" if op.name in ("numpy", "__array__") else "item"

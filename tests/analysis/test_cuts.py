@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from observed import Observed, observed, optimizer
@@ -382,3 +383,13 @@ def test_a_derivative_taken_for_good_is_said_so() -> None:
     (found,) = cuts(program(False).trace)
     assert cut_words(found.op, found.kind) == "`autograd.grad` without `create_graph=True`"
     assert [p.name for p in found.parameters] == ["a"]
+
+
+def test_what_leaves_as_an_array_is_the_way_not_one_number_of_it() -> None:
+    def stable(x: torch.Tensor) -> torch.Tensor:
+        e = np.exp(x.detach().numpy() - x.max().item())
+        return torch.from_numpy(e / e.sum())
+
+    run = trained(stable)
+    (found,) = cuts(run.trace)
+    assert (found.kind, run.text(found.site)) == ("numpy", "x.detach()")

@@ -271,6 +271,8 @@ def _cut_words(flow: Flow, end: End) -> str:
     """Why no gradient passes the cut that the rules found."""
     at = (end.op.graph, end.op.index)
     index = next((i for i, op in enumerate(flow.ops) if (op.graph, op.index) == at), None)
+    if end.kind == "numpy" and end.op.cut in ("detach", "data"):
+        return f"the value leaves torch for numpy, behind `{op_name(end.op.name)}`"
     if index is not None and end.op.cut is not None:
         return cut_words(flow, index)
     return f"{rule_words(end.op, end.kind)} passes no gradient"

@@ -696,3 +696,15 @@ def test_a_view_that_is_made_without_gradients_is_no_parameter() -> None:
         out.sum().backward()
     assert [p.name for p in scope.trace.parameters] == ["weight", "bias"]
     assert "view without a graph: `torch.no_grad()`" in why(scope.trace, "flat").headline
+
+
+def test_what_left_for_numpy_behind_a_detach_is_told_as_in_the_report():
+    a, b = nn.Linear(3, 3), nn.Linear(3, 1)
+    step = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        b(torch.from_numpy(a(torch.ones(2, 3)).detach().numpy() * 2)).sum().backward()
+        step.step()
+    (finding,) = [f for f in scope.findings if f.code == "GS301"]
+    answer = why(scope.trace, "a.weight")
+    assert "`numpy()` cuts the graph" in finding.message
+    assert any("the value leaves torch for numpy, behind `detach`" in s.label for s in answer.steps)

@@ -105,10 +105,10 @@ class Pointed:
         ):
             self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
             return [backward_id(site.location())]
-        under = [] if boxes or calls else self._cut_under(site)
-        if not boxes and not calls:
-            boxes = under or self._neighbours([site, site.user])
-        cluster = self._around(site, boxes) if (len(boxes) > 1 or calls) and not under else None
+        own = [] if boxes else self._rounds_about(finding, site) if calls else self._cut_under(site)
+        if not boxes:
+            boxes = own or ([] if calls else self._neighbours([site, site.user]))
+        cluster = self._around(site, boxes) if (len(boxes) > 1 or calls) and not own else None
         for key in boxes if cluster is None else ():
             self.boxes.setdefault(key, Codes()).add(finding.code, cause)
         if boxes and cluster is None:
@@ -147,6 +147,16 @@ class Pointed:
                 return list(found)
         called = self._called.get(sites[0].span(), {})
         return list(called) if len(called) == 1 else []
+
+    def _rounds_about(self, finding: Finding, site: Site) -> list[Key]:
+        """Of a line with a box for each of several rounds those that use the parameters of a finding."""
+        called = self._called[site.span()]
+        ids = {subject[1] for subject in finding.subjects if subject[0] == "parameter"}
+        if not ids or any(key[0] != "line" or key[1:3] != site.location() for key in called):
+            return []
+        read = [value for value, id in self.flow.parameter_of.items() if id in ids]
+        users = {self.keys[op] for value in read for op in self.flow.consumers.get(value, ())}
+        return [key for key in called if key in users]
 
     def _cut_under(self, site: Site) -> list[Key]:
         """The boxes at which the gradient ends because of a grad mode that is switched at a line."""

@@ -1307,3 +1307,31 @@ def test_what_numpy_gives_back_in_one_expression_keeps_what_it_was_given() -> No
     (given,) = [id for id, data in graph.nodes.items() if data["kind"] == "input" and data["label"] == "emb"]
     (way,) = graph.edges_to(given)
     assert graph.nodes[way[0]]["kind"] == "cut" and way[2]["severed"] and not way[2]["trainable"]
+
+
+def test_of_a_line_with_a_box_for_each_round_the_one_that_a_finding_is_about_is_marked() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate, self.out = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            z = torch.tanh(self.gate(x))
+            return x + self.out(z), z
+
+    blocks = nn.ModuleList(Block() for _ in range(4))
+    skips = [nn.Linear(4, 4) for _ in blocks]
+    step = torch.optim.SGD(blocks.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            x, total = torch.randn(2, 4), torch.zeros(2, 4)
+            for block, skip in zip(blocks, skips, strict=True):
+                x, z = block(x)
+                total = total + skip(z)
+            step.zero_grad()
+            total.square().mean().backward()
+            step.step()
+    graph = view(scope.trace, "line", scope.findings, depth=0).graph
+    at_block = [d for _, d in graph.nodes.items() if d["label"].startswith("x, z = block(x)")]
+    assert len(at_block) > 1 and not any(d["kind"] == "place" for d in at_block)
+    assert sum("GS302" in d["causes"] for d in at_block) == 1

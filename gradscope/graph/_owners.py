@@ -408,12 +408,22 @@ def joined_name(names: list[str]) -> str:
         return names[0]
     rows = [re.split(r"([0-9]+)", name) for name in names]
     if any(len(row) != len(rows[0]) or row[::2] != rows[0][::2] for row in rows):
-        return f"{names[0]} … {names[-1]}"
+        return _parted_name([name.split(".") for name in names])
     parts = []
     for column in zip(*rows, strict=True):
         different = list(dict.fromkeys(column))
         parts.append(different[0] if len(different) == 1 else _range(different))
     return "".join(parts)
+
+
+def _parted_name(names: list[list[str]]) -> str:
+    """`blocks.5.filter.weight` to `blocks.5.out.weight` → `blocks.5.filter … out.weight`; where more than one part
+    differs, both to their ends."""
+    least = min(map(len, names)) - 1
+    before = next((n for n in range(least) if len({tuple(name[: n + 1]) for name in names}) > 1), least)
+    one = len({tuple(name[before + 1 :]) for name in names}) == 1
+    first, last = (".".join(name[before : before + 1 if one else None]) for name in (names[0], names[-1]))
+    return ".".join([*names[0][:before], f"{first} … {last}", *(names[0][before + 1 :] if one else ())])
 
 
 def _range(numbers: list[str]) -> str:

@@ -362,6 +362,9 @@ def test_a_module_without_state_called_at_two_places_is_two_boxes():
 def test_joined_name():
     assert joined_name(["b.0.w", "b.1.w", "b.2.w"]) == "b.0–2.w"
     assert joined_name(["0.w", "2.w", "4.w", "6.w"]) == "0,2…6.w"
+    assert joined_name(["b.5.gate.w", "b.5.in.w", "b.5.out.w"]) == "b.5.gate … out.w"
+    assert joined_name(["b.5.ln.w", "b.5.mlp.fc.w"]) == "b.5.ln.w … mlp.fc.w"
+    assert joined_name(["weight", "bias"]) == "weight … bias" and joined_name(["a", "a.b"]) == "a … a.b"
     assert joined_name(["same", "same"]) == "same"
 
 

@@ -202,7 +202,7 @@ def _of_same_rounds(builder: Builder, each: list[list[int]], key: Key, ops: list
     """Whether the ops of these boxes of a line together ran no more often than those of one of them."""
     if builder.counts.of_lines(ops) == 1:
         return True
-    return builder.told(key, ops)["count"] == max(builder.told(key, own)["count"] for own in each)
+    return bool(builder.told(key, ops)["count"] == max(builder.told(key, own)["count"] for own in each))
 
 
 def _of_modules(builder: Builder, parts: Mapping[Key, list[int]]) -> list[list[Key]]:

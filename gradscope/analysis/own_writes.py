@@ -22,6 +22,7 @@ from gradscope.store import Trace
 Time = tuple[int, int]  # (segment, op in its graph)
 
 ENDLESS = 1 << 60
+SCALING = {"mul_", "div_", "__imul__", "__itruediv__"}
 MIXING = {"add_", "sub_", "lerp_", "__iadd__", "__isub__"}
 
 
@@ -178,6 +179,29 @@ def assigned_from(known: Paths, event: Update) -> Op | None:
     ops = known.graph(event.graph).ops if event.position >= 0 else ()
     op = ops[event.position] if event.position < len(ops) else None
     return op if op is not None and op.site.user.location() == event.site.user.location() else None
+
+
+class Scaled(NamedTuple):
+    """A line that multiplies parameters by a number, as a decay of the program's own does."""
+
+    op: Op  # one of its writes
+    times: int  # segments in which it does
+    parameters: set[int]
+
+
+@once
+def scaled_by_hand(trace: Trace) -> list[Scaled]:
+    """Every line that multiplies a parameter in place by nothing else that has a gradient or is a parameter."""
+    found: dict[int, Scaled] = {}
+    repeats = {segment.index: segment.repeat for segment in trace.segments}
+    for write in _writes(trace):
+        op = write.op
+        if op is None or op.name not in SCALING or any(i not in op.writes for i in op.inputs):
+            continue
+        times = sum(repeats.get(index, 1) for index in write.segments)
+        before = found.get(write.call, Scaled(op, 0, set()))
+        found[write.call] = Scaled(before.op, max(before.times, times), before.parameters | {write.parameter})
+    return list(found.values())
 
 
 class MixedIn(NamedTuple):

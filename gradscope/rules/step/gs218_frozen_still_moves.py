@@ -1,26 +1,32 @@
-"""A step changes parameters that are frozen: a gradient of before is left in them.
+"""A step changes parameters that are frozen: a gradient of before is left in them, or the program decays them itself.
 
 Why: an optimizer skips a parameter only where its `.grad` is None; `requires_grad` means nothing to it. With
 zeros left in `.grad` momentum and weight decay still move it, and an old gradient is applied again with every
-step.
+step. A weight decay that the program writes itself (`p.data.mul_(1 - decay * rate)`) asks for no gradient at all.
 
-Fix: set `.grad` to None where parameters are frozen, or make an optimizer of the others.
+Fix: set `.grad` to None where parameters are frozen, or make an optimizer of the others; leave them out of the decay.
 
 Measured: the values before and after a step of parameters that had gradients, require none any more, and whose
 `.grad` nothing has written to since a step used it, or is all zeros. A note where they are trained again later
-in the run. Silent on: gradients that the program writes itself.
+in the run. Of a decay: that one line multiplies what was frozen and what steps train in each of several steps. Silent
+on: gradients that the program writes itself; a line that multiplies only what is frozen.
 """
 
+import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.counted import at_least
+from gradscope.analysis.own_writes import scaled_by_hand
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.stops import set_at
+from gradscope.analysis.stops import frozen_by, set_at
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward, Flipped, FrozenMoved, RequiresGrad
 from gradscope.fixes.freezing import emptied
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+MANY = 3  # steps
 
 
 def bad() -> None:
@@ -56,6 +62,7 @@ def good() -> None:
 
 @rule("GS218", name="frozen-still-moves", severity="warning", over=("GS208",))
 def frozen_still_moves(trace: Trace) -> Iterator[Finding]:
+    yield from _decayed_by_hand(trace)
     frozen: dict[Site, list[tuple[FrozenMoved, Event | None, Site | None]]] = {}
     for event in trace.of(FrozenMoved):
         off = _switched_off(trace, event)
@@ -70,6 +77,52 @@ def frozen_still_moves(trace: Trace) -> Iterator[Finding]:
         for line, events in by_line.items():
             off = next((off for _, off, froze in moved if froze == line), known[0])
             yield _finding(trace, events, off, line)
+
+
+def _decayed_by_hand(trace: Trace) -> Iterator[Finding]:
+    """What no pass has given a gradient since it was frozen, and a line of the program's makes smaller in each step
+    together with what steps train."""
+    for op, times, ids in scaled_by_hand(trace):
+        trained = {id for id in ids if trace.parameter(id).steps}
+        frozen = {id: off for id in sorted(ids) if (off := _frozen_unused(trace, id)) is not None}
+        if not trained or not frozen or times < MANY:
+            continue
+        line, off = op.site.user, next(iter(frozen.values()))
+        yield Finding(
+            message=f"{code(trace, line, 'a line of the program')} changes {parameter_names(trace, list(frozen))},"
+            f" which {'are' if len(frozen) > 1 else 'is'} frozen",
+            cause=line,
+            cause_label="multiplies what is frozen, too",
+            effect=off.site.user,
+            effect_label="frozen here",
+            seen=(
+                f"{at_least(trace, times, 'time')} it was run for {plural(len(frozen), 'parameter')} that no pass has"
+                f" given a gradient, as for {len(trained)} that steps train",
+            ),
+            why="`requires_grad` keeps gradients away, and an optimizer passes over what has none. A decay that the"
+            " program writes itself does neither: all that it is run for gets smaller with each step.",
+            fix=f"run {located(trace, line)} only for parameters that require a gradient{_asked(trace, line)}, or give"
+            " the optimizer only those",
+            subjects=parameter_subjects(frozen),
+        )
+
+
+def _asked(trace: Trace, line: Site) -> str:
+    """The question before the line, of what it names."""
+    node = trace.source_file(line.path).at(line)
+    target = (
+        node.target
+        if isinstance(node, ast.AugAssign)
+        else getattr(getattr(node, "func", None), "value", None)
+    )
+    if isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    return f", as in `if {target.id}.requires_grad:`" if isinstance(target, ast.Name) else ""
+
+
+def _frozen_unused(trace: Trace, id: int) -> RequiresGrad | None:
+    parameter = trace.parameter(id)
+    return frozen_by(trace, parameter) if parameter.optimizers and not parameter.passes else None
 
 
 def _finding(trace: Trace, events: list[FrozenMoved], off: Event | None, froze: Site | None) -> Finding:

@@ -107,3 +107,59 @@ def good_parts_of_two_optimizers_take_turns() -> None:
         opt.zero_grad(set_to_none=False)
         head(body(torch.randn(8, 3))).pow(2).mean().backward()
         opt.step()
+
+
+def bad_own_decay_of_what_is_frozen() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Decoupled:
+        def __init__(self, inner: torch.optim.Optimizer, decay: float) -> None:
+            self.inner, self.decay = inner, decay
+
+        def step(self) -> None:
+            for group in self.inner.param_groups:
+                for weight in group["params"]:
+                    weight.data.mul_(1 - self.decay * group["lr"])  # cause: GS218
+            self.inner.step()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+    model[0].load_state_dict(nn.Linear(3, 6).state_dict())
+    for p in model[0].parameters():
+        p.requires_grad_(False)  # effect: GS218
+    opt = Decoupled(torch.optim.Adam(model.parameters(), lr=0.01), decay=0.1)
+    for _ in range(8):
+        x = torch.randn(16, 3)
+        loss = (model(x) - x[:, :1]).pow(2).mean()
+        opt.inner.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_own_decay_of_what_is_trained() -> None:
+    import torch
+    from torch import nn
+
+    class Decoupled:
+        def __init__(self, inner: torch.optim.Optimizer, decay: float) -> None:
+            self.inner, self.decay = inner, decay
+
+        def step(self) -> None:
+            for group in self.inner.param_groups:
+                for weight in group["params"]:
+                    weight.data.mul_(1 - self.decay * group["lr"])
+            self.inner.step()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+    model[0].load_state_dict(nn.Linear(3, 6).state_dict())
+    for p in model[0].parameters():
+        p.requires_grad_(False)
+    opt = Decoupled(torch.optim.Adam(model[2].parameters(), lr=0.01), decay=0.1)
+    for _ in range(8):
+        x = torch.randn(16, 3)
+        loss = (model(x) - x[:, :1]).pow(2).mean()
+        opt.inner.zero_grad()
+        loss.backward()
+        opt.step()

@@ -364,6 +364,8 @@ class OptimizerLoaded(Kind):
     __slots__ = ()
     of = "optimizer_loaded"
     optimizer = Field(_key)
+    rates = Field(_numbers)  # of its groups since then
+    first = Field(_numbers)  # those that a schedule had begun with, as they stand in the state
 
 
 class WrappedLoad(Kind):

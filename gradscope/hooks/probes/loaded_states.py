@@ -65,9 +65,12 @@ class LoadedStates(Hook):
         try:
             recorder = self.recorder
             site = recorder.sites.current(frame)
-            recorder.emit(
-                "optimizer_loaded", site, {"optimizer": recorder.services.optimizer_number(optimizer, site)}
-            )
+            data = {
+                "optimizer": recorder.services.optimizer_number(optimizer, site),
+                "rates": _of_groups(optimizer, "lr"),
+                "first": _of_groups(optimizer, "initial_lr"),
+            }
+            recorder.emit("optimizer_loaded", site, data)
             for follow in recorder.signals.optimizer_loaded:
                 follow(optimizer, site)
             self._note_inner(optimizer, site)
@@ -121,6 +124,12 @@ class LoadedStates(Hook):
             unused = other is None or not self.recorder.services.steps_of(other)
             if one.replaced == 1 and one.filled and unused:
                 self.recorder.emit("load_lost", one.site, {"optimizer": one.number})
+
+
+def _of_groups(optimizer: Any, name: str) -> list[float]:
+    """A plain number of each of its groups; none where one has none."""
+    found = [group.get(name) for group in groups_of(optimizer)]
+    return [float(one) for one in found] if all(type(one) in (int, float) for one in found) else []
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -6,13 +6,17 @@ import ast
 from typing import TypeGuard
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import MAKERS
+from gradscope.analysis.ops import CASTS, MAKERS
 from gradscope.analysis.words import owner, source, where
 from gradscope.fixes.source import Binds, Source
 from gradscope.model import Edit, Graph, Op, Site
-from gradscope.source import called_name
+from gradscope.source import called_name, method_name
 from gradscope.store import Trace
 
+_FORMS = CASTS | {
+    "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose", "permute",
+    "t", "contiguous",
+}  # fmt: skip
 ASKING = {"requires_grad_", "detach_", "zero_grad_"}
 
 
@@ -58,9 +62,20 @@ def asked_last(trace: Trace, made: Site, name: str) -> tuple[Edit, ...]:
     ]:
         return ()
     value, text = statement.value, here.file.text(statement.value)
-    if not asks(text):
+    if not asks(text) and not _in_another_form(value, name.strip("`")):
         return ()
     return here.behind(value, ".detach().requires_grad_()")
+
+
+def _in_another_form(value: ast.expr | None, name: str) -> bool:
+    """`w.view(-1, 1)`, `w.to(device)`: the numbers of `name` as they are."""
+    while (
+        isinstance(value, ast.Call) and method_name(value) in _FORMS and isinstance(value.func, ast.Attribute)
+    ):
+        value = value.func.value
+        if ast.unparse(value) == name:
+            return True
+    return False
 
 
 def inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple[Edit, ...]]:
@@ -95,7 +110,9 @@ def leaf_fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
             f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
             f" `{plain} = {value}` ({where(made)})"
         )
-    if rebound and not asks(value):
+    statement = trace.source_file(made.path).statement(made)
+    kept = isinstance(statement, ast.Assign) and _in_another_form(statement.value, plain)
+    if rebound and not asks(value) and not kept:
         return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
     shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
     return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"

@@ -171,3 +171,52 @@ def bad_gradient_read_at_two_lines() -> None:
     if w.grad is not None:
         with torch.no_grad():
             w -= 0.1 * w.grad
+
+
+def bad_leaf_bound_anew_in_another_shape() -> None:
+    import torch
+
+    class Fit:
+        def __init__(self) -> None:
+            self.coef = torch.rand(3).requires_grad_()
+            self.coef = self.coef.view(-1, 1)  # cause: GS213
+
+        def update(self, rate: float) -> None:
+            grad = self.coef.grad  # effect: GS213
+            if grad is None:
+                return
+            with torch.no_grad():
+                self.coef -= rate * grad
+            grad.zero_()
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    y = x @ torch.tensor([[1.0], [-2.0], [0.5]])
+    fit = Fit()
+    for _ in range(20):
+        (x @ fit.coef - y).pow(2).mean().backward()
+        fit.update(0.1)
+
+
+def good_leaf_viewed_where_it_is_used() -> None:
+    import torch
+
+    class Fit:
+        def __init__(self) -> None:
+            self.coef = torch.rand(3).requires_grad_()
+
+        def update(self, rate: float) -> None:
+            grad = self.coef.grad
+            if grad is None:
+                return
+            with torch.no_grad():
+                self.coef -= rate * grad
+            grad.zero_()
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    y = x @ torch.tensor([[1.0], [-2.0], [0.5]])
+    fit = Fit()
+    for _ in range(20):
+        (x @ fit.coef.view(-1, 1) - y).pow(2).mean().backward()
+        fit.update(0.1)

@@ -461,7 +461,8 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site, hook: Hook | None) -> str
             return (
                 f"compute {located(trace, made, 'it')} with gradients on: they are off where this line runs"
             )
-        outside = f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
+        whole = located(trace, _all_of(trace, made), "it")
+        outside = f"compute {whole} outside of {located(trace, cause, 'the block')}"
         return outside + _with_held_weights(trace, op)
     if kind == "nondifferentiable":
         return (
@@ -476,6 +477,18 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site, hook: Hook | None) -> str
     if kind == "detach":
         return f"leave `.detach()` out of {located(trace, made)}, or {use} the value before it"
     return f"{use} the value as it was before {cut_words(op, kind)} ({place(made)})"
+
+
+def _all_of(trace: Trace, made: Site) -> Site:
+    """The whole expression that a name gets its value from, where the call at `made` is only a part of it and another
+    call takes its result: that would be made without a graph, too."""
+    file = trace.source_file(made.path)
+    node, statement = file.at(made), file.statement(made)
+    above = file.parent.get(id(node)) if node is not None else None
+    taken = isinstance(above, ast.Call) and node in above.args
+    if not taken or not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return made
+    return site_of(made.path, made.function, statement.value)
 
 
 def _with_held_weights(trace: Trace, op: Op) -> str:

@@ -1695,6 +1695,20 @@ class Revived(Kind):
     steps = Field(_count)  # that were looked at afterwards
 
 
+class HeldBack(Kind):
+    """Elements of weights whose gradient the program had set to zero between the pass and the step were moved by it all
+    the same, in some steps in a row. The event's site is that step."""
+
+    __slots__ = ()
+    of = "held_back"
+    optimizer = Field(_key)
+    parameters = Field(_ids)
+    held = Field(_count)  # elements whose gradient was set to zero, the same ones each time
+    moved = Field(_count)  # of them
+    shrunk = Field(_count)  # of these, that came nearer to zero
+    steps = Field(_count)  # in a row
+
+
 class MomentumAnew(Kind):
     """What an optimizer of the program's own keeps for a parameter was a fixed multiple of the gradient after each
     step: it holds nothing of the steps before."""

@@ -37,6 +37,7 @@ from gradscope.fixes.settings import with_setting
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
+from gradscope.rules.step._written_gradients import writes_into
 from gradscope.store import Trace
 
 ENOUGH = 80  # steps
@@ -128,21 +129,6 @@ def _made_small(trace: Trace, event: Moved) -> tuple[float, float] | None:
     return (left, used) if 0 < used * ABOVE < left and used < SMALL else None
 
 
-def _scaling(trace: Trace, event: Moved) -> Site | None:
-    """The line that writes into tensors of the forms of all these weights, which neither are parameters nor were
-    computed: their gradients."""
-    wanted = {trace.parameter(id).shape for id in event.parameters}
-    met: dict[tuple[str, int], set[tuple[int, ...]]] = {}
-    for graph in trace.graphs:
-        for op in graph.writing:
-            values = [graph.values[index] for index in op.writes]
-            plain = [v for v in values if v.op is None and v.parameter is None and not v.requires_grad]
-            met.setdefault(op.site.user.location(), set()).update(value.shape for value in plain)
-            if wanted <= met[op.site.user.location()]:
-                return op.site.user
-    return None
-
-
 def _scaled(
     trace: Trace,
     event: Moved,
@@ -154,7 +140,7 @@ def _scaled(
 ) -> Finding:
     """Gradients that the program itself makes small between the pass and the step."""
     found = _finding(trace, event, optimizer, share, left, course, None)
-    site = _scaling(trace, event)
+    site = writes_into(trace, event.parameters)
     place = (
         f"in {located(trace, site)}"
         if site is not None

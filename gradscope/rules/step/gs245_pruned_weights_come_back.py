@@ -15,8 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import MULTIPLICATIONS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import (
     code,
     located,
@@ -30,9 +29,8 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.rules.step._masked_weights import is_masked
 from gradscope.store import Trace
-
-CHOOSING = MULTIPLICATIONS | {"where", "masked_fill", "masked_select"}
 
 
 def bad() -> None:
@@ -86,18 +84,12 @@ def good() -> None:
         prune()
 
 
-@rule("GS245", name="pruned-weights-come-back", severity="warning")
+@rule("GS245", name="pruned-weights-come-back", severity="warning", over=("GS278",))
 def pruned_weights_come_back(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Revived):
         known = paths(trace)
-        if not any(_is_masked(known, id) for id in event.parameters):
+        if not any(is_masked(known, id) for id in event.parameters):
             yield _finding(trace, event)
-
-
-def _is_masked(known: Paths, id: int) -> bool:
-    """Whether the model takes a part of a weight only: the other one has no effect, whatever it is."""
-    readers = (op for key in known.feeding.get(id, ()) for _, op in known.used.feeds.get(key, ()))
-    return any(op is not None and op.name in CHOOSING for op in readers)
 
 
 def _finding(trace: Trace, event: Revived) -> Finding:

@@ -381,6 +381,32 @@ def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: S
 
 
 @pytest.mark.slow
+def test_what_decides_which_passes_are_averaged_is_shown(ranks: Start) -> None:
+    ran = ranks(
+        """
+        import contextlib
+
+        rank = begin()
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for turn in range(5):
+            last = turn == 4
+            sync = turn % 2 == 1
+            with contextlib.nullcontext() if sync else model.no_sync():
+                model(torch.randn(8, 4)).pow(2).mean().backward()
+            if sync or last:
+                optimizer.step()
+                optimizer.zero_grad()
+        end()
+        """
+    )
+    assert ran.findings() == [("GS801", "error", [0, 1])]
+    assert (
+        "says which passes are averaged" in ran.told and "let `sync = turn % 2 == 1` (train.py:" in ran.told
+    )
+
+
+@pytest.mark.slow
 def test_a_loop_that_ends_early_on_one_rank_is_told_with_its_break(ranks: Start) -> None:
     ran = ranks(
         """

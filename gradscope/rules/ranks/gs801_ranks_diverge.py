@@ -480,12 +480,14 @@ def _finding(run: Run, parting: Parting) -> Finding:
     cause, label = _cause(run, trace, parting)
     apart = cause is not None and parting.site is not None and cause.location() != parting.site.location()
     outside = "`DistributedDataParallel` does not know them: nothing averages their gradients"
+    chosen = _choice(trace, cause) if cause is not None and label == _UNSYNCED else None
     return Finding(
         message=f"{names} {_differ(parting.parameters)} between the ranks",
         cause=cause or parting.site,
         cause_label=label if cause is not None else "",
         effect=parting.site if apart else None,
         effect_label=f"{when} the ranks hold different models",
+        related=((chosen, "says which passes are averaged"),) if chosen is not None else (),
         seen=(
             f"norm of {parameter_names(trace, parting.parameters[:1])} {when}: {shown}",
             *((same,) if parting.step > 1 and not parting.after_pass else ()),
@@ -498,6 +500,33 @@ def _finding(run: Run, parting: Parting) -> Finding:
         subjects=parameter_subjects(parting.parameters),
         since=Since(max(parting.step, 1)),
     )
+
+
+def _choice(trace: Trace, call: Site) -> Site | None:
+    """What decides whether a call of the model is in `no_sync`: the test of `nullcontext() if … else model.no_sync()`,
+    or of the `if` around the `with`; where that is a variable, what is assigned to it."""
+    file = trace.source_file(call.path)
+    around = list(file.around(call))
+    block = next((node for node in around if isinstance(node, ast.With)), None)
+    if block is None:
+        return None
+    choices = [
+        node for item in block.items for node in ast.walk(item.context_expr) if isinstance(node, ast.IfExp)
+    ]
+    branch = next((node for node in around[around.index(block) :] if isinstance(node, ast.If)), None)
+    tests = [*(choice.test for choice in choices), *([branch.test] if branch is not None else [])]
+    if not tests:
+        return None
+    test = tests[0]
+    if isinstance(test, ast.Name):
+        assigned = [
+            node
+            for node in ast.walk(file.scope(call))
+            if isinstance(node, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == test.id for target in node.targets)
+        ]
+        return site_of(call.path, call.function, assigned[0]) if len(assigned) == 1 else None
+    return site_of(call.path, call.function, test)
 
 
 def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
@@ -638,7 +667,12 @@ def _fix(trace: Trace, parting: Parting, cause: Site | None, label: str) -> str:
         return f"look for what only some ranks do to the parameters or gradients before {step}"
     if label == _UNSYNCED:
         call = located(trace, cause, "the call of the model")
-        return f"make {call} outside of `no_sync` where its pass is the last before a step: that one averages the sum"
+        chosen = _choice(trace, cause)
+        by = f" (let {located(trace, chosen)} say so)" if chosen is not None else ""
+        return (
+            f"make {call} outside of `no_sync` where its pass is the last before a step{by}: that one averages the"
+            " sum"
+        )
     if label == _OTHER_PASSES:
         return (
             f"let all ranks make {located(trace, cause, 'the step')} in the same passes: reduce what they decide by"

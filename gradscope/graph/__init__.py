@@ -49,6 +49,7 @@ from gradscope.analysis.flow import Flow, join
 from gradscope.collector import paused
 from gradscope.graph._attempts import HIDDEN, READABLE, Attempt, attempts
 from gradscope.graph._build import Builder
+from gradscope.graph._opened import opened
 from gradscope.graph._owners import MAX_TITLE, Boxes, joined_name
 from gradscope.graph._places import Key
 from gradscope.graph._pointed import Codes, Group
@@ -92,6 +93,7 @@ class View:
     notes: list[str] = field(default_factory=list)
     title: str = ""
     regions: dict[int, Region] = field(default_factory=dict)
+    opened: dict[int, str] = field(default_factory=dict)  # region → the program's words that open it
     clusters: dict[int, str] = field(default_factory=dict)  # id of a module or of a calling line → title
     nesting: dict[int, int] = field(default_factory=dict)  # id of a calling line → how deep it is called
     told: dict[Group, Codes] = field(default_factory=dict)  # what findings say of all that a call did
@@ -187,6 +189,7 @@ def view(
             )
     if not len(shown.graph):
         shown.notes.append("no tensor operation was captured")
+    shown.opened = opened(trace, shown.graph)
     return shown
 
 

@@ -14,6 +14,7 @@ from gradscope.analysis.flow import Flow
 from gradscope.graph import View, view
 from gradscope.graph._attempts import FITTING, deepest_call, deepest_module
 from gradscope.graph._build import Builder
+from gradscope.graph._opened import opened
 from gradscope.graph._owners import Boxes, groups_of, line_boxes, module_boxes
 from gradscope.graph._places import Key
 from gradscope.graph._pointed import Codes, told_of
@@ -56,6 +57,7 @@ class Outline:
         default_factory=dict
     )  # line of a finding → the nodes of what it called
     notes: list[str] = field(default_factory=list)
+    opened: dict[int, str] = field(default_factory=dict)  # as `View.opened`
 
 
 def outline(
@@ -76,6 +78,7 @@ def outline(
     atoms, notes = _atoms(flow, ladders)
     builder = Builder(flow, atoms, "outline", known.marks, found)
     made = Outline(first, builder.build(), notes=[*known.notes, *notes])
+    made.opened = opened(trace, made.graph)
     made.pointed = [
         (builder.ids(causes), builder.ids(effects)) for _, causes, effects in builder.pointed.ends
     ]

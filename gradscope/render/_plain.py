@@ -30,7 +30,9 @@ def plain_graph(view: View, lists: bool = True) -> Any:
             "site": _place(data["site"], view.cwd),
         }
         region = view.regions.get(data["region"]) if data["region"] is not None else None
-        told["region"] = " at ".join(region_words(region)) if region is not None else None
+        told["region"] = (
+            " at ".join(region_words(region, view.opened.get(region.id))) if region is not None else None
+        )
         graph.add_node(short[id], **_known(told, lists))
     for tail, head, data in view.graph.edges():
         graph.add_edge(short[tail], short[head], **_known(data, lists))

@@ -13,9 +13,9 @@ _TITLES = {
 }  # fmt: skip
 
 
-def region_words(region: Region) -> tuple[str, str]:
-    """("with torch.no_grad()", "train.py:3–7")."""
+def region_words(region: Region, opened: str | None = None) -> tuple[str, str]:
+    """("with torch.no_grad()", "train.py:3–7"). opened: how the program opens it, where that is known."""
     site = region.site.user
     last = max(region.end_line or 0, site.end_line)
     where = place_of(Path(site.path).name, site.line) + (f"–{last}" if last > site.line else "")
-    return _TITLES.get(region.kind, region.kind), where
+    return opened or _TITLES.get(region.kind, region.kind), where

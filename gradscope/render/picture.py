@@ -426,7 +426,7 @@ class _Tree:
             if path not in self._open:
                 graph = graphviz.Digraph(f"cluster_{len(self._open)}")
                 graph.attr(**(_module_look(self._view, id) if kind == "module"
-                              else _region_look(self._view.regions[id], self._view.cwd)))  # fmt: skip
+                              else _region_look(self._view, id)))  # fmt: skip
                 self._open[path] = (graph, above)
                 self._order.append(path)
         return self._open[path][0]
@@ -479,10 +479,11 @@ def _module_look(view: View, id: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _region_look(region: Region, cwd: str) -> dict[str, str]:
+def _region_look(view: View, id: int) -> dict[str, str]:
+    region, cwd = view.regions[id], view.cwd
     site = region.site.user
-    title, where = region_words(region)
-    head = labels.small(escape.html(title), style.REGION)
+    title, where = region_words(region, view.opened.get(id))
+    head = labels.small(escape.html(labels.shortened(escape.one_line(title), MAX_TITLE)), style.REGION)
     label = f"<B>{head}</B>&#160;&#160;{labels.small(escape.html(where), style.MUTED)}"
     return {
         "label": f"<{label}>", "style": "rounded,filled,dashed", "color": style.REGION, "fillcolor": style.REGION_FILL,

@@ -290,3 +290,22 @@ def test_a_note_is_not_drawn_in_the_colour_of_errors(severity: str) -> None:
     drawn = dot_text(picture(scope.trace, "line", findings=[told]).view)
     assert "GS999" in drawn
     assert (style.NOTE in drawn, style.RED in drawn) == (severity == "note", severity == "error")
+
+
+def test_a_frame_of_a_grad_mode_has_the_words_that_open_it() -> None:
+    net, critic = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    @torch.no_grad()
+    def judged(x: torch.Tensor) -> Any:
+        return critic(x)
+
+    training = "<no>" == "<yes>"
+    with gradscope.watch() as scope:
+        x = torch.randn(2, 3)
+        with torch.set_grad_enabled(training):
+            before = net(x)
+        ((net(x) - before).sum() + judged(x).sum()).backward()
+    drawn = svg(picture(scope.trace, "line").view)
+    titles = {t.text for t in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")}
+    assert {"with torch.set_grad_enabled(training)", "@torch.no_grad()"} <= titles
+    assert not titles & {"set_grad_enabled", "with torch.no_grad()"}

@@ -114,4 +114,6 @@ class _Teller:
     def _region(self, id: int | None) -> str:
         """The innermost region around it."""
         region = self._made.view.regions.get(id) if id is not None else None
-        return "" if region is None else one_line(" at ".join(region_words(region)))
+        if region is None:
+            return ""
+        return one_line(" at ".join(region_words(region, self._made.opened.get(region.id))))

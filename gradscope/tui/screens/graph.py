@@ -71,7 +71,7 @@ class GraphPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._graph: int | None = None
-        self._asked_for = False  # the graph was chosen, not the one that there was
+        self._turned_to = False  # the graph was chosen, not the one that there was
         self._built: tuple[int, int] | None = None  # (edition, graph) that the tree shows
         self._walk: Walk | None = None
         self._here: Thing | None = None
@@ -121,7 +121,7 @@ class GraphPage(Page):
 
     def _opened_early(self, graph: GraphSize) -> bool:
         """Whether what is shown is the set-up because there was no step yet, and nobody has looked around in it."""
-        return not (self._asked_for or graph.nodes or self._way) and self._here == self._opened_at
+        return not (self._turned_to or graph.nodes or self._way) and self._here == self._opened_at
 
     # -- the tree --------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class GraphPage(Page):
     def reveal(self, *what: Any) -> None:
         """Goes to (graph,) or (graph, op)."""
         graph, *op = what
-        self._graph, self._asked_for = graph, True
+        self._graph, self._turned_to = graph, True
         self.fill()
         if op:
             self._go(("op", graph, op[0]))
@@ -264,7 +264,7 @@ class GraphPage(Page):
         """Shows another distinct graph."""
         ids = [g.id for g in self._graphs]
         if self._graph in ids:
-            self._graph, self._asked_for = ids[(ids.index(self._graph) + by) % len(ids)], True
+            self._graph, self._turned_to = ids[(ids.index(self._graph) + by) % len(ids)], True
             self.fill()
 
     # -- what is selected --------------------------------------------------------------------

@@ -66,7 +66,7 @@ def good() -> None:
         schedule = torch.optim.lr_scheduler.StepLR(opt, step_size=2, gamma=0.1)
         if saved is not None:
             opt.load_state_dict(saved)
-            schedule.load_state_dict(state)
+            schedule.load_state_dict(state)  # type: ignore[arg-type]
         for _ in range(*epochs):
             for x in data:
                 opt.zero_grad()
@@ -141,7 +141,7 @@ def _finding(
         ),
         fix=f"leave {what} out, and load the schedule's own `state_dict()` for its place; or put it before"
         f" {located(trace, load.site.user)}",
-        edits=here.replace(loop, "pass") if alone and loop is not None else (),
+        edits=(here.remove(loop) or here.replace(loop, "pass")) if alone and loop is not None else (),
         subjects=parameter_subjects(optimizer.parameters if optimizer is not None else ())
         | {("optimizer", last.optimizer), ("scheduler", last.scheduler)},
     )

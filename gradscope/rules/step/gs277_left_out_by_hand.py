@@ -39,7 +39,7 @@ def bad() -> None:
         with torch.no_grad():
             for p in (layer.weight, layer.bias):
                 if p.grad is not None:
-                    p -= 0.1 * p.grad  # cause: GS277
+                    p -= 0.1 * p.grad  # type: ignore[assignment, operator]  # cause: GS277
                     p.grad = None
 
 
@@ -56,7 +56,7 @@ def good() -> None:
         loss.backward()
         with torch.no_grad():
             for p in layer.parameters():
-                p -= 0.1 * p.grad
+                p -= 0.1 * p.grad  # type: ignore[misc, operator]
                 p.grad = None
 
 

@@ -1046,6 +1046,19 @@ class Hinge(Kind):
     high = Field(_known)
 
 
+class AtTheLimit(Kind):
+    """`binary_cross_entropy` was given probabilities of exactly 0 or 1 where the target is something else."""
+
+    __slots__ = ()
+    of = "at_the_limit"
+    calls = Field(_count)  # that were looked at and showed it
+    since = Field(_count)  # the first of them, as the calls of the line are counted
+    elements = Field(_count)  # in the last of them
+    cut = Field(_count)  # of these, whose loss is at its limit
+    zeros = Field(_count)  # of these, that are 0
+    still = Field(_flag)  # the last call that was looked at showed it, too
+
+
 class RatioOfOne(Kind):
     """A ratio that is clipped around 1 was 1 in all calls of its line, also for advantages of an earlier step."""
 

@@ -51,7 +51,7 @@ def bad() -> None:
         opt.zero_grad()
         (model(x) - x.flip(1)).pow(2).mean().backward()
         for p, mask in zip(model.parameters(), masks, strict=True):
-            p.grad *= mask
+            p.grad = p.grad * mask if p.grad is not None else None
         opt.step()  # effect: GS278
 
 
@@ -69,7 +69,7 @@ def good() -> None:
         opt.zero_grad()
         (model(x) - x.flip(1)).pow(2).mean().backward()
         for p, mask in zip(model.parameters(), masks, strict=True):
-            p.grad *= mask
+            p.grad = p.grad * mask if p.grad is not None else None
         opt.step()
         with torch.no_grad():
             for p, mask, kept in zip(model.parameters(), masks, before, strict=True):

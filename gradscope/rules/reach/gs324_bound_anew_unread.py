@@ -66,7 +66,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS324", name="bound-anew-unread", severity="warning", over=("GS302", "GS321"))
+@rule("GS324", name="bound-anew-unread", severity="warning", over=("GS439", "GS302", "GS321"))
 def bound_anew_unread(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Backward) or not settled(trace):
         return

@@ -169,6 +169,7 @@ def _finding(known: Paths, unused: Unused, event: Backward) -> Finding:
     maker = graph.maker(left)
     instead, edits = _in_its_place(trace, place, event.site.user, of[0].strip("`"), of[1].strip("`"))
     computed = ((maker.site.user, f"{other} is computed here"),) if maker is not None and of[2] else ()
+    terms = [place, *([maker.site.user] if maker is not None else [])]
     at = " and ".join(map(where, instead)) or f"the pass of {located(trace, event.site.user)}"
     return Finding(
         message=f"{whole} is no loss of any pass: {code(trace, event.site.user, 'the pass')} goes back from {one}"
@@ -186,7 +187,7 @@ def _finding(known: Paths, unused: Unused, event: Backward) -> Finding:
         " `torch.no_grad()`",
         edits=edits,
         count=times,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("term", *site.location()) for site in terms},
     )
 
 

@@ -20,6 +20,7 @@ from gradscope.store import Trace, tidy
 
 _PATIENCE = 20.0  # seconds for the other ranks of this machine to end
 _IN_HASTE = 3.0  # where a signal ends this one
+_CHILDREN = 10.0  # for children that Ctrl-C ends too: the interpreter itself would wait for them without end
 _STALLED = 5.0  # that nobody writes any more: they may wait for this one to be gone
 _LOOK = 0.1
 
@@ -63,7 +64,7 @@ class Place:
 
 def wait_for_children(children: Path, trace: Path) -> None:
     """Until those that the same Ctrl-C ends have ended, but not for long."""
-    until = monotonic() + _IN_HASTE
+    until = monotonic() + _CHILDREN
     while monotonic() < until and any(
         _goes_on(path) for path in children.glob(f"*{SUFFIX}") if path != trace
     ):

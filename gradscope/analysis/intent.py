@@ -153,12 +153,10 @@ def says_head_of_loaded(trace: Trace, site: Site | None) -> str:
     if site is None or not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
         return ""
     part = ast.unparse(given.func.value)
-    for path, _, call in nodes_that_ran(trace, ast.Call):
-        if (
-            path != site.user.path
-            or call.lineno >= site.user.line
-            or not isinstance(call.func, ast.Attribute)
-        ):
+    here = site.user.path, site.user.function.split(".")[-1]
+    for path, function, call in nodes_that_ran(trace, ast.Call):
+        earlier = (path, function) == here and call.lineno < site.user.line
+        if not earlier or not isinstance(call.func, ast.Attribute):
             continue
         model = ast.unparse(call.func.value)
         if call.func.attr == "load_state_dict" and part.startswith((f"{model}.", f"{model}[")):

@@ -12,6 +12,11 @@ from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
 
+def within_a_call(site: Site) -> bool:
+    """Whether a call stands inside a module's, in its `forward`."""
+    return any(frame.kind == "torch" and frame.function.endswith("_call_impl") for frame in site.user.stack)
+
+
 def made_at(trace: Trace, parameter: Parameter, whole: bool = False) -> Site | None:
     """The line `self.layer = …` in the user's class that made the parameter's layer. whole: of a block of which no
     layer was ever called, the line that made the block."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from gradscope.analysis.calls import calls
 from gradscope.analysis.loop import idle
-from gradscope.analysis.made import assignments
+from gradscope.analysis.made import assignments, within_a_call
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import (
@@ -258,7 +258,7 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
     """The lines of a function that make new layers at every call of the module around it."""
     called: dict[int, Site] = {}
     for module in trace.modules.values():
-        if module.root == module.id and module.site is not None and _nested(module.site):
+        if module.root == module.id and module.site is not None and within_a_call(module.site):
             called[module.id] = module.site
     by_line: dict[tuple[str, str], dict[Site, list[Parameter]]] = {}
     used: dict[Site, Site] = {}  # a line that makes layers → the call of the first one
@@ -275,7 +275,7 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
             yield _made_anew(trace, anew, used[next(iter(anew))])
     leaves: dict[Site, list[Parameter]] = {}
     for p in trace.parameters:
-        if not p.registered and p.site is not None and _short_lived(p) and _nested(p.site):
+        if not p.registered and p.site is not None and _short_lived(p) and within_a_call(p.site):
             leaves.setdefault(p.site, []).append(p)
     methods: dict[tuple[str, str], dict[Site, list[Parameter]]] = {}
     for site, own in leaves.items():
@@ -308,11 +308,6 @@ def _made_again(own: list[Parameter]) -> bool:
     trained = [p for p in own if p.passes]
     unused = all(not p.optimizers and idle(p) for p in own)
     return unused and all(map(_short_lived, trained)) and len({p.module for p in trained}) >= 2
-
-
-def _nested(site: Site) -> bool:
-    """Whether a call stands inside another module's."""
-    return any(frame.kind == "torch" and frame.function.endswith("_call_impl") for frame in site.user.stack)
 
 
 def _short_lived(p: Parameter) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.loop import idle
+from gradscope.analysis.made import within_a_call
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, parameter_subjects, plural, variable
 from gradscope.events import Backward
@@ -65,18 +66,13 @@ def made_anew_in_each_step(trace: Trace) -> Iterator[Finding]:
     lines: dict[Site, list[Parameter]] = {}
     for p in trace.parameters:
         root = trace.modules[trace.modules[p.module].root] if p.module in trace.modules else None
-        if root is not None and root.site is not None and not _nested(root.site) and p.site is not None:
+        if root is not None and root.site is not None and not within_a_call(root.site) and p.site is not None:
             lines.setdefault(p.site.user, []).append(p)
     for site, own in lines.items():
         if len({p.module for p in own}) >= FEW and all(map(_short_lived, own)) and drawn_here(trace, own):
             effect = _beside_others(trace, {p.id for p in own})
             if effect is not None:
                 yield _finding(trace, site, own, effect)
-
-
-def _nested(site: Site) -> bool:
-    """Whether a call stands inside another module's."""
-    return any(frame.kind == "torch" and frame.function.endswith("_call_impl") for frame in site.user.stack)
 
 
 def _short_lived(p: Parameter) -> bool:

@@ -12,10 +12,10 @@ from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import name_of, names_of
 from gradscope.analysis.ops import FILLS
 from gradscope.analysis.reach import Key, Paths
-from gradscope.analysis.text import site_of
+from gradscope.analysis.text import entered_around, site_of
 from gradscope.events import Backward, ErrorRaised, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Site, Value
-from gradscope.source import LOOPS, called_name
+from gradscope.source import LOOPS
 from gradscope.store import Trace
 
 MANY = 5  # passes, each of which goes further back than the one before
@@ -180,16 +180,8 @@ def cached_by(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) 
     stack = maker.site.stack if maker is not None else ()
     if maker is None or not any(f.function.endswith(CACHES) and f.kind == "torch" for f in stack):
         return None
-    for frame in reversed(event.site.stack):
-        if frame.kind != "user":
-            continue
-        file = trace.source_file(frame.path)
-        for node in file.around(frame):
-            calls = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
-            call = next((one for one in calls if called_name(one) == "cached"), None)
-            if call is not None:
-                return Cached(site_of(frame.path, frame.function, call), maker)
-    return None
+    block = entered_around(trace, reversed(event.site.stack), "cached")
+    return Cached(block, maker) if block is not None else None
 
 
 def state_of(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> State | None:

@@ -6,15 +6,13 @@ from __future__ import annotations
 from math import isclose
 from typing import NamedTuple
 
-from gradscope.analysis.left_behind import left_behind
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.left_behind import alike, left_behind, worked_with
 from gradscope.analysis.parting import different, parted
 from gradscope.analysis.wrappers import wrapped
-from gradscope.events import ModuleCall, Wrapped
+from gradscope.events import Wrapped
 from gradscope.model import Parameter, Site
 from gradscope.store import Member, Run, Trace
 
-_LEAST = 3  # calls
 _NOISE = 1e-6  # relative
 
 
@@ -92,13 +90,6 @@ def _apart(norms: list[dict[int, float]]) -> bool:
 
 def _call(trace: Trace, like: Parameter) -> Site | None:
     """Where the program works with the module of the parameter of this name, often enough."""
-    own = next((p for p in trace.parameters if (p.name, p.shape) == (like.name, like.shape)), None)
-    if own is None or own.module is None:
-        return None
-    root = trace.modules[own.module].root
-    called = [
-        (times, event) for times, event in in_order(trace)
-        if isinstance(event, ModuleCall) and event.called in trace.modules
-        and trace.modules[event.called].root == root
-    ]  # fmt: skip
-    return called[0][1].site.user if sum(times for times, _ in called) >= _LEAST else None
+    own = alike(trace, like)
+    used = worked_with(trace, own) if own is not None else None
+    return used[1] if used is not None else None

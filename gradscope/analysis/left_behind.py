@@ -78,8 +78,20 @@ def _norms(trace: Trace, like: Parameter) -> dict[int, float]:
 
 def _used(trace: Trace, like: Parameter) -> tuple[int, Site] | None:
     """How often this rank calls the module whose parameter of the same name nothing here writes to, and where."""
-    own = next((p for p in trace.parameters if (p.name, p.shape) == (like.name, like.shape)), None)
-    if own is None or own.module is None or own.changed or own.updates or own.optimizers:
+    own = alike(trace, like)
+    if own is None or own.changed or own.updates or own.optimizers:
+        return None
+    return worked_with(trace, own)
+
+
+def alike(trace: Trace, like: Parameter) -> Parameter | None:
+    """The parameter of a rank that has the name and shape of another rank's."""
+    return next((p for p in trace.parameters if (p.name, p.shape) == (like.name, like.shape)), None)
+
+
+def worked_with(trace: Trace, own: Parameter) -> tuple[int, Site] | None:
+    """How often the program calls the module of a parameter, and where first; None where that is hardly ever."""
+    if own.module is None:
         return None
     root = trace.modules[own.module].root
     called = [

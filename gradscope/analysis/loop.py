@@ -89,6 +89,11 @@ def parameters_of(trace: Trace, ids: list[int]) -> list[Parameter]:
     return [known[id] for id in ids if id in known]
 
 
+def short_lived(p: Parameter) -> bool:
+    """Whether one pass alone filled it, and nothing trained it."""
+    return p.passes == 1 and not p.optimizers and idle(p)
+
+
 def idle(p: Parameter) -> bool:
     """Whether nothing in the run ever changed this parameter or used its gradient."""
     return not (p.steps or p.updates or p.changed or used_for_itself(p))

@@ -228,6 +228,19 @@ def written_input(trace: Trace, op: Op, place: int) -> ast.expr | None:
     return given[place] if place < len(given) else None
 
 
+def entered_around(trace: Trace, frames: Iterable[Site], name: str) -> Site | None:
+    """The call of `name` that a `with` enters around the first of these frames that stands in one."""
+    for frame in frames:
+        if frame.kind != "user":
+            continue
+        for node in trace.source_file(frame.path).around(frame):
+            for item in node.items if isinstance(node, ast.With) else ():
+                call = item.context_expr
+                if isinstance(call, ast.Call) and called_name(call) == name:
+                    return site_of(frame.path, frame.function, call)
+    return None
+
+
 def head_of(path: str, function: Function) -> Site:
     """The `def` of a function, with its name."""
     start = function.col_offset + 1

@@ -13,9 +13,11 @@ from torch import distributed
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.prints import print_of_inputs
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.parts import groups_of
 
 PLACES = 16  # calls of the program that are followed
+TAKEN = ("local_tensor", "device_mesh", "placements")  # what `from_local` is given first
 CALLS = 8  # of each, with gradients on
 
 
@@ -46,7 +48,7 @@ class Replicated(Hook):
                 recorder.paused += 1
                 try:
                     with private.aside():
-                        self._note(sys._getframe(1), *_given(args, kwargs))
+                        self._note(sys._getframe(1), by_name(TAKEN, args, kwargs))
                 except BaseException as error:
                     recorder.fault("looking at a distributed tensor", error)
                 finally:
@@ -56,7 +58,8 @@ class Replicated(Hook):
 
         return from_local
 
-    def _note(self, frame: Any, local: Any, mesh: Any, placements: Any) -> None:
+    def _note(self, frame: Any, given: dict[str, Any]) -> None:
+        local, mesh, placements = (given.get(name) for name in TAKEN)
         if mesh is None or not isinstance(placements, (list, tuple)) or not torch.is_grad_enabled():
             return
         for dim, placement in enumerate(placements):
@@ -73,8 +76,3 @@ class Replicated(Hook):
             known[1] += 1
             if known[1] <= CALLS and (printed := print_of_inputs([local])) is not None:
                 self.recorder.services.keep_print(printed.told("replicated", known[0], known[1], site))
-
-
-def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    names = ("local_tensor", "device_mesh", "placements")
-    return [args[place] if place < len(args) else kwargs.get(name) for place, name in enumerate(names)]

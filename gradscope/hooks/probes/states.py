@@ -13,6 +13,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction, TensorRef, aside, version_of
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.parts import named_tensors
 from gradscope.hooks.recorder.values import measurable
 
@@ -51,7 +52,7 @@ class States(Hook):
 
     def _state_dict(self, real: Any) -> Any:
         def state_dict(*args: Any, **kwargs: Any) -> Any:
-            module = _given(0, "self", args, kwargs)
+            module = by_name(("self",), args, kwargs).get("self")
             over = self._held_by(module, args[1:], kwargs) if args[1:] and not self.depth else []
             self.depth += 1
             try:
@@ -127,7 +128,8 @@ class States(Hook):
 
     def _load(self, real: Any) -> Any:
         def load_state_dict(*args: Any, **kwargs: Any) -> Any:
-            module, state_dict = _given(0, "self", args, kwargs), _given(1, "state_dict", args, kwargs)
+            given = by_name(("self", "state_dict"), args, kwargs)  # torch.distributed.checkpoint names them
+            module, state_dict = given.get("self"), given.get("state_dict")
             if module is None or state_dict is None:
                 return real(*args, **kwargs)
             if self.recorder.mine():
@@ -246,11 +248,6 @@ class States(Hook):
         if viewed is None and not isinstance(first, nn.Parameter):
             viewed = self.newest.get(first.data_ptr())
         return viewed
-
-
-def _given(place: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An argument of a call, which may be named: torch.distributed.checkpoint gives `self` by name as well."""
-    return args[place] if len(args) > place else kwargs.get(name)
 
 
 def _states(obj: Any, depth: int = 2) -> list[Any]:

@@ -17,12 +17,12 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.text import entered_around
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward, Scaler
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import called_name
 from gradscope.store import Trace
 
 HALF = "float16"
@@ -90,7 +90,9 @@ def _half(known: Paths, event: Backward) -> Op | None:
 
 def _finding(trace: Trace, known: Paths, event: Backward, op: Op, ids: list[int]) -> Finding:
     site = op.site.user
-    region = _region(trace, op.site)
+    region = entered_around(
+        trace, [site, *op.site.stack[::-1]], "autocast"
+    )  # its own line, or one that led to it
     place = region or site
     return Finding(
         message=f"{code(trace, site, f'`{op.name}`')} works in float16, and no gradient scaler is used: gradients below"
@@ -108,18 +110,6 @@ def _finding(trace: Trace, known: Paths, event: Backward, op: Op, ids: list[int]
         edits=_in_bfloat16(trace, region) if region is not None else (),
         subjects=parameter_subjects(ids),
     )
-
-
-def _region(trace: Trace, site: Site) -> Site | None:
-    """The `autocast(…)` of a `with` around the call, or around one that led to it."""
-    for frame in [site, *site.stack[::-1]]:
-        here = Source(trace, frame.path) if frame.kind == "user" else None
-        for node in here.file.around(frame) if here is not None else ():
-            for item in node.items if isinstance(node, ast.With) else ():
-                call = item.context_expr
-                if isinstance(call, ast.Call) and called_name(call) == "autocast" and here is not None:
-                    return Site(-1, frame.path, *here.file.span(call), frame.function, "user")
-    return None
 
 
 def _in_bfloat16(trace: Trace, region: Site) -> Edits:

@@ -19,12 +19,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.axes import PRODUCTS, VIEWS, Axes, Axis, axes
-from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, MULTIPLICATIONS, NORMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import along
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._lengths import own_length
 from gradscope.store import Trace
 
 LAID_OUT = (
@@ -79,7 +80,7 @@ class _Unit(NamedTuple):
 
 @rule("GS443", name="unit-length-of-another-axis", severity="warning")
 def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint({"normalize", "norm"}):
+    if trace.op_names.isdisjoint({"normalize", "sqrt"} | NORMS):
         return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
@@ -105,24 +106,16 @@ def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
     op = known.maker(key)
     if op is None or not known.value(key).requires_grad:
         return None
-    length = _own_length(known, op) if op.name in DIVISIONS else op
-    if length is None or length.name not in ("norm", "normalize"):
+    length = op if op.name == "normalize" else None
+    if op.name in DIVISIONS and len(op.inputs) == 2:
+        length = own_length(known, (op.graph, op.inputs[0]), (op.graph, op.inputs[1]))
+    if length is None:
         return None
     dims, own_axes = length.extra.get("dims", []), found.of(key)
     if len(dims) != 1 or not -len(own_axes) <= dims[0] < len(own_axes):
         return None
     dim = dims[0] % len(own_axes)
     return _Unit(op, key, own_axes[dim], dim)
-
-
-def _own_length(known: Paths, quotient: Op) -> Op | None:
-    """The norm of the same value that it is divided by."""
-    if len(quotient.inputs) != 2:
-        return None
-    divided, by = ((quotient.graph, index) for index in quotient.inputs)
-    length = known.maker_behind(by, LAID_OUT | {"clamp", "clamp_min", "add"})
-    own = length is not None and known.made((length.graph, length.inputs[0])) == known.made(divided)
-    return length if own else None
 
 
 def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...]]]:

@@ -25,10 +25,8 @@ from gradscope.analysis.ops import (
     DIAGONALS,
     DIVISIONS,
     MULTIPLICATIONS,
-    NORMS,
     PASSING,
     PICKS_OF_ROWS,
-    POWERS,
     REDUCTIONS,
     SCALES,
 )
@@ -39,11 +37,11 @@ from gradscope.events import ScaledScores
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Op, Span
 from gradscope.rules import rule
+from gradscope.rules.numbers._lengths import own_length
 from gradscope.rules.numbers._losses import loss_values, losses, makers, shape_of
 from gradscope.store import Trace
 
 PRODUCTS = {"matmul", "mm", "bmm", "linear"}
-GUARDS = {"clamp", "clamp_min", "add", "__add__", "maximum"}
 TAKING = DIAGONALS | PICKS_OF_ROWS
 NEAR = 6  # calls from an entry to the loss
 FLOOR = 0.5
@@ -243,40 +241,12 @@ def _unit(known: Paths, key: Key, axis: int) -> bool:
         elif op.name == "normalize":
             return [d % rank for d in dims or [1]] == [axis]
         elif op.name in DIVISIONS and len(op.inputs) == 2:
-            return _own_norm(known, source, (graph.id, op.inputs[1]), axis)
+            length = own_length(known, source, (graph.id, op.inputs[1]))
+            return length is not None and [d % rank for d in length.extra.get("dims", [])] == [axis]
         else:
             return False
         key = source
     return False
-
-
-def _own_norm(known: Paths, of: Key, divisor: Key, axis: int) -> bool:
-    """Whether a divisor is the length of what is divided, along this axis."""
-    for _ in range(3):
-        op = known.maker(divisor)
-        if op is None or not op.inputs:
-            return False
-        source = (known.made(divisor)[0], op.inputs[0])
-        if op.name in NORMS:
-            rank = len(shape_of(known, source))
-            return known.made(source) == known.made(of) and _along(op, rank, axis)
-        if op.name == "sqrt":  # of the sum of the squares
-            total = known.maker(source)
-            squares = (
-                known.maker((total.graph, total.inputs[0])) if total is not None and total.inputs else None
-            )
-            if total is None or total.name != "sum" or squares is None or squares.name not in POWERS:
-                return False
-            squared = (squares.graph, squares.inputs[0])
-            return known.made(squared) == known.made(of) and _along(total, len(shape_of(known, of)), axis)
-        if op.name not in GUARDS:
-            return False
-        divisor = source
-    return False
-
-
-def _along(op: Op, rank: int, axis: int) -> bool:
-    return [d % rank for d in op.extra.get("dims", [])] == [axis]
 
 
 def _finding(

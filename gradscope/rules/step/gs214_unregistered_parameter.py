@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from gradscope.analysis.calls import calls
-from gradscope.analysis.loop import idle
+from gradscope.analysis.loop import idle, short_lived
 from gradscope.analysis.made import assignments, within_a_call
 from gradscope.analysis.names import shape_words
 from gradscope.analysis.reach import paths
@@ -275,7 +275,7 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
             yield _made_anew(trace, anew, used[next(iter(anew))])
     leaves: dict[Site, list[Parameter]] = {}
     for p in trace.parameters:
-        if not p.registered and p.site is not None and _short_lived(p) and within_a_call(p.site):
+        if not p.registered and p.site is not None and short_lived(p) and within_a_call(p.site):
             leaves.setdefault(p.site, []).append(p)
     methods: dict[tuple[str, str], dict[Site, list[Parameter]]] = {}
     for site, own in leaves.items():
@@ -307,11 +307,7 @@ def _made_again(own: list[Parameter]) -> bool:
     """Whether these are of several layers that one pass each went through, but for those of evaluations."""
     trained = [p for p in own if p.passes]
     unused = all(not p.optimizers and idle(p) for p in own)
-    return unused and all(map(_short_lived, trained)) and len({p.module for p in trained}) >= 2
-
-
-def _short_lived(p: Parameter) -> bool:
-    return p.passes == 1 and not p.optimizers and idle(p)
+    return unused and all(map(short_lived, trained)) and len({p.module for p in trained}) >= 2
 
 
 def _function_text(trace: Trace, site: Site) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.feeds import drawn_here
-from gradscope.analysis.loop import idle
+from gradscope.analysis.loop import short_lived
 from gradscope.analysis.made import within_a_call
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, parameter_subjects, plural, variable
@@ -69,14 +69,10 @@ def made_anew_in_each_step(trace: Trace) -> Iterator[Finding]:
         if root is not None and root.site is not None and not within_a_call(root.site) and p.site is not None:
             lines.setdefault(p.site.user, []).append(p)
     for site, own in lines.items():
-        if len({p.module for p in own}) >= FEW and all(map(_short_lived, own)) and drawn_here(trace, own):
+        if len({p.module for p in own}) >= FEW and all(map(short_lived, own)) and drawn_here(trace, own):
             effect = _beside_others(trace, {p.id for p in own})
             if effect is not None:
                 yield _finding(trace, site, own, effect)
-
-
-def _short_lived(p: Parameter) -> bool:
-    return p.passes == 1 and not p.optimizers and not p.updates and idle(p)
 
 
 def _beside_others(trace: Trace, own: set[int]) -> Site | None:

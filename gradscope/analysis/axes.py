@@ -84,16 +84,16 @@ POINTWISE = (
     | EXPONENTIALS
     | (LOGARITHMS - {"xlogy"})
     | {
-        "pow", "__pow__", "square", "sqrt", "rsqrt", "abs", "__abs__", "neg", "__neg__", "reciprocal", "clamp",
+        "pow", "square", "sqrt", "rsqrt", "abs", "neg", "reciprocal", "clamp",
         "clip", "clamp_min", "clamp_max", "where", "masked_fill", "maximum", "minimum", "lerp", "addcmul", "sign",
         "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "hardtanh", "hardswish",
         "hardsigmoid", "softplus", "softsign", "tanh", "sigmoid", "log_sigmoid", "prelu", "rrelu", "threshold",
         "tanhshrink", "softmax", "log_softmax", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
         "feature_alpha_dropout", "layer_norm", "batch_norm", "group_norm", "instance_norm", "rms_norm", "normalize",
         "contiguous", "clone", "sin", "cos", "erf", "cumsum", "requires_grad_", "ones_like", "zeros_like",
-        "rand_like", "randn_like", "float", "double", "__rtruediv__", "__and__", "__or__", "__invert__",
-        "logical_and", "logical_or", "logical_not", "eq", "ne", "lt", "gt", "le", "ge", "__eq__", "__ne__", "__lt__",
-        "__gt__", "__le__", "__ge__", "masked_fill_", "nan_to_num", "identity", "alias",
+        "rand_like", "randn_like", "float", "double", "__and__", "__or__", "__invert__",
+        "logical_and", "logical_or", "logical_not", "eq", "ne", "lt", "gt", "le", "ge", "__eq__",
+        "masked_fill_", "nan_to_num", "identity", "alias",
     }
 )  # fmt: skip
 REDUCING = {

@@ -23,7 +23,7 @@ from gradscope.events import NonFinite
 from gradscope.model import Graph, Op, Site
 from gradscope.store import Trace
 
-DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | STATISTICS | EXPONENTIALS) - {"pow", "__pow__", "mean"}
+DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | STATISTICS | EXPONENTIALS) - {"pow", "mean"}
 
 
 def makers_of(trace: Trace, event: NonFinite) -> list[Op]:
@@ -87,7 +87,7 @@ def _of_itself(graph: Graph, op: Op) -> bool:
     return index != op.inputs[1]
 
 
-SIZES = NORMS | {"pow", "__pow__", "square", "sum", "sqrt", "max", "amax", "abs", "mean", "item", "float"}
+SIZES = NORMS | {"pow", "square", "sum", "sqrt", "max", "amax", "abs", "mean", "item", "float"}
 
 
 def idle_guard(trace: Trace, event: NonFinite) -> Op | None:
@@ -108,7 +108,7 @@ def idle_guard(trace: Trace, event: NonFinite) -> Op | None:
     return None
 
 
-_SCALED = {"mul", "__mul__", "__rmul__", "div", "__truediv__", "neg", "__neg__"}  # by a number
+_SCALED = {"mul", "div", "neg"}  # by a number
 
 
 def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Site]]:
@@ -157,7 +157,7 @@ def root_of_divisor(trace: Trace, event: NonFinite) -> Op | None:
 
 def _divisor(op: Op) -> int | None:
     """The tensor that a quotient divides by; a number is none."""
-    one_sided = op.name in ("reciprocal", "__rtruediv__", "__rdiv__")
+    one_sided = op.name in ("reciprocal", "__rdiv__")
     return op.inputs[-1] if op.name in QUOTIENTS and len(op.inputs) == (1 if one_sided else 2) else None
 
 

@@ -22,8 +22,8 @@ from gradscope.analysis.terms import terms
 from gradscope.events import Backward
 from gradscope.model import Op
 
-ON_THE_WAY = PASSING - JOINING - CLIPS | MEANS | {"sum", "neg", "__neg__"}
-LENGTHS = ("normalize", "div", "__truediv__")  # what makes a row's length 1
+ON_THE_WAY = PASSING - JOINING - CLIPS | MEANS | {"sum", "neg"}
+LENGTHS = ("normalize", "div")  # what makes a row's length 1
 FAR = 40  # ops between a term and what compares
 
 

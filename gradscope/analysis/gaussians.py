@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, SUBTRACTIONS
-from gradscope.analysis.senses import NEGATIONS, senses
+from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, NEGATIONS, SUBTRACTIONS
+from gradscope.analysis.senses import senses
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
 

@@ -14,7 +14,7 @@ from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
-UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp", "subtract", "isub", "iadd"}
+UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp"}
 COPIES = {
     "data",
     "detach",

@@ -1,19 +1,22 @@
 """Sets of torch's own operators, as `Op.name` has them, each once.
 
-A name like `__add__` or `add_` is the same operator written as a sign or in place.
+A name like `add_` is the same operator in place. Signs and second names (`a * b`, `torch.multiply`) are recorded by the
+one name, `mul`; torch names by the sign only what has none: `2 - x` (`__rsub__`), `2 / x` (`__rdiv__`), `2 ** x`
+(`__rpow__`), `x == y`, `x // y` and what works on bits.
 """
 
 from __future__ import annotations
 
 # -- arithmetic
 
-ADDITIONS = {"add", "add_", "__add__", "__radd__", "__iadd__"}
-SUBTRACTIONS = {"sub", "sub_", "__sub__", "__isub__", "rsub", "__rsub__", "subtract"}
+ADDITIONS = {"add", "add_"}
+SUBTRACTIONS = {"sub", "sub_", "rsub", "__rsub__"}
 REVERSED_SUBTRACTIONS = {"rsub", "__rsub__"}  # take their first input from the second
 SUMS = ADDITIONS | SUBTRACTIONS
-MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
-DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
-POWERS = {"pow", "__pow__", "square"}
+MULTIPLICATIONS = {"mul", "mul_"}
+DIVISIONS = {"div", "div_"}
+POWERS = {"pow", "square"}
+NEGATIONS = {"neg"}
 RECIPROCALS = {"rsqrt", "reciprocal"}
 CLIPS = {"clamp", "clip", "clamp_min", "clamp_max"}
 SCALES = MULTIPLICATIONS | DIVISIONS
@@ -22,13 +25,13 @@ PRODUCTS_OF_BATCHES = {"matmul", "bmm", "einsum"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 RECURRENT_CELLS = {f"{name}_cell" for name in RECURRENT}
-ORDERINGS = {"lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__"}
+ORDERINGS = {"lt", "le", "gt", "ge"}
 LOGIC = {
     "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_not", "__and__", "__or__", "__xor__", "__invert__",
 }  # fmt: skip
 EQUALITIES = {"eq", "__eq__"}
-COMPARISONS = ORDERINGS | EQUALITIES | {"ne", "__ne__"}
+COMPARISONS = ORDERINGS | EQUALITIES | {"ne"}
 
 # -- functions with a delicate gradient
 
@@ -36,8 +39,8 @@ LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
 # Defined from -1 to 1; the derivative is infinite at both ends.
 INVERSES = {"acos", "arccos", "asin", "arcsin", "atanh", "arctanh"}
 NORMS = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm"}
-ROOTS = NORMS | {"sqrt", "rsqrt", "pow", "__pow__", "std", "var", "cdist", "sqrt_", "rsqrt_"}
-QUOTIENTS = DIVISIONS | {"true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__"}
+ROOTS = NORMS | {"sqrt", "rsqrt", "pow", "std", "var", "cdist", "sqrt_", "rsqrt_"}
+QUOTIENTS = DIVISIONS | {"reciprocal", "__rdiv__"}
 STATISTICS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
 EXPONENTIALS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
 PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}

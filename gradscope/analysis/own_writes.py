@@ -22,8 +22,8 @@ from gradscope.store import Trace
 Time = tuple[int, int]  # (segment, op in its graph)
 
 ENDLESS = 1 << 60
-SCALING = {"mul_", "div_", "__imul__", "__itruediv__"}
-MIXING = {"add_", "sub_", "lerp_", "__iadd__", "__isub__"}
+SCALING = {"mul_", "div_"}
+MIXING = {"add_", "sub_", "lerp_"}
 
 
 class _Write(NamedTuple):

@@ -83,7 +83,7 @@ def _difference(graph: Graph, value: int) -> Op | None:
         if op.name in SUBTRACTIONS and len(op.inputs) >= 2 and len(tracked) == 1:
             data = next(i for i in op.inputs[:2] if i not in tracked)
             return None if graph.values[data].kind == "parameter" or graph.values[tracked[0]].is_leaf else op
-        if op.name not in ("neg", "__neg__") or not tracked:
+        if op.name != "neg" or not tracked:
             return None
         value = tracked[0]
     return None

@@ -12,6 +12,7 @@ from gradscope.analysis.ops import (
     CASTS,
     JOINING,
     MULTIPLICATIONS,
+    NEGATIONS,
     PASSING,
     POWERS,
     REVERSED_SUBTRACTIONS,
@@ -29,7 +30,6 @@ RISING = {
     "softplus", "sigmoid", "log_sigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
     "logsumexp",
 }  # fmt: skip
-NEGATIONS = {"neg", "__neg__"}
 MOST = 2000  # values of a loss that are looked at for divergences
 DEEP = 30  # ops that are followed from a loss
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
+from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, NEGATIONS, SCALES
 from gradscope.events import Clip, Rooted, Step
 from gradscope.model import Event, Graph, Op, Site
 from gradscope.store import Trace
-
-SIGNS = {"neg", "negative"}
 
 
 @dataclass
@@ -93,7 +91,7 @@ def is_undivided_mean(trace: Trace, event: Rooted) -> bool:
 
 def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
     """Whether `op` takes a mean, also with the other sign, or adds one to others that may have a weight."""
-    while op.name in SIGNS and op.inputs and (below := graph.maker(op.inputs[0])) is not None:
+    while op.name in NEGATIONS and op.inputs and (below := graph.maker(op.inputs[0])) is not None:
         op = below
     if op.name in ADDITIONS:
         terms = [graph.maker(value) for value in op.inputs]

@@ -11,13 +11,9 @@ from gradscope.model import Graph, Site
 from gradscope.store import Trace
 
 _SURE = (
-    PASSING
-    | SATURATING
-    | SCALES
-    | SUMS
-    | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "log_sigmoid"}
+    PASSING | SATURATING | SCALES | SUMS | {"exp", "log", "pow", "normalize", "relu", "abs", "log_sigmoid"}
 )
-_SURE_INSIDE = _SURE | PRODUCTS_OF_MATRICES | {"sum", "mean", "var", "std", "neg", "__neg__"}
+_SURE_INSIDE = _SURE | PRODUCTS_OF_MATRICES | {"sum", "mean", "var", "std", "neg"}
 
 
 @dataclass

@@ -18,10 +18,7 @@ WRITES = ("add_", "sub_", "lerp_", "mul_", "copy_")
 OF_LISTS = ("_foreach_add_", "_foreach_lerp_")
 MAKES = (
     "add",
-    "__add__",
-    "__radd__",
     "sub",
-    "__sub__",
     "lerp",
 )  # a new tensor, kept in the place of the old one
 LEAST = 3  # elements: numbers of one element, as a running sum of losses, always lie in one direction

@@ -14,7 +14,7 @@ from gradscope.hooks._torch import aside, grad_fn_of, transforms
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import can_be_asked
 
-ORDERINGS = ["lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__"]
+ORDERINGS = ["lt", "le", "gt", "ge"]
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_ELEMENTS = 1 << 16
 FEW = 4  # elements on either side

@@ -13,7 +13,7 @@ from gradscope.hooks.recorder.scaled import keep
 from gradscope.hooks.recorder.values import has_values
 
 BEGINNING = ("argmin", "min", "topk", "argmax", "max", "kl_div")
-PRODUCTS = ("mul", "__mul__", "__rmul__")
+PRODUCTS = ("mul",)
 
 
 class Factors(Hook):

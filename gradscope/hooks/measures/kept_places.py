@@ -26,9 +26,9 @@ COMPARING = (
     "smooth_l1_loss",
     "huber_loss",
 )
-DIFFERENCES = ("sub", "__sub__", "__rsub__")  # as in `(y - x).pow(2)`
+DIFFERENCES = ("sub", "__rsub__")  # as in `(y - x).pow(2)`
 CHOSEN = ("gather",)  # the logarithm of each target's probability
-MASKING = ("mul", "__mul__", "__rmul__", "mul_", "masked_fill", "masked_fill_", "masked_select", "where")
+MASKING = ("mul", "mul_", "masked_fill", "masked_fill_", "masked_select", "where")
 PICKING = ("__getitem__", "masked_select")
 INDEXING = ("__getitem__", "__setitem__")
 CALLS = 4  # looked at, per line

@@ -31,7 +31,7 @@ class LateMasks(Hook):
         self.loss: tuple[TensorRef, TensorRef, int] | None = None  # the last one: result, labels, site
         self.found = Unbroken()
         self.recorder.functions.follow(["cross_entropy", "nll_loss"], self._compared)
-        self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._masked)
+        self.recorder.functions.follow(["mul"], self._masked)
         self.recorder.functions.precede(["__setitem__", "masked_fill", "masked_fill_"], self._filled)
         self.recorder.signals.before_end.connect(self._tell)
 

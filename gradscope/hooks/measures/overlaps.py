@@ -27,7 +27,7 @@ class Overlaps(Hook):
         self.below: dict[int, dict[str, Any]] = {}
         self.told: set[int] = set()  # sites of products
         self.recorder.functions.follow(("rsub", "__rsub__"), self._subtracted)
-        self.recorder.functions.follow(("mul", "__mul__"), self._multiplied)
+        self.recorder.functions.follow(["mul"], self._multiplied)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

@@ -35,7 +35,7 @@ class Ratios(Hook):
         # the result of the last call, by weak reference, its site, and the policy
         self.clipped: tuple[Any, int, int] | None = None
         self.recorder.functions.follow(["clamp", "clip"], self._clamp)
-        self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._weighed)
+        self.recorder.functions.follow(["mul"], self._weighed)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _clamp(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

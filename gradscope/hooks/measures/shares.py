@@ -22,7 +22,7 @@ class Shares(Hook):
 
     def install(self) -> None:
         self.one = Unbroken(MAX_SITES)
-        self.recorder.functions.follow(["div", "__truediv__", "true_divide"], self._divided)
+        self.recorder.functions.follow(["div"], self._divided)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _divided(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

@@ -11,7 +11,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks.recorder.looks import Looks, Unbroken
 from gradscope.hooks.recorder.values import can_be_asked
 
-ORDERINGS = ("lt", "__lt__", "le", "__le__", "gt", "__gt__", "ge", "__ge__")
+ORDERINGS = ("lt", "le", "gt", "ge")
 FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
 MAX_SITES = 256
 MAX_ELEMENTS = 1_000_000

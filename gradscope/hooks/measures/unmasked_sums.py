@@ -41,7 +41,7 @@ class UnmaskedSums(Hook):
             tuple[int, int, int], dict[str, Any]
         ] = {}  # sites of the division, the sum, the count
         self.recorder.functions.follow(["sum"], self._sum)
-        self.recorder.functions.follow(["div", "__truediv__"], self._divided)
+        self.recorder.functions.follow(["div"], self._divided)
         self.recorder.signals.before_step.connect(self._step)
         self.recorder.signals.before_end.connect(self._tell)
 

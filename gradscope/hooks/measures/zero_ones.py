@@ -25,9 +25,9 @@ class ZeroOnes(Hook):
         self.looks: dict[int, int] = {}  # site → calls still to be looked at
         self.told: set[int] = set()
         functions = self.recorder.functions
-        functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
+        functions.follow(["mul"], self._multiplied)
         functions.follow(["where", "masked_fill", "masked_fill_", "__setitem__"], self._set_to_zero)
-        functions.follow(["add", "add_", "__add__", "__radd__", "__iadd__"], self._added)
+        functions.follow(["add", "add_"], self._added)
         functions.follow(["scaled_dot_product_attention", "multi_head_attention_forward"], self._attention)
 
     def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

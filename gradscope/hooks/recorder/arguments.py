@@ -134,7 +134,7 @@ AXES: dict[str, Told] = {
     **dict.fromkeys(("split", "chunk", "norm", "normalize", "cosine_similarity"), _dim(2, "dim")),
     **dict.fromkeys(("vector_norm", "linalg_vector_norm", "linalg_norm"), _dim(2, "dim")),
     "__getitem__": _index,
-    **dict.fromkeys(("mul", "__mul__", "__rmul__", "div", "__truediv__", "true_divide"), _sign),
+    **dict.fromkeys(("mul", "div"), _sign),
     **dict.fromkeys(("clamp", "clamp_", "clip", "clip_", "clamp_min", "clamp_min_"), _low),
     "einsum": _equation,
     "grad": _differentiated,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gradscope.hooks.recorder.leaf import LeafRecord
     from gradscope.hooks.recorder.state import State
 
-ADDITIONS = frozenset({"add_", "sub_", "__iadd__", "__isub__", "addcmul_", "addcdiv_"})
-SUMS = frozenset({"add", "sub", "__add__", "__radd__", "__sub__"})
+ADDITIONS = frozenset({"add_", "sub_", "addcmul_", "addcdiv_"})
+SUMS = frozenset({"add", "sub"})
 MAX_COPIES = 4
 MAX_ELEMENTS = 4_000_000
 

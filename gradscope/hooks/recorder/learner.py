@@ -27,10 +27,7 @@ FACTORIES = {
     "new_zeros", "new_ones", "new_empty", "new_full",
 }  # fmt: skip
 
-_INPLACE_DUNDERS = {
-    "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
-    "__ixor__", "__ilshift__", "__irshift__", "__idiv__", "__imatmul__",
-}  # fmt: skip
+_INPLACE_DUNDERS = {"__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__"}
 
 
 def writes_by_name(name: str, kwargs: Any) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-PRODUCTS = ("mul", "mul_", "__mul__", "__rmul__", "__imul__")
-QUOTIENTS = ("div", "div_", "__truediv__", "__itruediv__")
+PRODUCTS = ("mul", "mul_")
+QUOTIENTS = ("div", "div_")
 MOST = 64  # lines
 
 T = TypeVar("T")

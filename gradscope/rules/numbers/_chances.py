@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS, CASTS, CLIPS, DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.ops import ADDITIONS, CASTS, CLIPS, DIVISIONS, MULTIPLICATIONS, NEGATIONS
 from gradscope.analysis.reach import Key, Paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.model import Op
 from gradscope.rules.numbers._losses import shape_of
 
 MASKED = CASTS | MULTIPLICATIONS | {"masked_fill", "where", "contiguous", "clone"}
 GUARDS = ADDITIONS | CLIPS  # that keep a divisor above zero
-INVERTED = {"reciprocal", "__rdiv__", "__rtruediv__"}
+INVERTED = {"reciprocal", "__rdiv__"}
 DEEP = 6
 
 

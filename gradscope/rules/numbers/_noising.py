@@ -13,7 +13,7 @@ from gradscope.rules.numbers._losses import losses
 from gradscope.store import Trace
 
 DRAWS = {"randn_like", "randn", "rand_like", "rand", "normal", "normal_"}
-SUMS = {"add", "__add__", "__radd__", "sub", "__sub__"}
+SUMS = {"add", "sub"}
 MIXING = SUMS | {"addcmul", "lerp"}
 LOOKED_UP = {"__getitem__", "gather", "index_select", "take"}
 NEAR = 6  # calls between the schedule's entry and the factor

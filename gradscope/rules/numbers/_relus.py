@@ -11,7 +11,7 @@ from gradscope.store import Trace
 
 LARGER_OF_TWO = {"maximum", "max", "fmax"}
 CHOSEN = {"where"} | MULTIPLICATIONS
-ABOVE = {"gt", "ge", "__gt__", "__ge__"}
+ABOVE = {"gt", "ge"}
 
 
 def chosen_by_its_size(graph: Graph, op: Op) -> bool:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ALIASES, CLIPS, EXPONENTIALS, JOINING, MULTIPLICATIONS, ORDERINGS, PASSING
+from gradscope.analysis.ops import (
+    ALIASES,
+    CLIPS,
+    EXPONENTIALS,
+    JOINING,
+    MULTIPLICATIONS,
+    NEGATIONS,
+    ORDERINGS,
+    PASSING,
+)
 from gradscope.analysis.reach import Key, Paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.model import Op
 
 MINIMA = {"min", "minimum", "fmin", "amin"}

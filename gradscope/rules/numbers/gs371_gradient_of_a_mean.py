@@ -18,9 +18,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, DIVISIONS, NORMS, PASSING, POWERS, ROOTS, SUMS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    COMPARING_LOSSES,
+    DIVISIONS,
+    NEGATIONS,
+    NORMS,
+    PASSING,
+    POWERS,
+    ROOTS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site

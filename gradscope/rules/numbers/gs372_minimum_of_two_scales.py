@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import NEGATIONS
 from gradscope.analysis.reach import Key, Paths, passes, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Op
 from gradscope.rules import rule

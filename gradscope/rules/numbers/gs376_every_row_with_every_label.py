@@ -22,6 +22,7 @@ from gradscope.analysis.ops import (
     CLASS_LOSSES,
     LOGARITHMS,
     MASKING,
+    NEGATIONS,
     PARTS,
     POWERS,
     REDUCTIONS,
@@ -29,7 +30,6 @@ from gradscope.analysis.ops import (
 )
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import TAKING
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import PickedColumns
 from gradscope.fixes.source import Binds, Edits, Source

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from gradscope.analysis.course import measured
 from gradscope.analysis.gradients import Trained, trained_alone
 from gradscope.analysis.loop import parameters_of
-from gradscope.analysis.ops import CASTS, CUTTING_OFF, LAYERS, MEANS, PASSING, SCALES, SUMS
+from gradscope.analysis.ops import CASTS, CUTTING_OFF, LAYERS, MEANS, NEGATIONS, PASSING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.senses import NEGATIONS, signed
+from gradscope.analysis.senses import signed
 from gradscope.analysis.words import code, counted, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source

@@ -60,7 +60,7 @@ APPLIES = {
 
 
 _SAME = PASSING | ALIASES
-_COUNTS = ORDERINGS | MEANS | SUMS | {"round", "mul", "__mul__", "pow", "log"}
+_COUNTS = ORDERINGS | MEANS | SUMS | {"round", "mul", "pow", "log"}
 _WITHOUT = "binary_cross_entropy"  # `…_with_logits` without its sigmoid
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from gradscope.analysis.names import names_of, op_name, place
 from gradscope.analysis.ops import (
     MULTIPLICATIONS,
+    NEGATIONS,
     POINTWISE_LOSSES,
     QUOTIENTS,
     REDUCTIONS,
@@ -23,7 +24,6 @@ from gradscope.analysis.ops import (
     SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.since import since_graph
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import listed, located, source
@@ -35,9 +35,9 @@ from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
 
 POINTWISE = {
-    "pow", "__pow__", "square", "abs", "absolute", "__abs__", "mul", "__mul__", "sqrt", "log1p", "cosh", "log",
-    "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
-    "detach", "min", "max", "minimum", "maximum", "__rsub__", "rsub", "__radd__", "__rmul__", "__rtruediv__", "exp",
+    "pow", "square", "abs", "mul", "sqrt", "log1p", "cosh", "log",
+    "clamp", "neg", "add", "sub", "div", "where", "float", "to",
+    "detach", "min", "max", "minimum", "maximum", "__rsub__", "rsub", "exp",
     "relu", "softplus", "sigmoid", "tanh", "clamp_min", "clamp_max", "log_sigmoid",
 }  # fmt: skip
 EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}

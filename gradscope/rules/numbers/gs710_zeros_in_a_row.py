@@ -37,10 +37,10 @@ PLAIN_PRODUCTS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES  # to which nothing is a
 BOUNDED = {"clamp", "clamp_", "clip", "clamp_min", "clamp_max"}  # may give another number than 0 of a 0
 KEEPING_ZERO = PASSING | {
     "relu", "relu_", "relu6", "leaky_relu", "gelu", "silu", "mish", "elu", "selu", "tanh", "tanh_", "dropout",
-    "dropout1d", "dropout2d", "dropout3d", "hardswish", "neg", "__neg__", "sum", "mean", "max_pool1d", "max_pool2d",
+    "dropout1d", "dropout2d", "dropout3d", "hardswish", "neg", "sum", "mean", "max_pool1d", "max_pool2d",
     "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "sin", "square", "abs",
 }  # fmt: skip
-ZEROING = {"zeros_", "zero_", "constant_", "fill_", "zeros", "zeros_like", "mul_", "__imul__"}
+ZEROING = {"zeros_", "zero_", "constant_", "fill_", "zeros", "zeros_like", "mul_"}
 
 
 def bad() -> None:

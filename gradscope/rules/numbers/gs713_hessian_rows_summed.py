@@ -23,15 +23,10 @@ from gradscope.store import Trace
 MIXING = PRODUCTS_OF_MATRICES | {"linear", "addmm"}
 POINTWISE = {
     "mul",
-    "__mul__",
-    "__rmul__",
     "add",
-    "__add__",
     "sub",
-    "__sub__",
     "__rsub__",
     "div",
-    "__truediv__",
     "neg",
 }
 

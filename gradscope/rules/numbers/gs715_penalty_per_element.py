@@ -24,7 +24,7 @@ from gradscope.rules.numbers._derivatives import is_grad
 from gradscope.store import Trace
 
 FORMS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "__getitem__"}
-BEFORE = FORMS | {"pow", "__pow__", "square", "add", "__add__", "sqrt", "clamp", "clamp_min", "float", "to"}
+BEFORE = FORMS | {"pow", "square", "add", "sqrt", "clamp", "clamp_min", "float", "to"}
 
 
 def bad() -> None:
@@ -123,8 +123,7 @@ def _outputs(known: Paths, key: Key) -> int:
 def _squared(known: Paths, key: Key) -> bool:
     """Whether the difference is squared, as a penalty."""
     return any(
-        op is not None
-        and (op.name in ("pow", "__pow__", "square") or (op.name == "mul" and len(set(op.inputs)) == 1))
+        op is not None and (op.name in ("pow", "square") or (op.name == "mul" and len(set(op.inputs)) == 1))
         for _, op in known.used.feeds.get(key, ())
     )
 

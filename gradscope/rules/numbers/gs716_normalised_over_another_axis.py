@@ -53,7 +53,7 @@ ADDING = (
     | SCALES
     | ADDITIONS
     | LOGARITHMS
-    | {"sum", "neg", "__neg__", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clamp", "clip"}
+    | {"sum", "neg", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clamp", "clip"}
 )  # of probabilities their logarithms
 LAYERS = {"linear": -1, "conv1d": -2, "conv2d": -3, "conv3d": -4}  # which axis their bias is of
 NEAR = 1e-3  # to a sum of probabilities

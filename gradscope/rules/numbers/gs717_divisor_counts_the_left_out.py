@@ -25,10 +25,10 @@ from gradscope.analysis.ops import (
     INVERSIONS,
     MASKING,
     MULTIPLICATIONS,
+    NEGATIONS,
     REVERSED_SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -53,7 +53,7 @@ FORMS = CASTS | {
     "int",
     "long",
 }
-BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add", "__add__"}  # of a count: kept above 0
+BOUNDED = {"clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "add"}  # of a count: kept above 0
 OTHER_WAY = INVERSIONS | REVERSED_SUBTRACTIONS
 SCALED = CASTS | NEGATIONS
 OPPOSITES = {"ne": "eq", "ge": "lt", "le": "gt"}

@@ -20,6 +20,7 @@ from gradscope.analysis.ops import (
     BINARY_LOSSES,
     CASTS,
     MULTIPLICATIONS,
+    NEGATIONS,
     PASSING,
     RELUS,
     SIGMOIDS,
@@ -27,7 +28,6 @@ from gradscope.analysis.ops import (
     SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import located, parameter_subjects, percent
 from gradscope.events import Targets
 from gradscope.model import Finding, Op

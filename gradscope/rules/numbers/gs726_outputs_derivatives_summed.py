@@ -23,7 +23,7 @@ from gradscope.rules.numbers._derivatives import is_grad, summed
 from gradscope.store import Trace
 
 MEETING = SUMS | COMPARING_LOSSES
-ALONE = SUMS | SCALES | {"neg", "__neg__", "pow", "__pow__"}  # that keep one number for each row
+ALONE = SUMS | SCALES | {"neg", "pow"}  # that keep one number for each row
 
 
 def bad() -> None:

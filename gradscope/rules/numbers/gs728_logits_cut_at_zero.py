@@ -16,9 +16,8 @@ parameter gets a gradient from; smooth activations such as softplus.
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import JOINING, PARTS, PASSING, RELUS, SUMS
+from gradscope.analysis.ops import JOINING, NEGATIONS, PARTS, PASSING, RELUS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.model import Finding, Graph, Op

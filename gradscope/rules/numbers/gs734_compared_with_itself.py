@@ -37,7 +37,7 @@ from gradscope.source import names_in
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
-EVEN = NORMS | {"pow", "__pow__", "square", "abs", "__abs__", "norm"}  # what makes a distance of a difference
+EVEN = NORMS | {"pow", "square", "abs", "norm"}  # what makes a distance of a difference
 TWINS = {"triplet_margin_loss", "triplet_margin_with_distance_loss", "pairwise_distance"}
 _UNSET = {"softmax", "log_softmax", "sigmoid", "tanh", "relu"}  # give the same of the same
 

@@ -20,16 +20,15 @@ from math import prod
 
 from gradscope.analysis.axes import axes
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, SCALES, SUMS
+from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, NEGATIONS, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-_ALONG = SUMS | SCALES | {"neg", "__neg__", "sum", "mean"}  # from the product to the loss
+_ALONG = SUMS | SCALES | {"neg", "sum", "mean"}  # from the product to the loss
 _FAR = 8
 _MANY = 4096  # samples that are added one by one
 

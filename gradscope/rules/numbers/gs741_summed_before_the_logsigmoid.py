@@ -23,6 +23,7 @@ from gradscope.analysis.axes import axes
 from gradscope.analysis.ops import (
     MEANS,
     MULTIPLICATIONS,
+    NEGATIONS,
     PASSING,
     PICKS_OF_A_TABLE,
     PRODUCTS_OF_MATRICES,
@@ -31,7 +32,6 @@ from gradscope.analysis.ops import (
     SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source

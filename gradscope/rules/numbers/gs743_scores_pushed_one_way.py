@@ -29,6 +29,7 @@ from gradscope.analysis.ops import (
     BINARY_LOSSES,
     LAYERS,
     LOSS_FUNCTIONS,
+    NEGATIONS,
     PASSING,
     POWERS,
     REVERSED_SUBTRACTIONS,
@@ -36,7 +37,7 @@ from gradscope.analysis.ops import (
     SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key
-from gradscope.analysis.senses import NEGATIONS, senses
+from gradscope.analysis.senses import senses
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward, Called, Targets

@@ -25,13 +25,13 @@ from gradscope.analysis.ops import (
     DIAGONALS,
     DIVISIONS,
     MULTIPLICATIONS,
+    NEGATIONS,
     PASSING,
     PICKS_OF_ROWS,
     REDUCTIONS,
     SCALES,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import ScaledScores
 from gradscope.fixes.source import Binds, Edits, Source

@@ -18,9 +18,8 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import EQUALITIES, MASKING, PASSING, REDUCTIONS, SCALES, SUMS
+from gradscope.analysis.ops import EQUALITIES, MASKING, NEGATIONS, PASSING, REDUCTIONS, SCALES, SUMS
 from gradscope.analysis.reach import paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, listed, located, percent, source
 from gradscope.events import KeptPlaces, PaddedTargets
 from gradscope.fixes.calls import with_argument

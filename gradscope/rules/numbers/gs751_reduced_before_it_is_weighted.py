@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS, POWERS, SUBTRACTIONS
+from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS, NEGATIONS, POWERS, SUBTRACTIONS
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, holds, located
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Source

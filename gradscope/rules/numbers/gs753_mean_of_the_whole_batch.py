@@ -53,7 +53,7 @@ OF_MEANS = (
     "divided by a number of its own each sample is scaled by itself; divided by one of the whole batch it is another"
     " one in another batch, and for a sample alone, in evaluation as in training"
 )
-KEEPS = SUMS | PASSING | {"mul", "__mul__", "div", "__truediv__", "relu", "tanh", "sigmoid"}
+KEEPS = SUMS | PASSING | {"mul", "div", "relu", "tanh", "sigmoid"}
 
 
 def bad() -> None:

@@ -28,7 +28,7 @@ from gradscope.rules.numbers._chances import chances
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
-SAME = CASTS | SCALES | {"neg", "__neg__", "squeeze", "unsqueeze", "view", "reshape", "__getitem__", "detach"}
+SAME = CASTS | SCALES | {"neg", "squeeze", "unsqueeze", "view", "reshape", "__getitem__", "detach"}
 OF_CHANCES = {"log", "log_softmax", "softmax", "add", "clamp", "exp"}
 
 

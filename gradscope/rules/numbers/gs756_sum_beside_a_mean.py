@@ -24,9 +24,9 @@ from math import prod
 from typing import NamedTuple
 
 from gradscope.analysis.made import layer_site
-from gradscope.analysis.ops import ADDITIONS, BINARY_LOSSES, POINTWISE_LOSSES, SCALES
+from gradscope.analysis.ops import ADDITIONS, BINARY_LOSSES, NEGATIONS, POINTWISE_LOSSES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS, plain_factor
+from gradscope.analysis.senses import plain_factor
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import code, located
 from gradscope.events import AddedTerms, Backward
@@ -45,7 +45,7 @@ SAMPLES = 8
 SMALL = 0.1  # a factor from here down is a weight that somebody has chosen
 MEANS = POINTWISE_LOSSES | BINARY_LOSSES
 OF_A_DIVERGENCE = {"exp", "log"}  # with a square: that of two normal distributions
-SQUARES = {"pow", "square", "__pow__", "mul"}
+SQUARES = {"pow", "square", "mul"}
 
 
 def bad() -> None:

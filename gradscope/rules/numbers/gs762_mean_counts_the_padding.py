@@ -43,7 +43,7 @@ LEAST, MOST = 0.1, 0.5  # of the places: told from the one on, a warning from th
 SHARE = 0.05  # of a sum, that is padding
 NEARLY_ALL = 0.9  # of the padding's places, that hold something
 NEAR = 6  # calls from the means of the samples to their sum
-SAME = CASTS | {"neg", "__neg__", "squeeze", "flatten", "view", "reshape"}
+SAME = CASTS | {"neg", "squeeze", "flatten", "view", "reshape"}
 
 
 def bad() -> None:

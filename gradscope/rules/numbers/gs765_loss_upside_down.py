@@ -22,6 +22,7 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     LOSSES,
     MULTIPLICATIONS,
+    NEGATIONS,
     PASSING,
     REDUCTIONS,
     REVERSED_SUBTRACTIONS,
@@ -32,7 +33,6 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.schedules import goes_down
 from gradscope.analysis.senses import (
     DEEP,
-    NEGATIONS,
     Divergence,
     Part,
     Term,
@@ -52,7 +52,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 ENOUGH = 3  # steps
-SIZES = {"abs", "__abs__"}
+SIZES = {"abs"}
 POSITIVE = {"exp", "softplus", "sigmoid"}
 NEAR = 6  # calls between a term and the error in it
 # What does not grow without an end, or not in proportion: behind these a loss may be meant to fall with a distance.

@@ -16,9 +16,8 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.one_hots import one_hot
-from gradscope.analysis.ops import CASTS, MEANS, MULTIPLICATIONS, SCALES
+from gradscope.analysis.ops import CASTS, MEANS, MULTIPLICATIONS, NEGATIONS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op

@@ -65,7 +65,7 @@ def good() -> None:
         opt.step()
 
 
-_SAME = {"neg", "__neg__", "clone", "contiguous"} | CASTS
+_SAME = {"neg", "clone", "contiguous"} | CASTS
 
 
 class _Summed(NamedTuple):

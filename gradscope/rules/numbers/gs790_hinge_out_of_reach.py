@@ -20,6 +20,7 @@ from gradscope.analysis.ops import (
     ADDITIONS,
     MEANS,
     MULTIPLICATIONS,
+    NEGATIONS,
     PASSING,
     POWERS,
     SCALES,
@@ -27,7 +28,6 @@ from gradscope.analysis.ops import (
     SUMS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import located, parameter_subjects, plural
 from gradscope.events import Hinge
 from gradscope.fixes.calls import unwrapped, without_last_layer

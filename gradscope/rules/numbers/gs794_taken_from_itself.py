@@ -28,7 +28,7 @@ from gradscope.source import SourceFile, called_name, own_name
 from gradscope.store import Trace
 
 ENOUGH = 3  # calls
-EVEN = NORMS | {"pow", "__pow__", "square", "abs", "__abs__"}  # flat at 0
+EVEN = NORMS | {"pow", "square", "abs"}  # flat at 0
 LISTS = {"parameters", "named_parameters"}
 
 

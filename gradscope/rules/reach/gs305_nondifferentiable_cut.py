@@ -47,7 +47,6 @@ BY_LABEL = (
     "eq",
     "ne",
     "__eq__",
-    "__ne__",
     "one_hot",
     "embedding",
     "gather",

@@ -14,9 +14,8 @@ has a use for.
 from collections.abc import Iterator
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import CASTS, CLIPS, SCALES
+from gradscope.analysis.ops import CASTS, CLIPS, NEGATIONS, SCALES
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
 from gradscope.fixes.calls import with_argument

@@ -23,13 +23,14 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     LOGARITHMS,
     MULTIPLICATIONS,
+    NEGATIONS,
     PARTS,
     PASSING,
     REDUCTIONS,
     SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS, is_square, plain_factor, senses
+from gradscope.analysis.senses import is_square, plain_factor, senses
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source

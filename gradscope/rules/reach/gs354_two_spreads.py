@@ -26,12 +26,13 @@ from gradscope.analysis.ops import (
     CASTS,
     DIVISIONS,
     MULTIPLICATIONS,
+    NEGATIONS,
     PARTS,
     PASSING,
     POWERS,
 )
 from gradscope.analysis.reach import paths
-from gradscope.analysis.senses import NEGATIONS, is_square, plain_factor, seen_from
+from gradscope.analysis.senses import is_square, plain_factor, seen_from
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
@@ -170,7 +171,7 @@ def _applied(
         return tuple(x * x for x in at)
     elif op.name in MULTIPLICATIONS | DIVISIONS:
         factor = plain_factor(trace, op) if len(op.inputs) == 1 else 1.0 if op.inputs[0] == value else None
-    elif op.name in ("add", "__add__") and len(op.inputs) == 1:
+    elif op.name == "add" and len(op.inputs) == 1:
         factor = 1.0 if _is_small(trace, op) else None
     elif op.name not in PASSING | CASTS - ALIASES or others:
         factor = None

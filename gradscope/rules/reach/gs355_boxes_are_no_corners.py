@@ -43,9 +43,7 @@ SHARE = 0.1  # of the sides
 ENOUGH = 16  # sides
 MOST = 0.98  # of the boxes that can be centres and sizes: then they are
 HALF = 0.5  # of them: then they may be, with some that reach over the border
-OF_POINTS = (
-    POWERS | NORMS | {"hypot", "atan2", "arctan2", "sign", "sgn", "normalize"}
-)  # done with what has a direction
+OF_POINTS = POWERS | NORMS | {"hypot", "atan2", "sign", "sgn", "normalize"}  # done with what has a direction
 NUMBERS = MULTIPLICATIONS | ADDITIONS | SUBTRACTIONS  # by a plain number: in pixels, both ends counted
 
 

@@ -29,7 +29,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 _ALIKE = CASTS | ADDITIONS | MULTIPLICATIONS | ATTENTION | {
-    "div", "true_divide", "linear", "layer_norm", "rms_norm", "dropout", "relu", "relu_", "gelu", "silu", "elu", "tanh",
+    "div", "linear", "layer_norm", "rms_norm", "dropout", "relu", "relu_", "gelu", "silu", "elu", "tanh",
     "sigmoid", "leaky_relu", "transpose", "contiguous", "detach",
 }  # fmt: skip
 _POOLED = {"mean", "sum", "amax", "max"}  # over the places

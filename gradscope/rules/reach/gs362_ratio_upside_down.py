@@ -78,7 +78,7 @@ def good() -> None:
 
 
 DIFFERENCES = SUBTRACTIONS - REVERSED_SUBTRACTIONS
-QUOTIENTS = DIVISIONS - {"__itruediv__", "div_"}
+QUOTIENTS = DIVISIONS - {"div_"}
 
 
 @rule("GS362", name="ratio-upside-down", severity="warning")

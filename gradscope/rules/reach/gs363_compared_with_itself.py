@@ -27,6 +27,7 @@ from gradscope.analysis.ops import (
     DIVISIONS,
     EXPONENTIALS,
     LOGARITHMS,
+    NEGATIONS,
     PASSING,
     PRODUCTS_OF_MATRICES,
     SCALES,
@@ -35,7 +36,6 @@ from gradscope.analysis.ops import (
     SUMS,
 )  # fmt: skip
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward

@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.cuts import differentiates
-from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, COMPARING_LOSSES, NEGATIONS, PASSING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, passes, paths
-from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.calls import with_argument

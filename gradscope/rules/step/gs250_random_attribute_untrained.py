@@ -28,7 +28,7 @@ DRAWS = {
     "rand", "randn", "normal", "rand_like", "randn_like", "normal_", "uniform_", "trunc_normal_", "orthogonal_",
     "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_",
 }  # fmt: skip
-SCALED = CASTS | {"mul", "__mul__", "__rmul__", "div", "__truediv__", "normalize"}
+SCALED = CASTS | {"mul", "div", "normalize"}
 DEEP = 4  # calls without a graph, between the attribute and what has one
 PASSES = 2
 

@@ -112,7 +112,8 @@ def test_a_reduction_in_place_overwrites_what_backward_needs(ranks: Start) -> No
 @pytest.mark.nightly
 def test_a_copy_may_be_reduced(ranks: Start) -> None:
     plain = ranks(OVERWRITTEN, "wrong", how="plain")
-    assert ranks(OVERWRITTEN, "wrong").out == plain.out
+    # Two ranks write to one pipe: a line may come between another one and its end.
+    assert sorted(ranks(OVERWRITTEN, "wrong").out.split("\n")) == sorted(plain.out.split("\n"))
     assert ranks(OVERWRITTEN).findings() == []
 
 

@@ -20,6 +20,7 @@ from gradscope.hooks.probes.loaders import among_ranks
 from gradscope.hooks.variables import variables
 
 _SPLITS = random_split.__code__
+_BETWEEN = 4  # frames
 _ELEMENTS = 4096  # looked at of the numbers of each part
 
 
@@ -53,10 +54,8 @@ class Splits(Hook):
             real(subset, *args, **kwargs)
             if (recorder.several or among_ranks()) and recorder.mine():
                 try:
-                    frame: FrameType | None = sys._getframe(1)
-                    if frame is not None and frame.f_code is not _SPLITS:
-                        frame = frame.f_back  # out of a comprehension
-                    if frame is not None and frame.f_code is _SPLITS:
+                    frame = _split(sys._getframe(1))
+                    if frame is not None:
                         with private.aside():
                             self._note(subset, frame)
                 except BaseException as error:
@@ -91,6 +90,16 @@ class Splits(Hook):
                 "content": split.content, "sizes": split.sizes, "drawn": split.drawn, "used": sorted(split.used),
             }  # fmt: skip
             self.recorder.emit("split", split.site, data)
+
+
+def _split(frame: FrameType | None) -> FrameType | None:
+    """The frame of `random_split`, where it makes the part: a comprehension of it, and others who watch the same call,
+    stand between."""
+    for _ in range(_BETWEEN):
+        if frame is None or frame.f_code is _SPLITS:
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def _digest(numbers: Sequence[int]) -> str:

@@ -2107,6 +2107,22 @@ class SameSamples(Kind):
     exactly = Field(_flag)  # both have the same settings, too
 
 
+class ShuffledApart(Kind):
+    """A loss that compares what a module made of one loader's batch with a batch of another loader; both draw their
+    order by themselves, and asked for other rows. The event's site is the loss."""
+
+    __slots__ = ()
+    of = "shuffled_apart"
+    inputs = Field(_id)  # site: made the loader whose batch the module was given
+    targets = Field(_id)  # site: made the other one
+    loop = Field(_id)  # the site that goes through the first
+    other = Field(_id)  # the same of the second
+    first = Field(_flag)  # the first was begun before the second
+    calls = Field(_count)  # calls
+    rows = Field(_ids)  # the first that the first loader asked for in a pass
+    others = Field(_ids)  # the same of the second
+
+
 class DrawnAlike(Kind):
     """A loader that is trained on, whose sampler asked for the same batches in each whole pass; the event's site made
     the loader."""

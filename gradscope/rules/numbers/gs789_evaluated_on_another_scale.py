@@ -8,10 +8,12 @@ Fix: one function, with the statistics of the training data, for both.
 
 Measured: what the first layer is given, in its first training call and in the first call without gradients of each
 place. Silent where the evaluation's numbers are as large, or smaller, as where a text or a series is begun with zeros,
-but for those that are the training's divided by 50 or more.
+but for those that are the training's divided by 50 or more, and for pictures from 0 to 1 that one of the two gets with
+their mean taken away and their deviation divided out.
 """
 
 from collections.abc import Iterator
+from math import prod
 
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
@@ -25,9 +27,11 @@ WIDER = 8.0  # deviations
 AWAY = 10.0  # of the training's deviations
 FACTOR = 50.0  # by which the training's deviation is larger: as of numbers up to 255
 BYTE = 255.0  # the largest number of a picture that is not scaled
-ALIKE = (
-    0.3  # of the training's deviation: how far its mean may lie from the evaluation's, once that is scaled
-)
+FEW = 8  # inputs of a unit: quantities of their own, and no picture
+SHIFTED = 0.6  # of the training's deviation: what that of pictures from 0 to 1 is at most
+ENDS = 0.2  # of the evaluation's range: how far its ends may lie from the training's, brought back
+# Of the training's deviation: how far its mean may lie from the evaluation's, once that is scaled.
+ALIKE = 0.3
 
 
 def bad() -> None:  # fix: by hand
@@ -83,7 +87,10 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
         if event.trains or first is None:
             continue
         times = _times_larger(first, event)
-        if (not times and not _other(first, event)) or _of_a_network(trace, event):
+        picture = prod(trace.parameter(event.parameter).shape[1:]) > FEW
+        shift = _standardised(first, event) if picture else None
+        other = shift or (picture and _standardised(event, first)) or _other(first, event)
+        if not (times or other) or _of_a_network(trace, event):
             continue
         here, there = _parted(event.site, first.site)
         within = _given_within(trace, event), _given_within(trace, first)
@@ -110,7 +117,8 @@ def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
                 f"in evaluation: {_range(event)}, on the average {event.mean:.4g}, with a deviation of {event.std:.4g}",
             ),
             fix=f"prepare what {located(trace, here)} is given as it is done for {located(trace, there)}"
-            + (f": divided by {divisor:.3g}" if divisor else ", with the training data's numbers"),
+            + (f": divided by {divisor:.3g}" if divisor else ", with the training data's numbers")
+            + (f" (about `(x - {shift[0]:.2g}) / {shift[1]:.2g}`)" if shift is not None else ""),
             edits=argument_as(trace, here, "input", 0, "{} / 255") if divisor == BYTE else (),
         )
 
@@ -130,6 +138,21 @@ def _times_larger(first: RawInput, later: RawInput) -> float:
     alike = abs(first.mean - times * later.mean) < ALIKE * first.std
     ranges = ((first.high, later.high), (first.low, later.low))
     return times if alike and all(abs(a - times * b) < 2 * first.std for a, b in ranges) else 0.0
+
+
+def _standardised(first: RawInput, later: RawInput) -> tuple[float, float] | None:
+    """The mean and the deviation by which the one's inputs were standardised, where the other is given pictures from 0
+    to 1 that were not: both have the same ends, but for these."""
+    if (
+        not (first.std > 0 and later.std > 0 and first.low < 0 <= later.low and later.high <= 1)
+        or first.means
+    ):
+        return None
+    deviation = later.std / first.std
+    mean = later.mean - deviation * first.mean
+    ends = ((first.low, later.low), (first.high, later.high))
+    alike = all(abs(mean + deviation * a - b) <= ENDS * (later.high - later.low) for a, b in ends)
+    return (mean, deviation) if alike and deviation <= SHIFTED else None
 
 
 def _divisor(larger: RawInput, times: float) -> float:

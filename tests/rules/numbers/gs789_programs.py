@@ -61,3 +61,79 @@ def bad_divided_in_evaluation_only() -> None:
         opt.step()
     with torch.no_grad():
         (sorter(hidden / 255).argmax(1) == bright[64:]).float().mean().item()  # effect: GS789
+
+
+def bad_not_standardised() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.rand(96, 1, 8, 8)
+    labels = (images[:, 0, :4].mean((1, 2)) > images[:, 0, 4:].mean((1, 2))).long()
+    train, test = (images[:64] - 0.45) / 0.25, images[64:]
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(model(train), labels[:64])  # effect: GS789
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        (model(test).argmax(1) == labels[64:]).float().mean().item()  # cause: GS789
+
+
+def bad_standardised_later() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.rand(96, 1, 8, 8)
+    labels = (images[:, 0, :4].mean((1, 2)) > images[:, 0, 4:].mean((1, 2))).long()
+    train, test = images[:64], (images[64:] - 0.45) / 0.25
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(model(train), labels[:64])  # effect: GS789
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        (model(test).argmax(1) == labels[64:]).float().mean().item()  # cause: GS789
+
+
+def good_noise_is_taken_away() -> None:
+    """Noise has no ends: what is trained on is no standardised picture."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    images = torch.rand(96, 1, 8, 8).pow(2)
+    model = nn.Conv2d(1, 1, 3, padding=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        noised = images[:64] + torch.randn(64, 1, 8, 8)
+        loss = nn.functional.mse_loss(model(noised), images[:64])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        nn.functional.mse_loss(model(images[64:]), images[64:]).item()
+
+
+def good_part_of_a_range() -> None:
+    """The points of a plot lie within those of the training."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        x = torch.rand(64, 1) * 4 - 2
+        loss = nn.functional.mse_loss(model(x), x.sin())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        grid = torch.linspace(0, 1, 50).unsqueeze(1)
+        nn.functional.mse_loss(model(grid), grid.sin()).item()

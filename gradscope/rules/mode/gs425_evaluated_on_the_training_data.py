@@ -8,7 +8,8 @@ Fix: make the second dataset of held-out samples (`train=False`, another file, t
 Measured: the two datasets are different objects of one class with the same content (words and flags aside, as the name
 of a split that the class then does not use, where both gave as many samples), and the samples of the training's
 first batch were found in the evaluation bit for bit. Silent where anything else is evaluated as well,
-where nothing is judged, and on the training's own dataset: then it is the training's score that is asked for.
+where nothing is judged, where a later training works with what was made (the answers of a teacher), and on the
+training's own dataset: then it is the training's score that is asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.ops import COMPARISONS, LOSS_FUNCTIONS, SUBTRACTIONS
+from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located, plural, user
 from gradscope.events import SameSamples
 from gradscope.model import Finding, Site
@@ -84,7 +86,7 @@ def evaluated_on_the_training_data(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SameSamples):
         whole = trace.site(event.loop)
         loop = user(whole)
-        if whole is not None and loop is not None and _is_scored(trace, whole):
+        if whole is not None and loop is not None and _is_scored(trace, whole) and not _is_used(trace, whole):
             yield _finding(trace, event, loop)
 
 
@@ -97,6 +99,28 @@ def _is_scored(trace: Trace, loop: Site) -> bool:
         for graph in trace.graphs
         for op in graph.called(SCORING)
     )
+
+
+def _is_used(trace: Trace, loop: Site) -> bool:
+    """Whether a loss is made of what the loop's body gave: the answers of a teacher, kept for a student."""
+    place = loop.user
+    body = trace.source_file(place.path).statement(place)
+    if body is None:
+        return False
+    used = paths(trace).used.order
+    return any(
+        (graph.id, value) in used
+        for graph in trace.graphs
+        for op in graph.ops
+        if op.module is not None
+        and not op.nodes
+        and any(_stands_in(frame, place, body) for frame in op.site.stack)
+        for value in op.outputs
+    )
+
+
+def _stands_in(frame: Site, place: Site, body: ast.stmt) -> bool:
+    return frame.path == place.path and body.lineno <= frame.line <= (body.end_lineno or body.lineno)
 
 
 def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:

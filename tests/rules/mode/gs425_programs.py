@@ -230,3 +230,39 @@ def good_split_that_counts_where_samples_are_taken() -> None:
         with torch.no_grad():
             for x, y in held:
                 print((net(x).argmax(1) == y).sum().item())
+
+
+def good_answers_of_a_teacher() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def rows() -> TensorDataset:
+        x = torch.randn(32, 4, generator=torch.Generator().manual_seed(0))
+        return TensorDataset(x, x[:, :3].argmax(1))
+
+    @torch.no_grad()
+    def answers(model: nn.Module, data: TensorDataset) -> torch.Tensor:
+        return torch.cat([model(x) for x, _ in DataLoader(data, batch_size=8)])
+
+    @torch.no_grad()
+    def accuracy(model: nn.Module, x: torch.Tensor) -> float:
+        return (model(x).argmax(1) == x[:, :3].argmax(1)).float().mean().item()
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for x, y in DataLoader(rows(), batch_size=8, shuffle=True):
+        opt.zero_grad()
+        nn.functional.cross_entropy(teacher(x), y).backward()
+        opt.step()
+    data = rows()
+    kept = answers(teacher, data)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for begin in range(0, 32, 8):
+        soft = kept[begin : begin + 8].softmax(1)
+        loss = nn.functional.cross_entropy(student(data.tensors[0][begin : begin + 8]), soft)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(accuracy(student, torch.randn(16, 4)))

@@ -16,12 +16,14 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, variable
+from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.rules.numbers._noising import DRAWS, MIXING, compared, mixed, name_of, readers
+from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
 
 MOST = 500  # values behind a prediction that are looked at
@@ -93,6 +95,11 @@ def _mixed_in(known: Paths, prediction: Key, shape: tuple[int, ...]) -> tuple[Op
 def _finding(trace: Trace, known: Paths, op: Op, drawn: Op, mixing: Op, noise: Key) -> Finding:
     event, name = loss_event(known, op), name_of(trace, *noise)
     place = drawn.site.user
+    fix = f"compare with {name or 'the noise that was mixed in'} in place of {located(trace, place)}"
+    edits = _named(trace, drawn, name.strip("`"))
+    call = _call_between(place, mixing.site)
+    if call is not None:
+        fix, edits = _handed_over(trace, known.maker(noise), call, place, mixing)
     return Finding(
         message=f"{code(trace, op.site.user, 'the loss')} compares with noise that was drawn anew, not with"
         f" {name or 'the noise'} that was mixed in",
@@ -105,10 +112,36 @@ def _finding(trace: Trace, known: Paths, op: Op, drawn: Op, mixing: Op, noise: K
             f"nothing but the loss reads what {code(trace, place, 'the draw')} gave, and what was mixed into the"
             " network's input came from another draw of the same shape",
         ),
-        fix=f"compare with {name or 'the noise that was mixed in'} in place of {located(trace, place)}",
-        edits=_named(trace, drawn, name.strip("`")),
+        fix=fix,
+        edits=edits,
         subjects=frozenset({("loss", op.site.user.location())}),
     )
+
+
+def _call_between(place: Site, mixing: Site) -> Site | None:
+    """The call in the function of `place` that leads to the mixing, where that is another function's: its names mean
+    nothing at `place`."""
+    if (mixing.user.path, mixing.user.function) == (place.path, place.function):
+        return None
+    frames = (f for f in mixing.stack if (f.path, f.function) == (place.path, place.function))
+    return next(frames, None)
+
+
+def _handed_over(trace: Trace, noise: Op | None, call: Site, place: Site, mixing: Op) -> tuple[str, Edits]:
+    """The function that mixes takes noise, if it is given some: the draw that the loss compares with, which is made
+    before it is called. Else it is to give the noise back as well."""
+    own = variable(trace, place)
+    there = trace.source_file(mixing.site.user.path)
+    scope = there.scope(mixing.site.user)
+    taken = (
+        [a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)] if isinstance(scope, FUNCTIONS) else []
+    )
+    name = variable(trace, noise.site.user) if noise is not None else ""
+    if own and name in taken and place.line < call.line:
+        edits = with_argument(trace, call, name, own)
+        return f"mix that noise in: give `{name}={own}` to {located(trace, call)}", edits
+    back = f"let {located(trace, call)} give back the noise that it mixes in as well, and compare with that"
+    return f"{back} in place of {located(trace, place)}", ()
 
 
 def _named(trace: Trace, drawn: Op, name: str) -> Edits:

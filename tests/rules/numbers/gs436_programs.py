@@ -47,3 +47,37 @@ def good_velocity_of_data_and_noise() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_drawn_by_the_function_that_mixes() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Diffusion:
+        def __init__(self, model: nn.Module) -> None:
+            self.model = model
+            self.kept = torch.linspace(0.99, 0.1, 20)
+
+        def noised(self, x: torch.Tensor, t: torch.Tensor, noise: Any = None) -> torch.Tensor:
+            if noise is None:
+                noise = torch.randn_like(x)
+            kept = self.kept[t][:, None]
+            return kept.sqrt() * x + (1 - kept).sqrt() * noise  # effect: GS436
+
+        def loss(self, x: torch.Tensor) -> torch.Tensor:
+            t = torch.randint(0, 20, (len(x),))
+            noise = torch.randn_like(x)  # cause: GS436
+            told = torch.cat([self.noised(x, t), t[:, None] / 20], dim=1)
+            return nn.functional.mse_loss(self.model(told), noise)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    diffusion = Diffusion(model)
+    for _ in range(5):
+        loss = diffusion.loss(torch.ones(32, 3) + 0.1 * torch.randn(32, 3))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

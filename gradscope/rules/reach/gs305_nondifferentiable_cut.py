@@ -33,6 +33,7 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
+from gradscope.rules.reach._soft_marks import soft_marks
 from gradscope.store import Trace
 
 _WHOLE = (
@@ -482,6 +483,8 @@ def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> tuple[str, Edits]:
         )
     if constant_derivative(op):
         return f"leave the term out: what {place} gives is the same whatever the parameters are", ()
+    if (marked := soft_marks(trace, op)) is not None:
+        return marked
     if name in ("lt", "le", "gt", "ge", "eq", "ne"):
         return _compared(trace, op, leaf)
     return _other_fix(trace, op, place, name), ()

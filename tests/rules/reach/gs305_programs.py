@@ -643,3 +643,24 @@ def good_term_of_probabilities() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_marks_of_the_highest() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Conv2d(1, 3, 3, padding=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(4, 1, 8, 8)
+    y = (x[:, 0] > 0).long()
+    for _ in range(3):
+        logits = model(x)
+        truth = F.one_hot(y, 3).permute(0, 3, 1, 2).float()
+        marks = F.one_hot(logits.argmax(dim=1), 3).permute(0, 3, 1, 2).float()  # cause: GS305
+        dice = 1 - 2 * (marks * truth).sum() / (marks.sum() + truth.sum())
+        loss = F.cross_entropy(logits, y) + dice
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()

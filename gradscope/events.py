@@ -1489,6 +1489,7 @@ class RawInput(Kind):
     high = Field(_known)
     mean = Field(_known)
     std = Field(_known)
+    quartiles = Field(_numbers)  # three
     means = Field(_numbers)  # of each column of a few
     deviations = Field(_numbers)
 

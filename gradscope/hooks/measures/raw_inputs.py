@@ -14,6 +14,7 @@ from gradscope.hooks.recorder.values import can_be_asked, is_tensor_type, measur
 
 LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "lstm", "gru")
 MAX_ELEMENTS = 2_000_000  # they are copied as doubles
+SOME = 4096  # of them, spread over all, whose quartiles are taken
 COLUMNS = 8  # of rows with no more each is measured too: they may be quantities of their own
 OF_ROWS = ("linear", "lstm", "gru")  # take the last axis for what a sample has of them
 CALLS = 2000  # with gradients on: layers come in the first steps
@@ -52,19 +53,22 @@ class RawInputs(Hook):
             return
 
         def keep(numbers: torch.Tensor) -> None:
-            low, high, mean, std, *each = numbers.tolist()
+            low, high, mean, std, *rest = numbers.tolist()
+            quartiles, each = rest[:3], rest[3:]
             if math.isfinite(low) and math.isfinite(high):
                 self.trained |= {leaf}
                 self.found[site] = {
                     "name": name, "parameter": leaf, "trains": trains,
-                    "low": low, "high": high, "mean": mean, "std": std,
+                    "low": low, "high": high, "mean": mean, "std": std, "quartiles": quartiles,
                     "means": each[: len(each) // 2], "deviations": each[len(each) // 2 :],
                 }  # fmt: skip
 
         with torch.no_grad(), private.aside():
             numbers = given.detach().double()
             std, mean = torch.std_mean(numbers)
-            found = torch.stack([*torch.aminmax(numbers), mean, std])
+            some = numbers.flatten()[:: 1 + numbers.numel() // SOME]
+            quartiles = torch.quantile(some, some.new_tensor([0.25, 0.5, 0.75]))
+            found = torch.cat([torch.stack([*torch.aminmax(numbers), mean, std]), quartiles])
             rows = numbers.flatten(0, -2) if numbers.dim() > 1 and name in OF_ROWS else None
             if rows is not None and 1 < rows.shape[1] <= COLUMNS and len(rows) > 1:
                 deviations, means = torch.std_mean(rows, 0)

@@ -198,7 +198,17 @@ def _other(first: RawInput, later: RawInput) -> bool:
     """Whether the inputs of an evaluation lie far wider, or elsewhere, than those of the training."""
     if not first.std > 0 or not later.std > 0:
         return False
-    return later.std > WIDER * first.std or abs(later.mean - first.mean) > AWAY * max(first.std, later.std)
+    wide = later.std > WIDER * first.std or abs(later.mean - first.mean) > AWAY * max(first.std, later.std)
+    return wide and not _in_the_middle_alike(first, later)
+
+
+def _in_the_middle_alike(first: RawInput, later: RawInput) -> bool:
+    """Whether half of the numbers lie where they lay in the training: a few large ones make the deviation."""
+    if len(first.quartiles) != 3 or len(later.quartiles) != 3:
+        return False
+    low, _, high = first.quartiles
+    later_low, later_middle, later_high = later.quartiles
+    return 0 < later_high - later_low < 2 * (high - low) and low <= later_middle <= high
 
 
 def _about(event: RawInput) -> str:

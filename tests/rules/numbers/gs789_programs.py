@@ -137,3 +137,25 @@ def good_part_of_a_range() -> None:
     with torch.no_grad():
         grid = torch.linspace(0, 1, 50).unsqueeze(1)
         nn.functional.mse_loss(model(grid), grid.sin()).item()
+
+
+def good_few_large_numbers() -> None:
+    """A few rows that are a hundred times as large, none of which is in the first batch."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.rand(400, 12)
+    y = (x.sum(1, keepdim=True) > 6).float()
+    x[torch.tensor([250, 290, 350, 390])] *= 300
+    model = nn.Linear(12, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-6)
+    for begin in range(0, 300, 50):
+        loss = nn.functional.binary_cross_entropy_with_logits(
+            model(x[begin : begin + 50]), y[begin : begin + 50]
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        ((model(x[300:]) > 0).float() == y[300:]).float().mean().item()

@@ -10,6 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import can_be_asked, measurable
 
@@ -36,15 +37,15 @@ class ComparedAnswers(Hook):
         self.recorder.signals.before_end.connect(self._tell)
 
     def _answer(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if torch.is_grad_enabled() or not args or not measurable(args[0]) or args[0].dim() != 2:
+        if torch.is_grad_enabled() or not args or not measurable(args[0]) or args[0].dim() < 2:
             return
         answers = result if name == "argmax" else getattr(result, "indices", None)
-        classes = args[0].shape[1]
-        if (
-            isinstance(answers, torch.Tensor)
-            and answers.shape == args[0].shape[:1]
-            and classes <= MAX_CLASSES
-        ):
+        axis = by_name(("input", "dim"), args, kwargs).get("dim")
+        if not isinstance(answers, torch.Tensor) or type(axis) is not int:
+            return
+        shape = list(args[0].shape)
+        classes = shape.pop(axis)
+        if list(answers.shape) == shape and classes <= MAX_CLASSES:
             self.last, self.classes = private.TensorRef(answers), classes
 
     def _compare(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -64,8 +65,10 @@ class ComparedAnswers(Hook):
 
         def count(labels: torch.Tensor, answers: torch.Tensor) -> None:
             kept = self.found.setdefault((site, classes), deque(maxlen=LAST))
-            pairs = zip(labels.tolist(), answers.tolist(), strict=True)
-            kept.append(Counter(pair for pair in pairs if pair[0] in range(classes)))
+            known = (labels >= 0) & (labels < classes)
+            pairs = torch.bincount(labels[known] * classes + answers[known], minlength=classes * classes)
+            rows = ((divmod(pair, classes), n) for pair, n in enumerate(pairs.tolist()) if n)
+            kept.append(Counter(dict(rows)))
 
         self.recorder.arrivals.when_here((labels, answers), count)
 

@@ -117,8 +117,8 @@ class Labels(Hook):
             classes, counts = 2, _is_of_two(target)
         else:
             classes, counts = scores.shape[-1], scores.dim() == 2 and _is_counted(target)
-            if scores.dim() > 2 and scores.shape[1] == 2 and _leaves_one_out(given.get("ignore_index")):
-                classes, counts = 2, _is_counted_at_places(target)
+            if scores.dim() > 2 and _leaves_one_out(given.get("ignore_index"), scores.shape[1]):
+                classes, counts = scores.shape[1], _is_counted_at_places(target)
         if not counts or classes > MAX_CLASSES:
             return
         recorder = self.recorder
@@ -212,9 +212,9 @@ def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:
     return target.dim() == 1 and len(target) >= SEVERAL
 
 
-def _leaves_one_out(ignored: Any) -> bool:
-    """Whether it is one of two classes that a loss leaves out."""
-    return type(ignored) is int and ignored in (0, 1)
+def _leaves_one_out(ignored: Any, classes: int) -> bool:
+    """Whether it is one of the classes that a loss leaves out."""
+    return type(ignored) is int and 0 <= ignored < classes <= MAX_CLASSES
 
 
 def _is_counted_at_places(target: Any) -> TypeGuard[torch.Tensor]:

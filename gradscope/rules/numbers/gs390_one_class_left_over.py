@@ -7,17 +7,20 @@ every sample; of several it never answers this one.
 Fix: give this loss a criterion of its own, without `ignore_index`.
 
 Measured: how many samples of each class the loss was given, and of more than two classes, how many of that class an
-evaluation compared answers with. Silent on: labels of which nearly all are of one class.
+evaluation compared answers with. Silent on: labels of which nearly all are of one class, and comparisons of which a
+mask takes some.
 """
 
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import CASTS, EQUALITIES, LOGIC, MASKING, MULTIPLICATIONS
 from gradscope.analysis.words import code, located
 from gradscope.events import AnswersCompared, Labels
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+CHOOSING = LOGIC | MASKING | MULTIPLICATIONS | {"__getitem__", "masked_select"}
 FEW = 50  # samples of either class
 
 
@@ -74,9 +77,18 @@ def _asked_for(trace: Trace, event: Labels) -> tuple[Site, int, int] | None:
     of them)."""
     for compared in trace.of(AnswersCompared):
         asked = sum(int(count) for label, _, count in compared.answers if label == event.ignored)
-        if compared.classes == event.classes and asked >= FEW:
+        if compared.classes == event.classes and asked >= FEW and not _picked_from(trace, compared):
             return compared.site.user, asked, sum(int(count) for _, _, count in compared.answers)
     return None
+
+
+def _picked_from(trace: Trace, compared: AnswersCompared) -> bool:
+    """Whether a mask chooses among the answers that were compared: those to the padding may be left out."""
+    return any(
+        reader.name in CHOOSING
+        for op in trace.called_at(compared.site.id, EQUALITIES)
+        for _, reader in trace.graph(op.graph).readers_behind(op.outputs, lambda one: one.name in CASTS)
+    )
 
 
 def _one_left(trace: Trace, event: Labels, counts: dict[int, int]) -> Finding:

@@ -116,3 +116,44 @@ def good_padding_left_out_of_both() -> None:
         with torch.no_grad():
             kept = asked != 0
             (net(given).reshape(-1, 12).argmax(1)[kept] == asked[kept]).float().mean().item()
+
+
+def bad_class_at_places_that_the_evaluation_asks_for() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    codes = torch.randint(0, 4, (32, 12))
+    given = nn.functional.one_hot(codes, 4).float() + 0.1 * torch.randn(32, 12, 4)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(4):
+        scores = model(given)
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), codes, ignore_index=0)  # cause: GS390
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        answers = model(given).argmax(-1)
+        print((answers == codes).float().mean().item())  # effect: GS390
+
+
+def good_padding_at_places_left_out_of_both() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    codes = torch.randint(1, 4, (32, 12))
+    codes[::2, 8:] = 0
+    given = nn.functional.one_hot(codes, 4).float() + 0.1 * torch.randn(32, 12, 4)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(4):
+        scores = model(given)
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), codes, ignore_index=0)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        answers = model(given).argmax(-1)
+        print((answers == codes)[codes != 0].float().mean().item())

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gradscope.analysis.figures import Quotient, Sum, gone_through, sums
-from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, COMPARISONS, EXITS, LOSSES, MEANS
-from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.ops import ADDITIONS, EXITS
+from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located
 from gradscope.events import Loader
 from gradscope.fixes.source import Binds, Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding
 from gradscope.rules import rule
+from gradscope.rules.mode._batch_figures import Figure, figure
 from gradscope.source import called_name, own_name, stands_in
 from gradscope.store import Trace
 
@@ -72,14 +72,6 @@ def good() -> None:
             opt.step()
             total += loss.item() * len(a)
         print(total / len(data))
-
-
-class _Term(NamedTuple):
-    """What one round adds. `kind`: "mean" or "hits", of a batch of `size` samples; `op`: the call that makes it."""
-
-    kind: str
-    size: int
-    op: Op
 
 
 @rule("GS422", name="divided-by-another-count", severity="note")
@@ -191,7 +183,7 @@ def _is_last(one: Sum, quotient: Quotient) -> bool:
 # -- what is added
 
 
-def _term(trace: Trace, one: Sum) -> _Term | None:
+def _term(trace: Trace, one: Sum) -> Figure | None:
     """What every call that was seen at the addition adds; None where they differ, or are something else."""
     term = one.term
     while isinstance(term, ast.Call) and not term.args and isinstance(term.func, ast.Attribute):
@@ -204,7 +196,7 @@ def _term(trace: Trace, one: Sum) -> _Term | None:
         for op in graph.called(EXITS | ADDITIONS):
             here = op.site.user
             if here.path == one.path and one.add.lineno <= here.line <= last:
-                found += [_made(known, (graph.id, value)) for value in op.inputs]
+                found += [figure(known, (graph.id, value)) for value in op.inputs]
                 if op.name in EXITS:
                     break
     terms = [term for term in found if term is not None]
@@ -212,29 +204,10 @@ def _term(trace: Trace, one: Sum) -> _Term | None:
     return max(terms, key=lambda term: term.size) if len(kinds) == 1 and terms[0].size > 1 else None
 
 
-def _made(known: Paths, key: Key) -> _Term | None:
-    op = known.maker_behind(key, CASTS | ALIASES | EXITS)
-    if op is None or known.value((op.graph, op.outputs[0] if op.outputs else key[1])).shape:
-        return None
-    if op.name in ADDITIONS:
-        terms = [_made(known, (op.graph, value)) for value in op.inputs]
-        whole = [term for term in terms if term is not None and term.kind == "mean"]
-        return whole[0] if whole and len(whole) == len(terms) else None
-    if not op.inputs:
-        return None
-    given = known.value((op.graph, op.inputs[0]))
-    if (op.name in LOSSES and op.extra.get("reduction", "mean") == "mean") or op.name in MEANS:
-        return _Term("mean", given.shape[0], op) if given.shape else None
-    asked = known.maker_behind((op.graph, op.inputs[0]), CASTS)
-    if op.name == "sum" and asked is not None and asked.name in COMPARISONS and len(given.shape) == 1:
-        return _Term("hits", given.shape[0], op)
-    return None
-
-
 # -- the finding
 
 
-def _finding(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: _Term) -> Finding:
+def _finding(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: Figure) -> Finding:
     assert quotient.divisor is not None
     site = site_of(one.path, one.function, quotient.node)
     divisor = ast.unparse(quotient.divisor)
@@ -264,7 +237,7 @@ def _finding(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term:
     )
 
 
-def _remedy(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: _Term) -> tuple[str, Edits]:
+def _remedy(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: Figure) -> tuple[str, Edits]:
     assert quotient.divisor is not None
     here, loader = Source(trace, one.path), _through(one)
     instead = f"in place of {located(trace, site_of(one.path, one.function, quotient.divisor))}"

@@ -122,6 +122,8 @@ WITH_TWIN = {
     "nan_to_num", "renorm", "transpose", "swapaxes", "t", "dropout", "leaky_relu", "elu", "silu", "mish", "selu",
     "celu", "relu6", "hardtanh", "hardswish",
 }  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
+MIXED_IN = {"add_", "sub_", "lerp_"}  # write to what they are called on, with something added
+LARGEST = {"argmax", "max", "topk"}
 INVERSIONS = {"__invert__", "logical_not", "bitwise_not"}  # of a mask
 MASKING = {"masked_fill", "masked_fill_"}
 FILLED_WHERE = MASKING | {"where", "__setitem__"}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import MIXED_IN
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.writes import initialises
 from gradscope.events import Update
@@ -23,7 +24,6 @@ Time = tuple[int, int]  # (segment, op in its graph)
 
 ENDLESS = 1 << 60
 SCALING = {"mul_", "div_"}
-MIXING = {"add_", "sub_", "lerp_"}
 
 
 class _Write(NamedTuple):
@@ -223,7 +223,7 @@ def mixed_in(trace: Trace) -> list[MixedIn]:
         op = write.op
         given = known.flow((op.graph, i) for i in op.inputs if i not in op.writes).order
         sources = known.parameters_in(given)
-        if op.name in MIXING or write.parameter in sources:
+        if op.name in MIXED_IN or write.parameter in sources:
             found += [
                 MixedIn(write.parameter, p, op, len(write.segments)) for p in sources - {write.parameter}
             ]

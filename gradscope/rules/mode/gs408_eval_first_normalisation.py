@@ -13,6 +13,7 @@ computes its norm in every forward.
 
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import MIXED_IN
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located, numbers
 from gradscope.events import Spectral
@@ -23,7 +24,6 @@ from gradscope.store import Trace
 
 OFF = 0.1  # from 1, which spectral norm is there for
 BENT = 0.01  # from 1, the length of each vector of an estimate
-MIXING = {"add_", "lerp_", "sub_"}
 
 
 def bad_evaluated_first() -> None:
@@ -111,7 +111,7 @@ def _mixes_weights(trace: Trace) -> Site | None:
     found: dict[tuple[str, int], Site] = {}
     for graph in trace.graphs:
         for op in graph.writing:
-            if op.name not in MIXING or op.site.kind != "user":
+            if op.name not in MIXED_IN or op.site.kind != "user":
                 continue
             held = (known.parameter_of((graph.id, known.memory(graph.id, index))) for index in op.inputs[1:])
             if any(p is not None and p.steps for p in held):

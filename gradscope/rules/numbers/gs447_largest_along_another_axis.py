@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import ALIASES, CASTS, SOFTMAXES
+from gradscope.analysis.ops import ALIASES, CASTS, LARGEST, SOFTMAXES
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.calls import along
@@ -23,7 +23,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-LARGEST = {"argmax", "max", "topk"}
 DRAWING = {"multinomial"}  # from each row
 SAME = CASTS | ALIASES | {"clone", "contiguous"}
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ALIASES, CASTS, SIGMOIDS
+from gradscope.analysis.ops import ALIASES, CASTS, REVERSED_SUBTRACTIONS, SIGMOIDS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Binds, Edits, Source
@@ -73,7 +73,7 @@ def complement_of_a_score(trace: Trace) -> Iterator[Finding]:
         given = (op.graph, op.inputs[0])
         of.setdefault(_score(known, given), op)
         maker = known.maker_behind(given, ALIASES | CASTS)
-        if maker is not None and maker.name in ("rsub", "__rsub__") and len(maker.inputs) == 1:
+        if maker is not None and maker.name in REVERSED_SUBTRACTIONS and len(maker.inputs) == 1:
             turned.append((_score(known, (maker.graph, maker.inputs[0])), maker, op))
     for score, less, op in turned:
         direct, site = of.get(score), less.site.user

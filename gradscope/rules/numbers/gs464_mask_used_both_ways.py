@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.analysis.ops import ALIASES, CASTS, INVERSIONS, MULTIPLICATIONS, SOFTMAXES, SUMS
+from gradscope.analysis.ops import ALIASES, CASTS, INVERSIONS, MASKING, MULTIPLICATIONS, SOFTMAXES, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, where
 from gradscope.fixes.masks import turned_round
@@ -29,7 +29,6 @@ SHAPED = (
     | ALIASES
     | {"unsqueeze", "view", "reshape", "expand", "expand_as", "__getitem__", "contiguous", "clone"}
 )
-FILLING = {"masked_fill", "masked_fill_"}
 
 
 def bad() -> None:
@@ -78,7 +77,7 @@ def good() -> None:
 
 @rule("GS464", name="mask-used-both-ways", severity="warning")
 def mask_used_both_ways(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(FILLING | {"multi_head_attention_forward"}):
+    if trace.op_names.isdisjoint(MASKING | {"multi_head_attention_forward"}):
         return
     known = paths(trace)
     left_out = _left_out(known)
@@ -109,7 +108,7 @@ def _left_out(known: Paths) -> dict[Key, Op]:
         for index in given:
             key = (op.graph, index)
             filled = known.maker(key)
-            if filled is not None and filled.name in FILLING and len(filled.inputs) > 1:
+            if filled is not None and filled.name in MASKING and len(filled.inputs) > 1:
                 key = (filled.graph, filled.inputs[1])
             elif op.name in SOFTMAXES:
                 continue

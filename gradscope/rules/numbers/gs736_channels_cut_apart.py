@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Straddle, axes
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import CLASS_LOSSES, RECURRENT, SOFTMAXES
+from gradscope.analysis.ops import CLASS_LOSSES, LARGEST, RECURRENT, SOFTMAXES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
@@ -29,7 +29,6 @@ from gradscope.store import Trace
 KINDS = ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg_pool")
 FIRST = {f"{kind}{rank}d" for kind in KINDS for rank in (1, 2, 3)}  # layers whose features lie along axis 1
 LAST = {"linear", "layer_norm"}  # along the last one
-LARGEST = {"argmax", "max", "topk"}
 
 
 def bad() -> None:

@@ -30,10 +30,10 @@ from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
 from gradscope.events import Backward, Rooted
 from gradscope.fixes.calls import with_argument
+from gradscope.fixes.soft_marks import soft_marks
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules.reach._soft_marks import soft_marks
 from gradscope.store import Trace
 
 _WHOLE = (

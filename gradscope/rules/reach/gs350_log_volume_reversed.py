@@ -18,6 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope.analysis.log_volumes import factor_of
 from gradscope.analysis.ops import (
     ADDITIONS,
     DIVISIONS,
@@ -162,7 +163,7 @@ def _is_positive(known: Paths, key: Key) -> bool:
 def _stretches(known: Paths, terms: dict[Key, Term]) -> Iterator[tuple[Op, Op, Term]]:
     """The calls that make a factor, those that multiply with it, and the term that rewards the factor."""
     for key, op in known.used_calls({"exp"}):
-        product, way = _product(known, key)
+        product, way = factor_of(known, key)
         term = _reward(known, terms, (op.graph, op.inputs[0]), way) if product is not None else None
         if product is not None and term is not None:
             yield op, product, term
@@ -171,31 +172,9 @@ def _stretches(known: Paths, terms: dict[Key, Term]) -> Iterator[tuple[Op, Op, T
         factor = known.maker_behind((op.graph, op.inputs[0]), {"abs"})
         if term is None or factor is None or len(factor.outputs) != 1:
             continue
-        product, way = _product(known, (factor.graph, factor.outputs[0]))
+        product, way = factor_of(known, (factor.graph, factor.outputs[0]))
         if product is not None and term.sign * way > 0 and not term.part:
             yield factor, product, term
-
-
-def _product(known: Paths, key: Key) -> tuple[Op | None, int]:
-    """The call that multiplies another tensor with a factor, or divides it by that, and which of the two."""
-    graph = known.graph(key[0])
-    shape = graph.values[key[1]].shape
-    for reader in graph.consumers.get(key[1], ()):
-        others = [i for i in reader.inputs if i != key[1]]
-        if (
-            len(others) != 1
-            or not reader.outputs
-            or graph.values[others[0]].shape[:1] != shape[:1]
-            or not shape
-        ):
-            continue
-        if (graph.id, reader.outputs[0]) not in known.used.order:
-            continue
-        if reader.name in MULTIPLICATIONS:
-            return reader, 1
-        if reader.name in DIVISIONS and reader.inputs[1] == key[1]:
-            return reader, -1
-    return None, 0
 
 
 def _reward(known: Paths, terms: dict[Key, Term], key: Key, way: int) -> Term | None:

@@ -8,16 +8,32 @@ Fix: `rsample()`, which computes the same numbers from the mean, the deviation a
 
 A product of such numbers and data counts as a layer where the likelihood of other data is asked of it.
 
-Silent on: distributions that have no `rsample()`, numbers of which the log-probability is taken (policy gradients),
+The same of numbers whose log-probability is only added to the loss, as in the loss of a soft actor-critic: with numbers
+that have no graph the gradient of that term is zero on average, and nothing says which numbers the layer likes.
+
+Silent on: distributions that have no `rsample()`, numbers whose log-probability something weighs (policy gradients),
 distributions that nothing else trains in the same pass, targets, passes that draw with `rsample()` elsewhere (who
 knows it may mean the other).
 """
 
 from collections.abc import Iterator
+from math import prod
 
-from gradscope.analysis.ops import DISTRIBUTIONS, PASSING, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CASTS,
+    DISTRIBUTIONS,
+    MEANS,
+    NEGATIONS,
+    PASSING,
+    PRODUCTS_OF_MATRICES,
+    SCALES,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import plain_factor
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
+from gradscope.events import Backward
 from gradscope.fixes.calls import renamed
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -35,6 +51,7 @@ LAYERS = {
     "matmul",
     "addmm",
 }
+LINEAR = ADDITIONS | SUBTRACTIONS | NEGATIONS | CASTS | MEANS | PASSING | {"sum"}
 
 
 def bad() -> None:
@@ -76,7 +93,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS320", name="sample-cuts-gradient", severity="warning")
+@rule("GS320", name="sample-cuts-gradient", severity="warning", over=("GS605",))
 def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
@@ -92,11 +109,17 @@ def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
                 continue
             if reached is None:
                 reached = known.reach((graph.id, root) for root in event.roots)
-            layer = _layer(known, op, drawn, reached.nodes)
             behind = known.fed_by((graph.id, drawn))
-            if layer is not None and behind and behind <= reached.parameters:
+            if not behind or not behind <= reached.parameters:
+                continue
+            layer = _layer(known, op, drawn, reached.nodes)
+            scored = _layer_beside_a_score(known, op, drawn, reached.nodes) if layer is None else None
+            if layer is not None:
                 told.add(place)
                 yield _finding(trace, op, layer, sorted(behind))
+            elif scored is not None:
+                told.add(place)
+                yield _finding(trace, op, scored, sorted(behind), event)
 
 
 def _samples(graph: Graph) -> Iterator[tuple[Op, int]]:
@@ -181,9 +204,59 @@ def _is_judged(graph: Graph, product: Op, drawn: set[int], reached: frozenset[Ke
     return False
 
 
-def _finding(trace: Trace, op: Op, layer: Op, behind: list[int]) -> Finding:
+def _layer_beside_a_score(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | None:
+    """The first layer on the way of the pass that works on what was computed from the drawn numbers, where the
+    log-probability of these, by what they were drawn from, is a part of the loss by sums alone."""
+    graph = known.graph(op.graph)
+    drawn = {value for index in op.inputs for value in graph.upstream(index, most=8)}
+    scores: set[int] = set()
+    layer, own = None, False
+    for value, reader in graph.readers_behind([made], lambda r: r.name not in LAYERS):
+        on_the_way = any((graph.id, node) in reached for node in reader.nodes)
+        others = {index for index in reader.inputs if index != value}
+        if _asks_probability(reader):
+            scores.update(reader.outputs)
+            own |= bool(others & drawn)
+        elif value in scores and on_the_way:
+            if not _adds(known, reader, value):
+                return None
+            scores.update(reader.outputs)
+        elif reader.name in LAYERS and on_the_way:
+            layer = layer or reader
+        elif others & drawn and reader.nodes:
+            return None
+    return layer if own else None
+
+
+def _asks_probability(op: Op) -> bool:
+    return any(
+        frame.function.endswith(".log_prob") and DISTRIBUTIONS in frame.path and frame.kind == "torch"
+        for frame in op.site.stack
+    )
+
+
+def _adds(known: Paths, op: Op, value: int) -> bool:
+    """Whether a call only adds up numbers, or scales them all alike."""
+    if op.name in LINEAR:
+        return True
+    graph = known.graph(op.graph)
+    several = prod(graph.values[value].shape) > 1
+    if op.name not in SCALES or any(prod(graph.values[i].shape) > 1 for i in op.inputs if i != value):
+        return False
+    # A single log-probability times a number may be that of an episode and what it has brought in.
+    return several or (len(op.inputs) == 1 and plain_factor(known.trace, op) is not None)
+
+
+def _finding(trace: Trace, op: Op, layer: Op, behind: list[int], scored: Backward | None = None) -> Finding:
+    """`scored`: the pass whose loss has the log-probability of what was drawn as a term."""
     site = op.site.user
     text = code(trace, site, "`sample()`")
+    ways = (
+        "the pass reaches them by other ways only, and no log-probability of what was drawn is taken"
+        if scored is None
+        else "the log-probability of what was drawn is only added to the loss, and nothing weighs it: the gradient of"
+        " that is zero on average over the draws"
+    )
     return Finding(
         message=f"{text} keeps no graph: {parameter_names(trace, behind)} get no gradient from what is computed"
         " with it",
@@ -191,11 +264,14 @@ def _finding(trace: Trace, op: Op, layer: Op, behind: list[int]) -> Finding:
         cause_label="is drawn under `no_grad`",
         effect=layer.site.user,
         effect_label="works on it, and its gradient ends there",
-        seen=(
-            f"the distribution is computed from {parameter_names(trace, behind)}; the pass reaches them by other ways"
-            " only, and no log-probability of what was drawn is taken",
-        ),
+        seen=(f"the distribution is computed from {parameter_names(trace, behind)}; {ways}",),
+        why="`sample()` draws under `no_grad`: no gradient goes back from the numbers to the mean and the deviation"
+        " that they were drawn with. What the layer makes of them teaches nothing, and a log-probability without a"
+        " weight pushes as often one way as the other"
+        if scored is not None
+        else "",
         fix=f"draw with `rsample()` in {located(trace, site)}",
         edits=renamed(trace, site, "sample", "rsample"),
-        subjects=parameter_subjects(behind),
+        subjects=parameter_subjects(behind)
+        | ({("pass", scored.site.user.location())} if scored is not None else set()),
     )

@@ -168,3 +168,111 @@ def good_coefficients_by_the_score_function() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_action_of_a_soft_actor_critic() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    pi_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    q_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    alpha = torch.tensor(0.05)
+
+    def act(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        mean, spread = actor(state).chunk(2, -1)
+        dist = Normal(mean, spread.clamp(-4, 1).exp())
+        u = dist.sample()  # cause: GS320
+        action = torch.tanh(u)
+        return action, (dist.log_prob(u) - torch.log(1 - action.pow(2) + 1e-6)).sum(-1)
+
+    for _ in range(4):
+        state = torch.randn(16, 3)
+        with torch.no_grad():
+            taken, _ = act(state)
+            reward = -(taken - state[:, :1]).pow(2)
+        q_opt.zero_grad()
+        (critic(torch.cat([state, taken], -1)) - reward).pow(2).mean().backward()
+        q_opt.step()
+        action, score = act(state)
+        value = critic(torch.cat([state, action], -1)).squeeze(-1)  # effect: GS320
+        pi_opt.zero_grad()
+        (alpha * score - value).mean().backward()
+        pi_opt.step()
+
+
+def good_action_of_a_soft_actor_critic() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    pi_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    q_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+
+    def act(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        mean, spread = actor(state).chunk(2, -1)
+        dist = Normal(mean, spread.clamp(-4, 1).exp())
+        u = dist.rsample()
+        action = torch.tanh(u)
+        return action, (dist.log_prob(u) - torch.log(1 - action.pow(2) + 1e-6)).sum(-1)
+
+    for _ in range(4):
+        state = torch.randn(16, 3)
+        with torch.no_grad():
+            taken, _ = act(state)
+            reward = -(taken - state[:, :1]).pow(2)
+        q_opt.zero_grad()
+        (critic(torch.cat([state, taken], -1)) - reward).pow(2).mean().backward()
+        q_opt.step()
+        action, score = act(state)
+        pi_opt.zero_grad()
+        (0.05 * score - critic(torch.cat([state, action], -1)).squeeze(-1)).mean().backward()
+        pi_opt.step()
+
+
+def good_critic_weighs_the_score() -> None:
+    """A policy gradient with the entropy by its samples: the same draws, with what they are worth before the score."""
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        state = torch.randn(16, 3)
+        mean, spread = actor(state).chunk(2, -1)
+        dist = Normal(mean, spread.clamp(-4, 1).exp())
+        action = dist.sample()
+        reward = -(action - state[:, :1]).pow(2)
+        value = critic(torch.cat([state, torch.tanh(action)], -1))
+        score = dist.log_prob(action)
+        worth = (value - 0.05 * score).detach()
+        loss = (value - reward).pow(2).mean() - (score * worth).mean() + 0.01 * score.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_episode_at_a_time() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        state = torch.randn(3)
+        dist = Normal(actor(state), 1.0)
+        action = dist.sample()
+        reward = -float((action - state[:1]).pow(2))
+        value = critic(torch.cat([state, action]))
+        loss = (value - reward).pow(2).sum() - (reward - value.item()) * dist.log_prob(action).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

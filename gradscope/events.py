@@ -2124,6 +2124,21 @@ class ShuffledApart(Kind):
     others = Field(_ids)  # the same of the second
 
 
+class TargetInWindow(Kind):
+    """A loss whose target is, for every sample, the entry at one place of the window that a module was given; the
+    windows are stretches of one series. The event's site is the loss."""
+
+    __slots__ = ()
+    of = "target_in_window"
+    name = Field(_text)  # the loss, or the difference
+    calls = Field(_count)  # looked at
+    place = Field(_count)  # in the window, from 0
+    places = Field(_count)  # that the window has
+    shape = Field(_ids)  # of the batch that the module was given, at the first call
+    samples = Field(_count)  # compared
+    overlaps = Field(_count)  # samples whose end stands in the middle of another one of their batch
+
+
 class DrawnAlike(Kind):
     """A loader that is trained on, whose sampler asked for the same batches in each whole pass; the event's site made
     the loader."""

@@ -70,9 +70,8 @@ def good() -> None:
 @rule("GS448", name="target-in-its-window", severity="warning")
 def target_in_its_window(trace: Trace) -> Iterator[Finding]:
     events = [e for e in trace.of(TargetInWindow) if e.calls >= LEAST and e.overlaps >= LEAST]
-    known = paths(trace) if events else None
-    for event in events if known is not None else ():
-        yield _finding(known, event)
+    for event in events:
+        yield _finding(paths(trace), event)
 
 
 def _finding(known: Paths, event: TargetInWindow) -> Finding:

@@ -4,22 +4,32 @@ Why: the loss of an actor goes through the critic, that of a generator through t
 puts gradients into the parameters of both. Where these are not cleared before the critic's step, it follows the
 sum: it learns to be what the actor wants it to be.
 
-Fix: make each step right behind its own pass and call `zero_grad()` of its optimizer before that; or, also where
-gradients of several passes are added up, freeze the network that is only gone through (`requires_grad_(False)`).
+The same where the discriminator's loss is computed of what the generator has made, with its graph: its pass fills the
+generator's gradients with the opposite of what the generator is to learn.
+
+Fix: give the discriminator `fake.detach()` for its own loss; make each step right behind its own pass and call
+`zero_grad()` of its optimizer before that; or, also where gradients of several passes are added up, freeze the network
+that is only gone through (`requires_grad_(False)`).
+
+Measured for two passes that fill the same parameters: the other optimizer's step used the first pass and not the
+second, and the two losses pull what its network says of the results to different values, or one rises with that and
+the other falls.
 
 Silent on: networks whose loss is kept from no other one (an encoder and a decoder that are trained by one loss, and
-a second one of the decoder alone), trunks that several heads share, gradients that the program puts together itself,
-sums that are cleared before the step.
+a second one of the decoder alone), several losses that do not contradict each other, trunks that several heads share,
+gradients that the program puts together itself, sums that are cleared before the step.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.calls import calls
+from gradscope.analysis.calls import Call, calls
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.rivals import opposed
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import (
     code,
@@ -33,7 +43,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, ZeroGrad
-from gradscope.fixes.source import receiver
+from gradscope.fixes.source import Source, is_name, receiver
 from gradscope.fixes.statements import line_after, line_before
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -128,6 +138,8 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
         )
         if mixed.count > 1 and mixed.count * 2 >= seldom:
             yield _finding(trace, mixed)
+    for rivals in _rivals(trace, turns, by_hand, looked):
+        yield _of_rivals(trace, rivals)
 
 
 def _pair(trace: Trace, turn: Turn) -> tuple[list[Fill], list[Fill], int] | None:
@@ -171,6 +183,147 @@ def _kept_apart(known: Paths, event: Backward | None, parameters: list[int]) -> 
         return False
     flow = known.flow((event.graph, root) for root in event.roots)
     return bool(known.parameters_in(flow.order) & set(parameters))
+
+
+# -- losses that contradict each other ---------------------------------------------------------
+
+
+def _rivals(
+    trace: Trace, turns: list[Turn], by_hand: set[int], looked: dict[tuple[str, int], Backward]
+) -> list[_Mixed]:
+    """Steps that used two passes with the same parameters of theirs, of which the first is another optimizer's, where
+    the two losses contradict each other."""
+    found: dict[tuple[tuple[str, int], ...], _Mixed | None] = {}
+    begun: set[tuple[int, tuple[str, int]]] = set()  # optimizers with the lines of their steps
+    for turn in turns:
+        pair, step = _pair_of_one(trace, turn), turn.step.site.user.location()
+        first = (turn.step.optimizer, step) not in begun
+        begun.add((turn.step.optimizer, step))
+        if pair is None or _may_be_cleared(turn, [pair[0]], [pair[1]], by_hand):
+            continue
+        own, other, to = pair
+        key = (step, own.line, other.line)
+        if key not in found:
+            events = looked.get(own.line), looked.get(other.line)
+            against = first and _apart(turns, own, other, to) and _opposed(trace, *events, turn, to)
+            found[key] = _Mixed(turn, [own], [other], to) if against else None
+        mixed = found[key]
+        if mixed is not None:
+            mixed.count += turn.times
+    return [mixed for mixed in found.values() if mixed is not None and mixed.count > 1]
+
+
+def _pair_of_one(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
+    """The two passes that a step used, the later one first, where both fill all that it used; and the optimizer that
+    holds what else the earlier one fills."""
+    if len(turn.fills) != 2 or turn.step.placed or turn.step.in_state("stale"):
+        return None
+    other, own = sorted(turn.fills, key=lambda fill: fill.number)
+    held = set(trace.optimizers[turn.step.optimizer].parameters)
+    rest = other.parameters - held
+    if own.line == other.line or not rest or turn.fills[own] != turn.fills[other]:
+        return None
+    to = [
+        n
+        for n, o in trace.optimizers.items()
+        if o.steps and rest <= set(o.parameters) and not held & set(o.parameters)
+    ]
+    return (own, other, to[0]) if len(to) == 1 else None
+
+
+def _apart(turns: list[Turn], own: Fill, other: Fill, to: int) -> bool:
+    """Whether the other optimizer's step uses the other pass, and no pass of the own line."""
+    mine = [turn.fills for turn in turns if turn.step.optimizer == to and other in turn.fills]
+    return bool(mine) and all(fill.line != own.line for fills in mine for fill in fills)
+
+
+def _opposed(trace: Trace, own: Backward | None, other: Backward | None, turn: Turn, to: int) -> bool:
+    if own is None or other is None:
+        return False
+    made = frozenset(id for ids in turn.fills.values() for id in ids)
+    return opposed(trace, own, other, made, frozenset(trace.optimizers[to].parameters))
+
+
+def _of_rivals(trace: Trace, mixed: _Mixed) -> Finding:
+    step, own, other = mixed.first.step, mixed.own.event.site.user, mixed.other.event.site.user
+    site, ids = step.site.user, sorted(mixed.first.fills[mixed.own])
+    theirs = sorted(mixed.other.parameters - set(ids))
+    call = _judged(trace, mixed, set(ids))
+    cause = call.entry if call is not None else other
+    fix, edits = _detached(trace, call)
+    if not edits:
+        fix, edits = _cleared_before(trace, mixed)
+    number = step.optimizer
+    clears = {e.site.user for e in trace.of(ZeroGrad) if e.by == "optimizer" and e.optimizer == number}
+    between = (
+        f"{method(trace, number, 'zero_grad', at=own)} right before {located(trace, own, 'its own pass')}"
+    )
+    return Finding(
+        message=f"{code(trace, site, 'the step')} uses gradients of two losses that contradict each other: its own, and"
+        f" the one that trains {_names(trace, theirs)}",
+        cause=cause,
+        cause_label="takes their result with its graph into the other loss",
+        effect=site,
+        effect_label="uses the sum of both",
+        related=(
+            *(((other, "fills their gradients too"),) if other.location() != cause.location() else ()),
+            *(
+                (place, "clears them before the other pass, not after it")
+                for place in clears
+                if len(clears) == 1
+            ),
+            (own, "the pass of its own loss"),
+        ),
+        seen=(
+            f"in {plural(mixed.count, 'step')} the gradients of {_names(trace, ids)} were the sum of two passes, and no"
+            f" call cleared them in between; {code(trace, other, 'the first')} also fills {_names(trace, theirs)},"
+            " whose step used it, and not the second",
+            f"what {_names(trace, theirs)} make of the results is drawn one way by the first loss and the other way by"
+            " the second",
+        ),
+        why="a pass puts gradients into all parameters that its loss was computed from with a graph. Those of the other"
+        " loss stay until they are cleared: the step follows the sum, and what its own loss asks for is in part taken"
+        " back",
+        fix=f"{fix}; {between} would do as well, and computes more"
+        if fix.startswith("detach")
+        else fix or f"detach the results of {_names(trace, ids)} for {where(other)}, or call {between}",
+        edits=edits,
+        count=mixed.count,
+        subjects=parameter_subjects(ids) | {("exploding", *fill.line) for fill in (mixed.own, mixed.other)},
+        since=since_stretch(trace, mixed.first.stretch),
+    )
+
+
+def _judged(trace: Trace, mixed: _Mixed, ids: set[int]) -> Call | None:
+    """The call of the other network, on the way of the other pass, that is given the results with their graph."""
+    fills = (fill.event for fill in gradients(trace).fills if fill.line == mixed.other.line)
+    event = next((event for event in fills if event.graph >= 0), None)
+    known, network = calls(trace), set(trace.optimizers[mixed.to].parameters)
+    for call in known.all:
+        if event is None or call.event.graph != event.graph or call.event.position > event.position:
+            continue
+        if network & {p.id for p in known.parameters(call.event)}:
+            given = [(event.graph, value) for value in call.event.inputs]
+            if ids & known.paths.reach(given).parameters:
+                return call
+    return None
+
+
+def _detached(trace: Trace, call: Call | None) -> tuple[str, tuple[Edit, ...]]:
+    """The one thing that the call is given, detached."""
+    if call is None:
+        return "", ()
+    here = Source(trace, call.entry.path)
+    node = here.file.at(call.entry)
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or not is_name(node.args[0]):
+        return "", ()
+    text = f"{here.text_of(node.args[0])}.detach()"
+    return f"detach what it is given: `{text}` in {located(trace, call.entry)}", here.replace(
+        node.args[0], text
+    )
+
+
+# -- what is told ------------------------------------------------------------------------------
 
 
 def _finding(trace: Trace, mixed: _Mixed) -> Finding:

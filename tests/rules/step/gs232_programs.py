@@ -327,3 +327,107 @@ def good_decoder_of_two_losses_added_up() -> None:
             e_opt.step()
             d_opt.zero_grad()
             e_opt.zero_grad()
+
+
+def bad_results_of_the_generator_not_detached() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        d_opt.zero_grad()
+        g_opt.zero_grad()
+        fake = generator(torch.randn(8, 3))
+        real_score, fake_score = critic(torch.randn(8, 4)), critic(fake)  # cause: GS232
+        real_loss = F.mse_loss(real_score, torch.ones_like(real_score))
+        d_loss = 0.5 * (real_loss + F.mse_loss(fake_score, torch.zeros_like(fake_score)))
+        d_loss.backward()
+        d_opt.step()
+        score = critic(generator(torch.randn(8, 3)))
+        F.mse_loss(score, torch.ones_like(score)).backward()
+        g_opt.step()  # effect: GS232
+
+
+def bad_two_passes_of_the_critic() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(5, 4), nn.Linear(6, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        kind = torch.randn(8, 2)
+        g_opt.zero_grad()
+        d_opt.zero_grad()
+        torch.relu(1 - critic(torch.cat([torch.randn(8, 4), kind], 1))).mean().backward()
+        fake = generator(torch.cat([torch.randn(8, 3), kind], 1))
+        torch.relu(1 + critic(torch.cat([fake, kind], 1))).mean().backward()  # cause: GS232
+        d_opt.step()
+        fake = generator(torch.cat([torch.randn(8, 3), kind], 1))
+        (-critic(torch.cat([fake, kind], 1)).mean()).backward()
+        g_opt.step()  # effect: GS232
+
+
+def bad_squares_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        d_opt.zero_grad()
+        g_opt.zero_grad()
+        fake = generator(torch.randn(8, 3))
+        d_loss = (critic(torch.randn(8, 4)) - 1).pow(2).mean() + critic(fake).pow(2).mean()  # cause: GS232
+        d_loss.backward()
+        d_opt.step()
+        fake = generator(torch.randn(8, 3))
+        (critic(fake) - 1).pow(2).mean().backward()
+        g_opt.step()  # effect: GS232
+
+
+def good_generator_cleared_before_its_pass() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        d_opt.zero_grad()
+        fake = generator(torch.randn(8, 3)).detach()
+        (critic(fake).pow(2).mean() + (critic(torch.randn(8, 4)) - 1).pow(2).mean()).backward()
+        d_opt.step()
+        g_opt.zero_grad()
+        (critic(generator(torch.randn(8, 3))) - 1).pow(2).mean().backward()
+        g_opt.step()
+
+
+def good_encoder_learns_from_both_losses() -> None:
+    """The head learns from the labels alone, and the encoder also from what the head says of noisy inputs."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    encoder, head = nn.Linear(6, 4), nn.Linear(4, 3)
+    e_opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    h_opt = torch.optim.Adam(head.parameters(), lr=0.01)
+    for _ in range(5):
+        x, y = torch.randn(8, 6), torch.randint(3, (8,))
+        e_opt.zero_grad()
+        h_opt.zero_grad()
+        F.cross_entropy(head(encoder(x)), y).backward()
+        h_opt.step()
+        with torch.no_grad():
+            aim = head(encoder(x)).softmax(1)
+        F.cross_entropy(head(encoder(x + 0.1 * torch.randn(8, 6))), aim).backward()
+        e_opt.step()

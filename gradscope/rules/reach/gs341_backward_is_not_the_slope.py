@@ -11,6 +11,8 @@ Measured: the elements of one call, ordered by what forward was given: how steep
 next, and by what backward multiplied the gradients of the same elements; of one channel after the other where each has
 a slope of its own.
 A note where backward hands the gradient on by one factor while the slope varies, as straight-through estimators do.
+Where the two agree for a part of the inputs, as where a factor is missing that is 1 there, it is told if both hang on
+the input alone and the rest is no small part.
 Silent on: a forward that gives its input back (reversals, scales of a gradient), one that rounds or compares (its slope
 is zero or infinite), results of which an element depends on more than one of the input's, zeros.
 """
@@ -24,6 +26,7 @@ from statistics import median
 from gradscope.analysis.own_functions import arguments, gradient_at, methods, results
 from gradscope.analysis.words import located
 from gradscope.events import Slopes
+from gradscope.fixes.derivatives import backward_as_derivative
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding
 from gradscope.rules import rule
@@ -32,6 +35,10 @@ from gradscope.store import Trace
 APART = 0.1  # of the larger: two numbers that no rounding makes differ
 SHARE = 0.8  # of the pieces
 FEW = 8
+PART = 0.3  # of the pieces, where both slopes hang on the input alone and agree elsewhere
+SMOOTH = 0.05  # of the larger: how far a slope may lie from what those on both sides of it say
+NEARLY_ALL = 0.9
+SMALL = 0.05  # of the middle slope: what differs by less is near where the slope is zero
 
 
 def bad() -> None:
@@ -96,10 +103,43 @@ def backward_is_not_the_slope(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Slopes):
         pieces = [(where, slope, said) for where, slope, said in event.pieces if said]
         wrong = [(w, slope, said) for w, slope, said in pieces if _differ(slope, said)]
-        if len(wrong) < FEW or len(wrong) < SHARE * len(pieces) or (event.function, event.line) in told:
+        if len(wrong) < FEW or (event.function, event.line) in told:
             continue
+        if len(wrong) < SHARE * len(pieces):
+            wrong = _in_part(pieces)
+            if not wrong:
+                continue
         told.add((event.function, event.line))
-        yield _finding(trace, event, wrong)
+        yield _finding(trace, event, wrong, len(pieces))
+
+
+def _in_part(pieces: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """The pieces that differ, where it is plain that they do though others agree: forward and backward each have a
+    slope that hangs on the input alone, and in these pieces both vary with it or neither does. One that stays the same
+    where the other varies stands in for it on purpose."""
+    middle = median(abs(slope) for _, slope, _ in pieces)
+    wrong = [
+        (w, slope, said)
+        for w, slope, said in pieces
+        if _differ(slope, said) and abs(slope - said) > SMALL * middle
+    ]
+    if len(wrong) < max(FEW, PART * len(pieces)):
+        return []
+    ordered = sorted(pieces)
+    slopes, saids = [slope for _, slope, _ in ordered], [said for _, _, said in ordered]
+    if not _smooth(slopes, SMALL * middle) or not _smooth(saids, SMALL * middle):
+        return []
+    same = _one([s for _, s, _ in wrong]) is None, _one([b for _, _, b in wrong]) is None
+    return wrong if same[0] == same[1] else []
+
+
+def _smooth(numbers: list[float], small: float) -> bool:
+    """Whether nearly each of them lies where those before and after it say."""
+    near = sum(
+        abs(one - (before + after) / 2) <= max(SMOOTH * max(abs(before), abs(one), abs(after)), small)
+        for before, one, after in zip(numbers, numbers[1:], numbers[2:], strict=False)
+    )
+    return near >= NEARLY_ALL * (len(numbers) - 2)
 
 
 def _differ(a: float, b: float) -> bool:
@@ -112,20 +152,25 @@ def _one(numbers: list[float]) -> float | None:
     return None if any(_differ(number, middle) for number in numbers) else middle
 
 
-def _finding(trace: Trace, event: Slopes, wrong: list[tuple[float, float, float]]) -> Finding:
+def _finding(trace: Trace, event: Slopes, wrong: list[tuple[float, float, float]], pieces: int) -> Finding:
     name = event.function
     slope, said = _one([s for _, s, _ in wrong]), _one([b for _, _, b in wrong])
-    factor = _one([b / s for _, s, b in wrong])
+    factor = _one([b / s for _, s, b in wrong]) if all(s for _, s, _ in wrong) else None
+    meant = said is not None and slope is None
     made = gradient_at(trace, name, event.line, event.argument)
     lacks, edits = _factor_of_forward(trace, event) if slope is not None and said is not None else ("", ())
-    if factor is not None:
-        gist = f"{factor:.3g} times the slope of its forward"
-        fix = f"multiply {located(trace, made, 'what it returns')} by {lacks or f'{1 / factor:.3g}'}"
-    else:
-        gist = "another slope than its forward has"
-        fix = f"return the gradient times the derivative of what `forward` computes in {located(trace, made)}"
-    shown = sorted({0, len(wrong) // 2, len(wrong) - 1})
     ordered = sorted(wrong)
+    where = f" where its input lies from {ordered[0][0]:.3g} to {ordered[-1][0]:.3g}"
+    where = where if len(wrong) < SHARE * pieces else ""
+    if factor is not None:
+        gist = f"{factor:.3g} times the slope of its forward{where}"
+        fix = f"multiply {located(trace, made, 'what it returns')} by {lacks or f'{1 / factor:.3g}'}{where}"
+    else:
+        gist = f"another slope than its forward has{where}"
+        text, edits = ("", ()) if meant else _derivative(trace, event)
+        fix = f"return the gradient times the derivative of what `forward` computes in {located(trace, made)}"
+        fix = f"{fix}: `{text}`" if text else fix
+    shown = sorted({0, len(wrong) // 2, len(wrong) - 1})
     return Finding(
         message=f"the backward of `{name}` gives {gist}: what is computed before it gets another gradient than the"
         " loss has",
@@ -139,9 +184,18 @@ def _finding(trace: Trace, event: Slopes, wrong: list[tuple[float, float, float]
         ),
         fix=f"{fix}; `torch.autograd.gradcheck({name}.apply, …)` in double precision compares the two",
         edits=edits,
-        severity="note" if said is not None and slope is None else "",
+        severity="note" if meant else "",
         subjects=frozenset({("function", name)}),
     )
+
+
+def _derivative(trace: Trace, event: Slopes) -> tuple[str, tuple[Edit, ...]]:
+    """What backward is to return, written out."""
+    forward = next(iter(methods(trace, event.function, event.line, ("forward",))), None)
+    backward = next(iter(methods(trace, event.function, event.line)), None)
+    if forward is None or backward is None:
+        return "", ()
+    return backward_as_derivative(trace, backward[0], forward[1], backward[1], event.argument)
 
 
 def _factor_of_forward(trace: Trace, event: Slopes) -> tuple[str, tuple[Edit, ...]]:

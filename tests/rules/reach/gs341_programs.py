@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def bad_swish_without_its_second_term() -> None:  # fix: by hand
+def bad_swish_without_its_second_term() -> None:
     from typing import Any
 
     import torch
@@ -309,6 +309,122 @@ def good_channels_with_slopes_of_their_own() -> None:
             Snake.apply(h, freq) + Standard.apply(h) + Standard.apply(2 + h * freq) + 10 * Shares.apply(h)
         )
         loss = (head(hidden) - x[:, :1].sin()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_swish_without_its_factor() -> None:
+    """Right where the input is 1, and nearly so above."""
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            gate = torch.sigmoid(x)
+            return x * gate
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            gate = torch.sigmoid(x)
+            return grad * (gate + gate * (1 - gate))  # cause: GS341
+
+    torch.manual_seed(1)
+    first, last = nn.Linear(6, 64), nn.Linear(64, 1)
+    opt = torch.optim.Adam([*first.parameters(), *last.parameters()], lr=0.01)
+    for _ in range(8):
+        x = torch.randn(64, 6)
+        out = last(Swish.apply(first(x) + 0.3))  # effect: GS341
+        loss = (out - x[:, :1] * x[:, 1:2]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_leaky_with_another_slope() -> None:  # fix: by hand
+    """Right above 0."""
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Leaky(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return torch.where(x > 0, x, 0.1 * x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            grad = grad.clone()
+            grad[x < 0] *= 0.01
+            return grad  # cause: GS341
+
+    torch.manual_seed(1)
+    first, last = nn.Linear(6, 64), nn.Linear(64, 1)
+    opt = torch.optim.Adam([*first.parameters(), *last.parameters()], lr=0.01)
+    for _ in range(8):
+        x = torch.randn(64, 6)
+        loss = (last(Leaky.apply(first(x))) - x[:, :1]).pow(2).mean()  # effect: GS341
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_bounded_and_smoothed() -> None:
+    """A derivative that is bounded on purpose, one that is smooth at a corner of the forward, and an approximation."""
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return grad * x.clamp(max=0).exp()
+
+    class Corner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return torch.where(x > 0, x, 0.2 * x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return grad * (0.2 + 0.8 * torch.sigmoid(6 * x))
+
+    class Gelu(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return nn.functional.gelu(x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            gate = torch.sigmoid(1.702 * x)
+            return grad * (gate + 1.702 * x * gate * (1 - gate))
+
+    torch.manual_seed(1)
+    first, last = nn.Linear(6, 64), nn.Linear(64, 1)
+    opt = torch.optim.Adam([*first.parameters(), *last.parameters()], lr=0.01)
+    for _ in range(24):
+        x = torch.randn(64, 6)
+        hidden = Exp.apply(first(x) + 0.2) + Corner.apply(2 * first(x)) + Gelu.apply(3 * first(x))
+        loss = (last(hidden) - x[:, :1]).pow(2).mean()
         opt.zero_grad()
         loss.backward()
         opt.step()

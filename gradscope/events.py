@@ -1569,6 +1569,16 @@ class Subtracted(Kind):
     spreads = Field(_numbers)  # standard deviations
 
 
+class StandIn(Kind):
+    """A sum that holds a value without its graph, of that value's form, and how both go together."""
+
+    __slots__ = ()
+    of = "stand_in"
+    calls = Field(_count)  # that were looked at
+    least = Field(_known)  # correlation of their elements in one of these calls
+    most = Field(_known)
+
+
 class MovedRows(Kind):
     """A line puts the rows of a tensor, each once, to other places of it, and reads some that are overwritten."""
 

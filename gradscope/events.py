@@ -1579,6 +1579,18 @@ class StandIn(Kind):
     most = Field(_known)
 
 
+class MaskedRows(Kind):
+    """A softmax of scores that a mask has made very low in whole rows, and in no row beside others."""
+
+    __slots__ = ()
+    of = "masked_rows"
+    calls = Field(_count)  # with masked rows, of those that were looked at
+    dim = Field(_count)  # along which the softmax goes
+    mixed = Field(_ids)  # axes along which there are rows of both kinds, in each of these calls
+    rows = Field(_count)
+    masked = Field(_count)  # of these rows
+
+
 class MovedRows(Kind):
     """A line puts the rows of a tensor, each once, to other places of it, and reads some that are overwritten."""
 

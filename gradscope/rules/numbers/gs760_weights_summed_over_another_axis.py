@@ -4,7 +4,8 @@ Why: a softmax makes weights that sum to one along its own axis. `softmax(q @ k.
 axis, where they do not: each place gets more or less than a mean, a mask loses its meaning, since the weights of a
 place depend on all later ones, and of a mixture over the samples of a batch each loss depends on the other samples.
 Where attention is taken in two steps (places are summed into maps or features, and each place takes a mean of these),
-the sums grow with the number of places: with the size of the image.
+the sums grow with the number of places: with the size of the image. A mask of what is summed over is the same all along
+the wrong axis: what it takes out gets as much weight as anything.
 
 Fix: `dim=-1` in attention: the axis that the product with the values sums over; the axis of the components in a
 mixture.
@@ -16,6 +17,7 @@ scaled, or whose size a norm takes out.
 
 from collections.abc import Iterator
 
+from gradscope import equations
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.made import softmax_site
 from gradscope.analysis.ops import (
@@ -34,6 +36,7 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import Sum, Trail, trail
 from gradscope.analysis.words import code, listed, located
+from gradscope.events import MaskedRows
 from gradscope.fixes.calls import along
 from gradscope.model import Finding, Op, Span
 from gradscope.rules import rule
@@ -86,6 +89,7 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
     known, found = paths(trace), axes(trace)
     samples = _samples(known, found)
     several = len({op.site.user.span() for _, op in known.used_calls({"softmax"})}) > 1
+    masked = {event.site.id: event for event in trace.of(MaskedRows)}
     told: set[Span] = set()
     for key, op, summed, scores in _normalised(known):
         place = op.site.user.span()
@@ -100,7 +104,13 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
         between = own[over] in samples
         apart = not between and over < len(own) - 2 and _of_a_product(known, scores)
         plain = op.name != "log_softmax"
-        if not between and not apart and not (plain and (several or own.count(own[over]) > 1)):
+        rows = masked.get(op.site.id) if op is summed else None
+        if (
+            rows is None
+            and not between
+            and not apart
+            and not (plain and (several or own.count(own[over]) > 1))
+        ):
             continue
         followed = trail(trace, key, logarithms=op.name == "log_softmax")
         if followed.balanced:
@@ -121,6 +131,11 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
                 break
             if apart and other == len(own) - 1 and _projected(known, use.other):
                 why = f"the product that gave the scores works on the places of axis {over} one by one: as heads do"
+                yield _finding(trace, known, op, summed, use, over, other, why)
+                break
+            unchanged = rows is not None and _as_made(known, op, use)
+            if rows is not None and unchanged and _masked_whole(known, followed, use, rows, over, other):
+                why = _of_masked_rows(use, rows, known.value(key).shape[over])
                 yield _finding(trace, known, op, summed, use, over, other, why)
                 break
             same = own[other] == own[over] and use.shared == (own[over],) and not found.given(own[over])
@@ -227,6 +242,59 @@ def _means(known: Paths, found: Axes, followed: Trail, key: Key, op: Op, use: Su
         if _scores(known, means) != _scores(known, op) and not _sized(known, again.op):
             return means
     return None
+
+
+def _masked_whole(known: Paths, followed: Trail, use: Sum, rows: MaskedRows, over: int, other: int) -> bool:
+    """Whether a mask has told the places apart that are summed over, as each of those sees them that the sum leaves
+    (the nodes that ask their neighbours), while it is the same along the softmax's axis, along which what is weighed
+    has numbers of its own. Of clusters, slots and capsules the mask is one of places."""
+    if rows.dim != over or other not in rows.mixed or not _has_axis(known, followed, use, over):
+        return False
+    asking = [axis for axis in use.left - {over} if axis in rows.mixed]
+    return any(not _has_axis(known, followed, use, axis) for axis in asking)
+
+
+def _as_made(known: Paths, op: Op, use: Sum) -> bool:
+    """Whether a sum is given the weights as the softmax made them: nothing has taken masked ones out since."""
+    value = use.op.graph, use.op.inputs[0]
+    product = known.maker(value) if use.op.name not in PRODUCTS_OF_BATCHES else use.op
+    given = [index for index in product.inputs if use.other != (product.graph, index)] if product else []
+    return bool(product and given) and known.maker_behind((product.graph, given[0]), AS_THEY_ARE) is op
+
+
+def _has_axis(known: Paths, followed: Trail, use: Sum, place: int) -> bool:
+    """Whether the other factor of a sum goes along an axis of the weights."""
+    op, other = use.op, use.other
+    ours = next((key for index in op.inputs if (key := (op.graph, index)) in followed.on), None)
+    if ours is None or other is None:
+        return False
+    axes_of_ours = followed.of(ours)
+    at = [
+        i
+        for i, axis in enumerate(axes_of_ours)
+        if any(followed.numbers.get(piece.source) == place for piece in axis)
+    ]
+    if len(at) != 1:
+        return False
+    theirs, rank = known.value(other).shape, len(axes_of_ours)
+    if op.name == "einsum":
+        equation = equations.of(op)
+        first = op.inputs[0] == ours[1]
+        if equation is None or len(equation.operands) != 2:
+            return False
+        letters = {axis: letter for letter, axis in equation.axes(int(not first), rank).items()}
+        return letters.get(at[0]) in equation.axes(int(first), len(theirs))
+    if op.name in PRODUCTS_OF_BATCHES and at[0] >= rank - 2:
+        return False  # it is summed over, or is one of the weights' own
+    return len(theirs) >= rank - at[0] and theirs[at[0] - rank] > 1
+
+
+def _of_masked_rows(use: Sum, rows: MaskedRows, size: int) -> str:
+    return (
+        f"of {rows.rows:,} rows along it the mask made {rows.masked:,} low as a whole, in which each place has a weight"
+        f" of about 1/{size} all the same; what `{use.op.name}` weighs has numbers of its own along that axis, as"
+        " heads have"
+    )
 
 
 def _beside(use: Sum) -> Key:

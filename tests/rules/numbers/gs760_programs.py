@@ -522,3 +522,121 @@ def good_divided_by_both_sums_in_turn() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(0, 3, (24,))).backward()
         opt.step()
+
+
+def bad_neighbours_masked_and_heads_normalised() -> None:
+    """Attention between the nodes of a graph, with the heads along the last axis."""
+    import torch
+    from torch import nn
+
+    class Attends(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project, self.asks, self.told = nn.Linear(6, 12), nn.Linear(6, 3), nn.Linear(6, 3)
+
+        def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+            h = self.project(x).view(-1, 3, 4)
+            scores = nn.functional.leaky_relu(self.asks(x)[:, None] + self.told(x)[None])
+            scores = torch.where(edges.unsqueeze(-1), scores, torch.tensor(-1e9))
+            weights = scores.softmax(-1)  # cause: GS760
+            return (weights.unsqueeze(-1) * h).sum(dim=1).flatten(1)  # effect: GS760
+
+    torch.manual_seed(0)
+    layer, head = Attends(), nn.Linear(12, 3)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()], lr=0.01)
+    x, labels = torch.randn(20, 6), torch.arange(20) % 3
+    edges = (torch.rand(20, 20) < 0.2) | torch.eye(20, dtype=torch.bool)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(head(nn.functional.elu(layer(x, edges))), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_additive_mask_and_heads_in_front() -> None:
+    """The same by a number that is added, and by matrices."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, asks, told, head = nn.Linear(6, 12), nn.Linear(6, 3), nn.Linear(6, 3), nn.Linear(12, 3)
+    parts = (project, asks, told, head)
+    opt = torch.optim.Adam([p for part in parts for p in part.parameters()], lr=0.01)
+    x, labels = torch.randn(20, 6), torch.arange(20) % 3
+    edges = (torch.rand(20, 20) < 0.2) | torch.eye(20, dtype=torch.bool)
+    for _ in range(5):
+        h = project(x).view(20, 3, 4).transpose(0, 1)
+        scores = torch.tanh(asks(x).t()[:, :, None] + told(x).t()[:, None])
+        scores = scores + (1 - edges.float()) * -1e6
+        weights = torch.softmax(scores, dim=0)  # cause: GS760
+        out = (weights @ h).transpose(0, 1).reshape(20, 12)  # effect: GS760
+        loss = nn.functional.cross_entropy(head(out), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_neighbours_masked_and_normalised() -> None:
+    import torch
+    from torch import nn
+
+    class Attends(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project, self.asks, self.told = nn.Linear(6, 12), nn.Linear(6, 3), nn.Linear(6, 3)
+
+        def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+            h = self.project(x).view(-1, 3, 4)
+            scores = nn.functional.leaky_relu(self.asks(x)[:, None] + self.told(x)[None])
+            scores = torch.where(edges.unsqueeze(-1), scores, torch.tensor(-1e9))
+            weights = scores.softmax(1)
+            return torch.einsum("ijh,jhd->ihd", weights, h).flatten(1)
+
+    torch.manual_seed(0)
+    layer, head = Attends(), nn.Linear(12, 3)
+    opt = torch.optim.Adam([*layer.parameters(), *head.parameters()], lr=0.01)
+    x, labels = torch.randn(20, 6), torch.arange(20) % 3
+    edges = (torch.rand(20, 20) < 0.2) | torch.eye(20, dtype=torch.bool)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(head(nn.functional.elu(layer(x, edges))), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_padded_places_in_clusters_and_capsules() -> None:
+    """Places of padding are masked before they are shared out, and have no values; of the edges of a graph each chooses
+    among kinds, and those that are none are taken out behind it."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, score, votes, route, head = (
+        nn.Linear(6, 8),
+        nn.Linear(8, 4),
+        nn.Linear(8, 4 * 5),
+        nn.Linear(8, 4),
+        nn.Linear(4 * 8 + 4 * 5, 3),
+    )
+    kinds, pair, last = nn.Linear(12, 4), nn.Linear(6, 4 * 5), nn.Linear(4 * 5, 3)
+    parts = (embed, score, votes, route, head, kinds, pair, last)
+    opt = torch.optim.Adam([p for part in parts for p in part.parameters()], lr=0.01)
+    edges = (torch.rand(10, 10) < 0.3) | torch.eye(10, dtype=torch.bool)
+    for _ in range(5):
+        x, labels = torch.randn(16, 10, 6), torch.randint(0, 3, (16,))
+        there = torch.arange(10) < torch.randint(4, 11, (16, 1))
+        h = embed(x) * there.unsqueeze(-1)
+        shares = score(h).masked_fill(~there.unsqueeze(-1), -1e9).softmax(-1)
+        clusters = torch.einsum("btk,btd->bkd", shares, h).flatten(1)
+        sent = votes(h).view(16, 10, 4, 5) * there[..., None, None]
+        routes = route(h).masked_fill(~there.unsqueeze(-1), -1e9).softmax(-1)
+        capsules = torch.einsum("btk,btkd->bkd", routes, sent).flatten(1)
+        loss = nn.functional.cross_entropy(head(torch.cat([clusters, capsules], 1)), labels)
+        nodes = x[0]
+        pairs = torch.cat([nodes[:, None].expand(10, 10, 6), nodes[None].expand(10, 10, 6)], -1)
+        chosen = kinds(pairs).masked_fill(~edges.unsqueeze(-1), -1e9).softmax(-1) * edges.unsqueeze(-1)
+        got = torch.einsum("ijk,jkd->ikd", chosen, pair(nodes).view(10, 4, 5)).flatten(1)
+        loss = loss + nn.functional.cross_entropy(last(got), torch.arange(10) % 3)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -222,6 +222,23 @@ def unread_results(trace: Trace, graph: Graph) -> list[Unread]:
     return list(found.values())
 
 
+def unread_name(trace: Trace, value: Value) -> tuple[Site, str] | None:
+    """Where the program drops a value that no op takes, and the name that it has there, which nothing reads again: also
+    that of one of several results of a function."""
+    call = _drops(trace, value.site)
+    file = trace.source_file(call.path) if call is not None else None
+    statement = file.statement(call) if file is not None and call is not None else None
+    if call is None or file is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    if statement.value is not file.at(call):
+        return None
+    target = statement.targets[0]
+    if isinstance(target, ast.Name):
+        return None if read_again(file, statement, target.id) else (call, target.id)
+    names = unread_parts(trace, call)
+    return (call, names[0]) if len(names) == 1 else None
+
+
 @once
 def taken_along(trace: Trace) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """The values that another graph begins with → the same ones there."""

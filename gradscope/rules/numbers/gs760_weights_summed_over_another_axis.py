@@ -258,8 +258,10 @@ def _as_made(known: Paths, op: Op, use: Sum) -> bool:
     """Whether a sum is given the weights as the softmax made them: nothing has taken masked ones out since."""
     value = use.op.graph, use.op.inputs[0]
     product = known.maker(value) if use.op.name not in PRODUCTS_OF_BATCHES else use.op
-    given = [index for index in product.inputs if use.other != (product.graph, index)] if product else []
-    return bool(product and given) and known.maker_behind((product.graph, given[0]), AS_THEY_ARE) is op
+    if product is None:
+        return False
+    given = [index for index in product.inputs if use.other != (product.graph, index)]
+    return bool(given) and known.maker_behind((product.graph, given[0]), AS_THEY_ARE) is op
 
 
 def _has_axis(known: Paths, followed: Trail, use: Sum, place: int) -> bool:

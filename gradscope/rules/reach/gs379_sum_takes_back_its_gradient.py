@@ -1,13 +1,14 @@
 """A value is added to a difference that takes it away again, with its graph: it gets a gradient of zero.
 
-Why: `x + (q - x)` is meant as a straight-through estimator: the value of q, with the gradient of x. With its graph the
-bracket hands x the same gradient with a minus: the two sum to zero, all of it goes to q, and what x is computed from is
-not trained by anything behind the sum.
+Why: `x + (q - x)` is meant as a straight-through estimator: the value of q, with the gradient of x. With its graph
+the bracket hands x the same gradient with a minus: the two sum to zero, all of it goes to q, and what x is computed
+from is not trained by anything behind the sum.
 
 Fix: take the bracket without its graph: `x + (q - x).detach()`.
 
-Measured: the sum and the difference have one value in the recorded graph, and parameters that this value is computed
-from are not behind the other one. Silent on: differences that are scaled before they are added, as of an interpolation.
+Measured: the sum and the difference have one value in the recorded graph, and no gradient comes from the other one to
+parameters that this value is computed from: it does not need them, or rounds what they give. Silent on: differences
+that are scaled before they are added, as of an interpolation.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ADDITIONS, REVERSED_SUBTRACTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, REVERSED_SUBTRACTIONS, SUBTRACTIONS, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward
@@ -98,11 +99,11 @@ def _taking_back(graph: Graph, op: Op) -> Op | None:
 
 
 def _lost(known: Paths, graph: Graph, difference: Op) -> frozenset[int]:
-    """The parameters behind what is taken away that are not behind what it is taken from."""
+    """The parameters behind what is taken away that get nothing from what it is taken from, such as a rounded value."""
     kept, taken = difference.inputs
     if difference.name in REVERSED_SUBTRACTIONS:
         kept, taken = taken, kept
-    behind = known.reach([(graph.id, kept)])
+    behind = known.reach([(graph.id, kept)], ZERO_GRADIENT)
     lost = known.reach([(graph.id, taken)]).parameters - behind.parameters
     return lost if behind.complete else frozenset()
 
@@ -119,8 +120,8 @@ def _finding(trace: Trace, event: Backward, total: Op, difference: Op, lost: fro
         effect=event.site.user,
         effect_label="goes through it for nothing",
         seen=(
-            f"the sum and its difference have one value, computed from {names}; what the difference is taken from is"
-            " not",
+            f"the sum and its difference have one value, computed from {names}, to which no gradient comes from what"
+            " the difference is taken from",
         ),
         fix=f"take the difference without its graph: {text} in {located(trace, place)}",
         edits=edits,

@@ -100,7 +100,7 @@ class Choice(NamedTuple):
     places: Key  # which ones these are
 
 
-@rule("GS453", name="weights-of-the-chosen-unread", severity="warning")
+@rule("GS453", name="weights-of-the-chosen-unread", severity="warning", over=("GS305", "GS302"))
 def weights_of_the_chosen_unread(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint(CHOOSING | GATHERED):
         return

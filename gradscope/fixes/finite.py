@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from math import prod
 from typing import Any, NamedTuple
 
 from gradscope.analysis.delicate import divide_too, exponents, idle_guard, root_of_divisor
@@ -34,15 +35,16 @@ from gradscope.analysis.ops import (
     QUOTIENTS,
     REDUCTIONS,
     ROOTS,
+    SPREADS,
     STATISTICS,
 )
 from gradscope.analysis.text import written_input
 from gradscope.analysis.words import listed, located
 from gradscope.events import NonFinite
-from gradscope.fixes.calls import kept_inside, kept_positive, with_argument
+from gradscope.fixes.calls import call_at, kept_inside, kept_positive, with_argument
 from gradscope.fixes.logarithms import with_softmax, with_sum
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Op, Site, Value
+from gradscope.model import Graph, Op, Site, Value
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -103,6 +105,8 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
         return _equal(trace, event, made)
     if name in STATISTICS and made.first.get("elements") == 0:
         return Repair(f"leave {whole} out where nothing is selected: the mean of no elements is NaN")
+    if name in SPREADS and (one := _spread_of_one(trace, event, made)) is not None:
+        return one
     if name in STATISTICS:
         return Repair(f"{whole} needs two elements that differ: add a small constant under its root")
     if name in LOGARITHMS:
@@ -131,6 +135,56 @@ def of_several(trace: Trace, makers: list[Op]) -> Repair:
     return Repair(
         f"see by `isfinite()` which of {places} gives it, and {guard}: `clamp(min=1e-8)`, or a small constant added"
     )
+
+
+def _spread_of_one(trace: Trace, event: NonFinite, made: Made) -> Repair | None:
+    """A variance that is taken of one element, and divided by their number less one. None where it is of more."""
+    called = call_of(trace, event) if made.looked_at else None
+    if called is not None and called[1].inputs and called[1].outputs:
+        graph, op = called
+        given, results = (prod(graph.values[i].shape) for i in (op.inputs[0], op.outputs[0]))
+    else:
+        graph, op, given, results = None, None, made.first.get("elements", 0), 1
+    if made.where != "forward" or not given or given != results:
+        return None
+    text = (
+        f"{made.called(trace)} is taken of one element{f' for each of {results} results' if results > 1 else ''}, and"
+        " divided by the number of elements less one, which is 0: `unbiased=False` (`correction=0`) divides by their"
+        " number and gives 0"
+    )
+    if graph is not None and op is not None and _needs_more_than_zero(graph, op):
+        return Repair(
+            f"{text}; what is divided by it, or its root, needs a small constant added to that 0, too"
+        )
+    return Repair(f"{text}; or leave it out where there is only one", _without_correction(trace, made.site))
+
+
+def _needs_more_than_zero(graph: Graph, op: Op) -> bool:
+    """Whether a root, logarithm or quotient is taken of a result before anything is added to it."""
+    through = graph.readers_behind(
+        op.outputs[:1], lambda op: len(op.inputs) == 1 and op.name not in ADDITIONS
+    )
+    return any(
+        reader.name in ROOTS | LOGARITHMS | {"reciprocal"}
+        or (reader.name in QUOTIENTS and reader.inputs[-1] == value)
+        for value, reader in through
+    )
+
+
+def _without_correction(trace: Trace, site: Site | None) -> Edits:
+    """`unbiased=False` for the call of a variance or a standard deviation, which says nothing else of it."""
+    node = call_at(trace, site)
+    if site is None or node is None:
+        return ()
+    if any(keyword.arg == "correction" for keyword in node.keywords):
+        return with_argument(trace, site, "correction", "0")
+    own = int(trace.source_file(site.path).is_imported(node.func))
+    plain = len(node.args) <= own + 1 and not any(_is_flag(argument) for argument in node.args)
+    return with_argument(trace, site, "unbiased", "False") if plain else ()
+
+
+def _is_flag(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _where_it_begins(trace: Trace) -> Repair:

@@ -24,6 +24,7 @@ from gradscope.analysis.ops import (
     MULTIPLICATIONS,
     PASSING,
     RECIPROCALS,
+    SPREADS,
     SUBTRACTIONS,
 )
 from gradscope.analysis.reach import Key, Paths, paths
@@ -34,7 +35,6 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
 from gradscope.store import Trace
 
-SPREADS = {"std", "var", "std_mean", "var_mean"}
 VARIANCES = {"var", "var_mean"}
 KEPT = ADDITIONS | PASSING | {"sqrt", "max", "maximum", "nan_to_num"}
 AT_LEAST = 3  # calls: fewer may be a trial

@@ -17,7 +17,7 @@ def bad_data_scaled_by_zero() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_advantage_of_a_single_one() -> None:  # fix: by hand
+def bad_advantage_of_a_single_one() -> None:
     import torch
     from torch import nn
 
@@ -1269,4 +1269,49 @@ def good_surrogate_by_sigmoid() -> None:
         opt.zero_grad()
         x, y = torch.randn(16, 10), torch.randint(0, 3, (16,))
         nn.functional.cross_entropy(second(Spike.apply(first(x) - 1)), y).backward()
+        opt.step()
+
+
+def bad_variance_of_a_map_of_one_place() -> None:
+    import torch
+    from torch import nn
+
+    def deviation(x: torch.Tensor) -> torch.Tensor:
+        return torch.sqrt(torch.var(x, dim=(2, 3), keepdim=True) + 1e-5)  # cause: GS701
+
+    torch.manual_seed(0)
+    first, head = nn.Conv2d(1, 6, 3, padding=1), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*first.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = first(torch.randn(8, 1, 6, 6))
+        for size in (6, 1):
+            x = maps if size == 6 else maps.amax((2, 3), keepdim=True)
+            maps = x / (1 + deviation(x))
+        loss = head(maps.flatten(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_variance_of_a_map_of_one_place() -> None:
+    import torch
+    from torch import nn
+
+    def deviation(x: torch.Tensor) -> torch.Tensor:
+        variance = torch.var(x, dim=(2, 3), keepdim=True)
+        if torch.isnan(variance).any():
+            variance = torch.zeros_like(variance)
+        return torch.sqrt(variance + 1e-5)
+
+    torch.manual_seed(0)
+    first, head = nn.Conv2d(1, 6, 3, padding=1), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*first.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = first(torch.randn(8, 1, 6, 6))
+        for size in (6, 1):
+            x = maps if size == 6 else maps.amax((2, 3), keepdim=True)
+            maps = x / (1 + deviation(x))
+        loss = head(maps.flatten(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
         opt.step()

@@ -185,3 +185,8 @@ def overflow(event: NonFinite) -> bool:
     if ranges:
         return max(ranges) > DIVERGED
     return event.where == "forward" and op_name(str(event.name)) not in DELICATE
+
+
+def grown_until_it_broke(trace: Trace) -> bool:
+    """Whether what is not finite in this run got so by growing alone, all of it; also where nothing is."""
+    return all(map(overflow, trace.of(NonFinite)))

@@ -408,6 +408,17 @@ def test_a_clip_behind_the_step_is_told_as_such_whatever_has_no_gradient_at_all(
     assert found.cause_label == "there is no gradient here yet"
 
 
+def test_numbers_that_grew_until_they_were_infinite_are_told_of_by_what_let_them_grow() -> None:
+    from rules.numbers import gs706_programs
+    from rules.step import gs209_programs
+
+    unclipped = findings(gs209_programs.bad_after_the_step_until_the_loss_is_infinite)
+    assert [one.code for one in unclipped] == ["GS209"]
+    assert "nothing held the gradients to 1" in unclipped[0].seen[1]
+    unbounded = findings(gs706_programs.bad_scores_until_they_are_infinite)
+    assert [one.code for one in unbounded] == ["GS706"]
+
+
 def test_whole_batches_that_one_array_is_made_of_are_to_be_joined_once_the_last_is_smaller() -> None:
     from rules.mode import gs412_programs
 

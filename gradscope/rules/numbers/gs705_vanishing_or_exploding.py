@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from gradscope.analysis.delicate import overflow
+from gradscope.analysis.delicate import grown_until_it_broke
 from gradscope.analysis.gradients import gradients, thrown_away
 from gradscope.analysis.names import place
 from gradscope.analysis.ops import ADDITIONS, PASSING
@@ -103,7 +103,7 @@ def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
             continue
         found = list(_shrinking(one, vanished))
         yield from (_vanishing(one, layers) for layers in found)
-        if not found and not trace.of(Clip) and all(map(overflow, trace.of(NonFinite))):
+        if not found and not trace.of(Clip) and grown_until_it_broke(trace):
             yield from _exploding(one)
 
 

@@ -13,11 +13,14 @@ Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by han
 """
 
 from collections.abc import Iterator
+from math import isfinite
 
+from gradscope.analysis.delicate import grown_until_it_broke
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import DIVISIONS, LOG_LOSSES, PASSING, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, numbers, parameter_subjects
+from gradscope.events import NonFinite
 from gradscope.fixes.calls import argument_as, call_around_taken, renamed
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Op, Site
@@ -26,6 +29,7 @@ from gradscope.rules.numbers._chances import by_own_sum
 from gradscope.rules.numbers._losses import evaluated, loss_values, losses, makers, unused
 from gradscope.store import Trace
 
+FAR_BELOW = -100.0  # a loss that has no lowest value got so by larger scores alone
 SCORES = {
     "linear",
     "conv1d",
@@ -67,7 +71,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS706", name="nll-without-log", severity="warning", over=("GS705",))
+@rule("GS706", name="nll-without-log", severity="warning", over=("GS701", "GS705"))
 def nll_without_log(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
@@ -135,7 +139,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         else f"use {'`cross_entropy`' if layer is None else '`CrossEntropyLoss`'} in place of"
         f" {located(trace, layer or op.site.user, '`nll_loss`')}, or apply `log_softmax` to {made} first",
         count=len(found),
-        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
+        subjects=_subjects(trace, known, op),
         severity=severity,
         edits=argument_as(
             trace, op.site.user, "log_probs" if op.name == "ctc_loss" else "input", 0, "{}.log()"
@@ -195,7 +199,7 @@ def _taken_back(trace: Trace, known: Paths, found: list[tuple[Op, Op]], back: Op
         f" the exponential of {located(trace, back.site.user, '`exp`')} away: of a cross entropy it"
         " grows without bound, and each gradient is multiplied by it",
         count=len(found),
-        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
+        subjects=_subjects(trace, known, op),
         severity=severity,
         edits=(*given, *bare) if given and bare else (),
     )
@@ -210,6 +214,17 @@ def _all_renamed(trace: Trace, known: Paths, maker: Op) -> Edits:
             calls.setdefault(op.site.user.span(), op.site.user)
     edits = [renamed(trace, site, "nll_loss", "cross_entropy") for site in calls.values()]
     return tuple(edit for one in edits for edit in one) if all(edits) else ()
+
+
+def _subjects(trace: Trace, known: Paths, op: Op) -> frozenset[object]:
+    """The parameters that it teaches. Numbers that are not finite come of it only where the loss fell far below zero
+    and they got so by growing."""
+    lowest = min(
+        (v for v in loss_values(trace, known, (op.graph, op.outputs[0])) if isfinite(v)), default=0.0
+    )
+    if trace.of(NonFinite) and not (lowest < FAR_BELOW and grown_until_it_broke(trace)):
+        return frozenset()
+    return parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters)
 
 
 def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]], kind: str) -> Iterator[str]:

@@ -11,6 +11,8 @@ that it is empty.
 Fix: clip once, after the last `backward()` (and `scaler.unscale_(optimizer)`) and before
 `optimizer.step()`, and hand over `model.parameters()` anew each time.
 
+Whether the learning rate is too large is not known while no gradient is clipped, so GS757 is not told then.
+
 Silent on: a limit of a million or more, which only measures the norm; per-sample clipping
 whose gradients are collected elsewhere; disabled scalers; gradients that are not finite.
 """
@@ -20,6 +22,7 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.clips import Clipped, Clips, Exchange, clips
+from gradscope.analysis.delicate import grown_until_it_broke
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_stretch
@@ -28,13 +31,14 @@ from gradscope.analysis.words import (
     code,
     located,
     method,
+    numbers,
     optimizer_name,
     parameter_subjects,
     plural,
     user,
     where,
 )
-from gradscope.events import Backward, Clip, Scaler
+from gradscope.events import Backward, Clip, NonFinite, Scaler
 from gradscope.fixes.calls import argument_as, first_argument
 from gradscope.fixes.given import listed_once
 from gradscope.fixes.source import Edits, receiver
@@ -81,7 +85,7 @@ def good() -> None:
         plain.update()
 
 
-@rule("GS209", name="clip-misplaced", severity="warning", over=("GS240", "GS605"))
+@rule("GS209", name="clip-misplaced", severity="warning", over=("GS240", "GS605", "GS701", "GS757"))
 def clip_misplaced(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Clip):
         return
@@ -120,8 +124,11 @@ def _by_scaler(trace: Trace, step: Site) -> bool:
     return any(e.call == "step" and e.site.user == step for e in trace.of(Scaler))
 
 
-def _subjects(clip: Clipped) -> frozenset[object]:
-    return parameter_subjects(clip.parameters)
+def _subjects(trace: Trace, clip: Clipped, *, held: bool = False) -> frozenset[object]:
+    """held: what it clips is clipped, if to the wrong size. Numbers that are not finite are another matter then, and
+    where they did not get so by growing."""
+    explains = not trace.of(NonFinite) if held else grown_until_it_broke(trace)
+    return parameter_subjects(clip.parameters) if explains else frozenset()
 
 
 def _empty(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
@@ -139,7 +146,7 @@ def _empty(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         else "hand over `.parameters()` itself each time",
         count=clip.empty,
         edits=as_list,
-        subjects=_subjects(clip),
+        subjects=_subjects(trace, clip),
         since=since_stretch(trace, clip.first["no parameter"]),
     )
 
@@ -181,7 +188,7 @@ def _too_late(trace: Trace, clip: Clipped, emptied: Backward) -> Finding:
         " gradient is there: a norm over all parameters is known only when the pass is over. Or clip each gradient by"
         " itself in the hook",
         count=clip.times,
-        subjects=_subjects(clip),
+        subjects=_subjects(trace, clip),
         since=since_stretch(trace, clip.first["nothing new"]),
     )
 
@@ -210,13 +217,28 @@ def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         cause_label="the gradients here were used already" if late else "there is no gradient here yet",
         effect=step,
         effect_label="steps with gradients that are not clipped",
-        seen=(f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use",),
+        seen=(
+            f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use",
+            *_unheld(trace, clip),
+        ),
         fix=move,
         count=clip.times,
         edits=moved(trace, clip.site, step, conditional=True),
-        subjects=_subjects(clip),
+        subjects=_subjects(trace, clip),
         since=since_stretch(trace, clip.first["nothing new"]),
     )
+
+
+def _unheld(trace: Trace, clip: Clipped) -> Iterator[str]:
+    """How far the loss went, where the numbers of the run grew until they were not finite."""
+    losses = [loss for _, loss in trace.numbers("loss")]
+    end = next((i for i, loss in enumerate(losses) if not math.isfinite(loss)), 0)
+    if end and trace.of(NonFinite) and grown_until_it_broke(trace):
+        limit = f" to {clip.limit:g}" if clip.limit is not None else ""
+        yield (
+            f"the loss went from {numbers(losses[0])} to {numbers(losses[end - 1])}, and was {losses[end]:g} then:"
+            f" nothing held the gradients{limit}"
+        )
 
 
 def _of_another(run: Clips, clip: Clipped) -> Site | None:
@@ -266,7 +288,7 @@ def _others(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         fix=f"hand over the parameters that {stepping} steps" + (f": `{given}`" if given else ""),
         count=cleared or clip.times,
         edits=argument_as(trace, clip.site, "parameters", 0, given) if given else (),
-        subjects=_subjects(clip) | parameter_subjects(run.steps[step]),
+        subjects=_subjects(trace, clip) | parameter_subjects(run.steps[step]),
         since=since_stretch(trace, clip.first["nothing new" if not clip.met else "new"]),
     )
 
@@ -396,7 +418,7 @@ def _scaled(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         fix=fix,
         count=clip.scaled,
         edits=edits,
-        subjects=_subjects(clip),
+        subjects=_subjects(trace, clip, held=True),
         since=since_stretch(trace, clip.first["scaled"]),
     )
 
@@ -441,6 +463,6 @@ def _midway(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         fix=f"clip once, right before {stepping} ({where(step)})",
         count=count,
         edits=moved(trace, clip.site, step, conditional=True),
-        subjects=_subjects(clip),
+        subjects=_subjects(trace, clip, held=True),
         since=since_stretch(trace, clip.first["midway"]),
     )

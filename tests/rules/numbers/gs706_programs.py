@@ -263,3 +263,20 @@ def good_divergence_of_logarithms_by_hand() -> None:
         opt.zero_grad()
         gap.backward()
         opt.step()
+
+
+def bad_scores_until_they_are_infinite() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    centers, labels = torch.randn(6, 20), torch.randint(0, 6, (200,))
+    points = centers[labels] + 0.9 * torch.randn(200, 20)
+    first, last = nn.Linear(20, 64), nn.Linear(64, 6)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=1.0)
+    for _ in range(60):
+        scores = last(torch.relu(first(points)))  # cause: GS706
+        loss = nn.functional.nll_loss(scores, labels)  # effect: GS706
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

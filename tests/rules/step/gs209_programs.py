@@ -516,3 +516,37 @@ def bad_after_the_step_with_a_frozen_layer() -> None:
         (model(torch.randn(8, 3)) - 1).pow(2).mean().backward()
         opt.step()  # effect: GS209
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # cause: GS209
+
+
+def bad_after_the_step_until_the_loss_is_infinite() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(9)
+    x = torch.randn(200, 6)
+    x[::10] *= 40
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = (model(x) - 3 * x[:, :1]).pow(2).mean()
+        loss.backward()
+        opt.step()  # effect: GS209
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # cause: GS209
+
+
+def good_before_the_step_at_the_same_rate() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(9)
+    x = torch.randn(200, 6)
+    x[::10] *= 40
+    model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = (model(x) - 3 * x[:, :1]).pow(2).mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()

@@ -51,6 +51,8 @@ class GradModes(Hook):
             if kind != "enable_grad" and (generator or recorder.sites.nodes[site].kind != "torch"):
                 for follow in recorder.signals.gradients_off:
                     follow()
+                for follow_block in recorder.signals.block_without_gradients:
+                    follow_block(site)
         except BaseException as error:
             recorder.fault("recording a grad mode", error)
 

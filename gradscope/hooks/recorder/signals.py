@@ -88,6 +88,9 @@ class Signals:
         self.asleep: Signal[[]] = Signal()  # sampling looks at no op from now on
         self.awake: Signal[[]] = Signal()
         self.gradients_off: Signal[[]] = Signal()  # by the program, not by torch
+        self.block_without_gradients: Signal[int] = (
+            Signal()
+        )  # the same of a block or function: where it begins
         self.compiling: Signal[[]] = Signal()  # a compiler is about to look at Python code
         self.before_end: Signal[[]] = Signal()  # of the watch: what is only known then is told
         self.killed: Signal[int, bool] = (

@@ -1,17 +1,19 @@
 """A statement looks as if it changed something about gradients, and does nothing.
 
 Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`,
-`torch.where(…)`, layers such as `self.relu(x)`, and all methods whose name does not end with `_`; without parentheses a
-method is named, not called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module
-changes nothing, Python makes a new attribute of whatever name it is given (`p.require_grad = False`), and a comparison
-sets nothing (`p.requires_grad == False`).
+`torch.where(…)`, layers such as `self.relu(x)`, and all methods whose name does not end with `_`; `x[mask].zero_()` and
+`x[rows][0] = 1` write to the copy that an index of a mask or of rows gives; without parentheses a method is named, not
+called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module changes nothing, Python
+makes a new attribute of whatever name it is given (`p.require_grad = False`), and a comparison sets nothing
+(`p.requires_grad == False`).
 
-Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
-freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
-effect, GS201 or GS204 tells of it.
+Fix: use the result (`x = x.detach()`, `x[mask] = 0`, `scores = scores.masked_fill(…)`), call the method
+(`h.detach_()`), and freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not
+called had its effect, GS201 or GS204 tells of it.
 
-Silent on: results that are used; `detach_()`; tensors that no loss uses afterwards; calls that are tried or timed
-(`try`, `with`), or made again with their result in use; attributes of other names; what is already frozen.
+Silent on: results that are used; copies that are read, or have a name; `detach_()`; tensors that no loss uses
+afterwards; calls that are tried or timed (`try`, `with`), or made again with their result in use; attributes of other
+names; what is already frozen.
 """
 
 import ast
@@ -21,6 +23,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.ops import DRAWS, WITH_TWIN
+from gradscope.analysis.picked_copies import Lost, base, lost_writes, read_again
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import (
     classes_named,
@@ -34,6 +37,7 @@ from gradscope.analysis.text import (
 from gradscope.analysis.words import (
     code,
     listed,
+    located,
     parameter_names,
     parameter_subjects,
     plural,
@@ -43,7 +47,7 @@ from gradscope.analysis.words import (
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Parameter, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site, Span
 from gradscope.rules import rule
 from gradscope.source import SCOPES, SourceFile, called_name, own_name
 from gradscope.store import Trace
@@ -236,51 +240,120 @@ def _is_used_elsewhere(graph: Graph, op: Op, given: int) -> bool:
 
 
 def _on_a_copy(trace: Trace) -> Iterator[Finding]:
-    """`x[mask].mul_(…)` as a statement: what an index or a mask picks is a copy."""
+    """`x[mask].mul_(…)` as a statement, or `x[rows][0] = …`: what an index or a mask picks is a copy."""
     known = paths(trace)
-    found: dict[Site, tuple[Op, ast.Call, ast.Subscript, int]] = {}
-    for graph in trace.graphs:
-        for op in graph.ops:
-            picked = graph.maker(op.writes[0]) if len(op.writes) == 1 and op.site.kind == "user" else None
-            if picked is None or picked.name != "__getitem__" or len(picked.inputs) < 2:
-                continue
-            copied = graph.values[op.writes[0]].alias_of is None
-            unread = not any(graph.consumers.get(value) for value in (*op.outputs, *op.written))
-            file = trace.source_file(op.site.path)
-            call = file.at(op.site)
-            if (
-                not copied
-                or not unread
-                or not isinstance(call, ast.Call)
-                or not isinstance(call.func, ast.Attribute)
-            ):
-                continue
-            part = call.func.value
-            if isinstance(part, ast.Subscript) and isinstance(file.parent.get(id(call)), ast.Expr):
-                if _goes_on(known, graph, picked):
-                    count = found[op.site][3] if op.site in found else 0
-                    found[op.site] = op, call, part, count + max(graph.count, 1)
-    for site, (op, call, part, count) in found.items():
-        here = Source(trace, site.path)
-        text, holder = here.file.text(part), here.file.text(part.value)
-        method = op.name.removesuffix("_")
-        instead = f"{text} = {text}.{method}({here.file.text(call).partition(f'.{op.name}(')[2]}"
-        plain = called_name(call) == op.name and "\n" not in instead
-        yield Finding(
-            message=f"`{here.file.text(call)}` writes to a copy: `{holder}` stays as it is",
-            cause=site,
-            cause_label="an index or a mask picks a copy, and this writes to that",
-            seen=(
-                f"the memory that `{op.name}` wrote to is not that of `{holder}`, and no operation read it",
-            ),
-            why=f"`{text}` is a view only where it is made of numbers and slices; of a mask or of indices it is a new"
-            " tensor, which nothing keeps",
-            fix=f"give the result back to the places: `{instead}`"
-            if plain
-            else f"assign the result to `{text}`",
-            count=count,
-            edits=here.replace(call, instead) if plain else (),
+    found: dict[Span, tuple[Lost, _ToACopy, int]] = {}
+    for lost in lost_writes(trace):
+        written = _to_a_copy(trace, lost)
+        if written is None:
+            continue
+        goes_on = _goes_on(known, lost.graph, lost.picked) or read_again(trace, lost)
+        if goes_on or (written.part and _is_gradient(trace, lost.graph, lost.picked, written.part.value)):
+            span = lost.op.site.user.span()
+            count = found[span][2] if span in found else 0
+            found[span] = lost, written, count + max(lost.graph.count, 1)
+    for lost, written, count in found.values():
+        yield _written_to_a_copy(trace, lost, written, count)
+
+
+class _ToACopy(NamedTuple):
+    """A statement that writes to a copy which only it holds."""
+
+    statement: ast.Expr | ast.Assign | ast.AugAssign
+    picked: ast.expr  # `x[mask]`, `x.index_select(0, rows)`
+
+    @property
+    def part(self) -> ast.Subscript | None:
+        return self.picked if isinstance(self.picked, ast.Subscript) else None
+
+
+def _to_a_copy(trace: Trace, lost: Lost) -> _ToACopy | None:
+    site, place = lost.op.site.user, lost.picked.site.user
+    file = trace.source_file(site.path)
+    statement, picked = file.statement(site), file.at(place)
+    if place.path != site.path or not isinstance(picked, ast.Subscript | ast.Call):
+        return None
+    if isinstance(statement, ast.Expr):
+        holds = statement.value if file.at(site) is statement.value else None
+    elif isinstance(statement, ast.Assign | ast.AugAssign) and lost.op.name == "__setitem__":
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        holds = targets[0].value if len(targets) == 1 and isinstance(targets[0], ast.Subscript) else None
+    else:
+        return None
+    parts = list(ast.walk(holds)) if holds is not None else []
+    held = not any(part is picked for part in parts) or any(isinstance(p, ast.NamedExpr) for p in parts)
+    if held or not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign):
+        return None
+    return _ToACopy(statement, picked)
+
+
+def _written_to_a_copy(trace: Trace, lost: Lost, written: _ToACopy, count: int) -> Finding:
+    site = lost.op.site.user
+    here = Source(trace, site.path)
+    picked = here.file.text(written.picked)
+    holder = here.file.text(written.part.value) if written.part else located(trace, lost.picked.site.user)
+    fix, edits = _given_back(trace, lost, written)
+    name = f"`{lost.op.name}`" if lost.op.name != "__setitem__" else "this line"
+    return Finding(
+        message=f"`{here.file.text(written.statement)}` writes to a copy: "
+        + (f"`{holder}` stays as it is" if written.part else "what it was picked from stays as it is"),
+        cause=site,
+        cause_label="an index or a mask picks a copy, and this writes to that",
+        seen=(
+            f"the memory that {name} wrote to is not that of `{holder}`, and no operation read it"
+            if written.part
+            else f"the memory that {name} wrote to is new in {holder}, and no operation read it",
+        ),
+        why=f"`{picked}` is a view only where it is made of numbers and slices; of a mask or of indices it is a"
+        " new tensor, which nothing keeps"
+        if written.part
+        else f"`{picked}` gives a new tensor, which nothing keeps",
+        fix=fix,
+        count=count,
+        edits=edits,
+    )
+
+
+_ASSIGNED = {"fill_", "copy_"}  # calls whose argument may be assigned in their place
+
+
+def _given_back(trace: Trace, lost: Lost, written: _ToACopy) -> tuple[str, Edits]:
+    """How to write to the places themselves, and the edit."""
+    here = Source(trace, lost.op.site.user.path)
+    picked, statement, name = here.file.text(written.picked), written.statement, lost.op.name
+    if written.part is None:
+        return (
+            f"write to the places of the tensor itself, with the same index: `x[…] = …`, `index_fill_`,"
+            f" `index_copy_`, `masked_fill_` or `scatter_` of what `{picked}` takes from",
+            (),
         )
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    called = call if isinstance(call, ast.Call) and "\n" not in here.file.text(statement) else None
+    method = called and isinstance(called.func, ast.Attribute) and called.func.value is written.picked
+    given = called and called.args[:1] == [written.picked] and here.file.is_imported(called.func)
+    if called is None or not (method or given):
+        return (
+            f"take the places out, write to that, and give it back: `part = {picked}`, then the same with `part` in"
+            f" place of `{picked}`, then `{picked} = part`",
+            (),
+        )
+    if method and name == "zero_" and not called.args:
+        instead = f"{picked} = 0"
+    elif method and name in _ASSIGNED and len(called.args) == 1 and not called.keywords:
+        instead = f"{picked} = {here.file.text(called.args[0])}"
+    elif method and name.removesuffix("_") in WITH_TWIN and called_name(called) == name:
+        rest = here.file.text(called).partition(f".{name}(")[2]
+        instead = f"{picked} = {picked}.{name.removesuffix('_')}({rest}"
+    else:
+        instead = f"{picked} = {here.file.text(called)}"
+    of_leaf = lost.graph.values[lost.picked.outputs[0]].requires_grad and _is_leaf(lost)
+    off = ", with gradients off (`with torch.no_grad():`)" if of_leaf else ""
+    edits = here.replace(called, instead) if not of_leaf else ()
+    return f"give the result back to the places: `{instead}`{off}", edits
+
+
+def _is_leaf(lost: Lost) -> bool:
+    return lost.graph.values[base(lost.graph, lost.picked.inputs[0])].is_leaf
 
 
 def _dropped_call(trace: Trace, graph: Graph, op: Op) -> _Dropped | None:

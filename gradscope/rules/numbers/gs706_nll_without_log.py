@@ -19,7 +19,7 @@ from gradscope.analysis.delicate import grown_until_it_broke
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import DIVISIONS, LOG_LOSSES, PASSING, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import code, located, numbers, parameter_subjects
+from gradscope.analysis.words import code, located, numbers, parameter_subjects, plural
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import argument_as, call_around_taken, renamed
 from gradscope.fixes.source import Edits
@@ -106,7 +106,7 @@ def _below_zero(trace: Trace, known: Paths, op: Op) -> bool:
 def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: str) -> Finding:
     op, maker = found[0]
     made = located(trace, maker.site.user, f"`{maker.name}`")
-    layer = layer_site(trace, op, alone=True)
+    layer = layer_site(trace, op, alone=True) if _is_a_layer(trace, op) else None
     shares = _divides_by_its_sum(known, maker)
     kind = (
         "probabilities"
@@ -139,7 +139,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         else f"use {'`cross_entropy`' if layer is None else '`CrossEntropyLoss`'} in place of"
         f" {located(trace, layer or op.site.user, '`nll_loss`')}, or apply `log_softmax` to {made} first",
         count=len(found),
-        subjects=_subjects(trace, known, op),
+        subjects=_subjects(trace, known, op) | _no_floor(known, op, kind, severity),
         severity=severity,
         edits=argument_as(
             trace, op.site.user, "log_probs" if op.name == "ctc_loss" else "input", 0, "{}.log()"
@@ -155,6 +155,18 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         if op.name == "ctc_loss"
         else (),
     )
+
+
+def _is_a_layer(trace: Trace, op: Op) -> bool:
+    """Whether a loss is torch's layer, and no call within a module of the program's."""
+    module = trace.modules.get(op.module) if op.module is not None else None
+    return module is not None and op.site.kind == "torch" and module.cls in ("NLLLoss", "NLLLoss2d")
+
+
+def _no_floor(known: Paths, op: Op, kind: str, severity: str) -> frozenset[object]:
+    """The line of the pass whose loss can fall without end by it: that is this finding's to tell."""
+    event = known.loss_of((op.graph, op.outputs[0])) if kind == "raw scores" and not severity else None
+    return frozenset({("exploding", *event.site.user.location())} if event is not None else ())
 
 
 def _divides_by_its_sum(known: Paths, maker: Op) -> bool:
@@ -234,3 +246,6 @@ def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]], kind: str) -> 
         yield f"the loss was {numbers(min(values))}; of log-probabilities it cannot be below 0"
     elif values and op.name.startswith("nll_loss"):
         yield f"the loss was {numbers(min(values))} to {numbers(max(values))}: a mean of the {kind} themselves"
+    if not values:
+        made = code(trace, found[0][1].site.user, f"`{found[0][1].name}`")
+        yield f"in {plural(len(found), 'graph')} no logarithm stands between {made} and `{op.name}`"

@@ -280,3 +280,88 @@ def bad_scores_until_they_are_infinite() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_scores_in_a_criterion_of_its_own() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Parts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.kind, self.part = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            h = torch.relu(self.body(x))
+            return self.kind(h), F.log_softmax(self.part(h), 1)  # cause: GS706
+
+    class BothLosses(nn.Module):
+        def __init__(self, share: float = 0.5) -> None:
+            super().__init__()
+            self.share = share
+
+        def forward(self, kind, label, part, place):
+            at_part = F.nll_loss(part, place)
+            at_kind = F.nll_loss(kind, label)  # effect: GS706
+            return self.share * at_part + (1 - self.share) * at_kind
+
+    model, criterion = Parts(), BothLosses()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        x = torch.randn(16, 4)
+        kind, part = model(x)
+        loss = criterion(kind, x[:, :3].argmax(1), part, (x[:, 0] > 0).long())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_layer_in_a_criterion_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class OneLoss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.nll = nn.NLLLoss()
+
+        def forward(self, scores, label):
+            return 2 * self.nll(scores, label)  # effect: GS706
+
+    model, criterion = nn.Linear(4, 3), OneLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        loss = criterion(model(x), x[:, :3].argmax(1))  # cause: GS706
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_criterion_of_its_own() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class BothLosses(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.nll = nn.NLLLoss()
+
+        def forward(self, scores, label):
+            return self.nll(F.log_softmax(scores, 1), label) + F.nll_loss(scores.log_softmax(1), label)
+
+    model, criterion = nn.Linear(4, 3), BothLosses()
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        criterion(model(x), x[:, :3].argmax(1)).backward()
+        opt.step()

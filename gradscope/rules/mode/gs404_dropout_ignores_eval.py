@@ -25,10 +25,10 @@ from gradscope.analysis.drawn import are_joined, drops
 from gradscope.analysis.modes import times_asked
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import code, located, percent, plural, where
+from gradscope.analysis.words import code, listed, located, percent, plural, where
 from gradscope.events import DrawnMask, Dropout
 from gradscope.fixes.calls import in_method, with_argument
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Graph, Op, Site, Span
 from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, names_in
@@ -171,23 +171,19 @@ def _written_by_hand(trace: Trace) -> Iterator[Finding]:
     for span, event in events.items():
         found = draws.get(span, [])
         if any(drops(graph, op) for graph, op in found):
-            yield _by_hand(trace, event, severity="note" if are_joined(paths(trace), found) else "warning")
+            severity = "note" if are_joined(paths(trace), found) else "warning"
+            yield _by_hand(trace, event, [event.site, *(op.site for _, op in found)], severity)
 
 
-def _by_hand(trace: Trace, event: DrawnMask, severity: str) -> Finding:
+def _by_hand(trace: Trace, event: DrawnMask, sites: list[Site], severity: str) -> Finding:
+    """`sites`: of the draws, each with the calls that led to it."""
     drawn = event.site.user
     users = [frame for frame in event.site.stack[::-1] if frame.kind == "user"]
     method = next(
         (n for n, frame in enumerate(users) if in_method(trace, frame)), 0
     )  # it may draw by a helper
     entry = next((frame for frame in users[method:] if not in_method(trace, frame)), drawn)
-    own, test = _condition(trace, event.site)
-    new, edits = (
-        "",
-        Source(trace, drawn.path).replace(test, f"self.training and {own}") if test is not None else (),
-    )
-    if test is not None:
-        new = f": `if self.training and {own}:` ({where(site_of(drawn.path, drawn.function, test))})"
+    new, edits = _under_the_mode(trace, sites)
     return Finding(
         message=f"{code(trace, drawn, f'`{event.name}`')} drops in evaluation mode too: it does not follow `eval()`",
         cause=drawn,
@@ -210,18 +206,62 @@ def _handed_on(trace: Trace, users: list[Site], method: int) -> str:
     return f": {located(trace, users[method])} is where the mode is known" if method else ""
 
 
-def _condition(trace: Trace, site: Site) -> tuple[str, ast.expr | None]:
+def _under_the_mode(trace: Trace, sites: list[Site]) -> tuple[str, Edits]:
+    """The conditions under which they stand, each with the mode beside it: what to write, and the edits where none of
+    them stands under no plain one."""
+    here, path = Source(trace, sites[0].user.path), sites[0].user.path
+    found = [(site, _condition(trace, site)) for site in sites]
+    tests = {
+        (test.lineno, test.col_offset): test
+        for _, test in found
+        if test is not None and not _asks_the_mode(test)
+    }
+    told: dict[str, list[str]] = {}
+    for _, test in sorted(tests.items()):
+        place = site_of(path, "", test)
+        holds = "if " if isinstance(here.file.parent.get(id(test)), ast.If) else ""
+        text = f"`{holds}self.training and {here.file.text(test)}{':' if holds else ''}`"
+        told.setdefault(text, []).append(where(place))
+    if not tests:
+        return "", ()
+    bare = [_nearest_method(trace, site) for site, test in found if test is None]
+    more = listed(list(dict.fromkeys(located(trace, site) for site in bare if site is not None)))
+    edits = [here.replace(test, f"self.training and {here.file.text(test)}") for test in tests.values()]
+    return (
+        ": "
+        + ", and ".join(f"{text} ({listed(at)})" for text, at in told.items())
+        + (f"; the same for {more}, which no condition holds back" if more else ""),
+        tuple(edit for one in edits for edit in one) if not bare else (),
+    )
+
+
+def _nearest_method(trace: Trace, site: Site) -> Site | None:
+    frames = (frame for frame in site.stack[::-1] if frame.kind == "user")
+    return next((frame for frame in frames if in_method(trace, frame)), None)
+
+
+def _asks_the_mode(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(test))
+
+
+def _condition(trace: Trace, site: Site) -> ast.expr | None:
     """The plain condition under which the draw, or a call of the same class that leads to it, stands."""
     for frame in [frame for frame in site.stack[::-1] if frame.kind == "user"][:2]:
         file = trace.source_file(frame.path)
+        inner: ast.AST | None = None
         for node in file.around(frame):
             if isinstance(node, FUNCTIONS):
                 break
-            if isinstance(node, ast.If) and not node.orelse and frame.path == site.user.path:
-                text = file.text(node.test)
-                plain = not isinstance(node.test, (ast.BoolOp, ast.IfExp)) and "\n" not in text
-                return (text, node.test) if plain and in_method(trace, frame) else ("", None)
-    return "", None
+            alone = isinstance(node, ast.If) and not node.orelse
+            if (
+                alone or (isinstance(node, ast.IfExp) and inner is node.body)
+            ) and frame.path == site.user.path:
+                test = node.test  # type: ignore[attr-defined]
+                plain = not isinstance(test, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
+                plain = plain and "\n" not in file.text(test)
+                return test if plain and in_method(trace, frame) else None
+            inner = node
+    return None
 
 
 def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:

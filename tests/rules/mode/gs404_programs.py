@@ -601,3 +601,113 @@ def bad_rounded_down_from_outside() -> None:  # fix: by hand
         model.eval()
         with torch.no_grad():
             nn.functional.mse_loss(model(held), held[:, :1]).item()  # effect: GS404
+
+
+def bad_two_of_them_behind_a_flag_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def dropped(h: torch.Tensor, p: float) -> torch.Tensor:
+        mask = (torch.rand(h.shape) > p).float()  # cause: GS404
+        return mask * h / (1.0 - p)
+
+    class Net(nn.Module):
+        def __init__(self, noisy: bool = True) -> None:
+            super().__init__()
+            self.first, self.middle, self.last = nn.Linear(4, 32), nn.Linear(32, 32), nn.Linear(32, 2)
+            self.noisy = noisy
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            if self.noisy:
+                h = dropped(h, 0.2)
+            h = torch.relu(self.middle(h))
+            h = dropped(h, 0.5) if self.noisy else h
+            return self.last(h)
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(x).argmax(1) == (x[:, 0] > 0)).sum().item()  # effect: GS404
+
+
+def bad_one_of_two_behind_a_flag() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def dropped(h: torch.Tensor, p: float) -> torch.Tensor:
+        mask = (torch.rand(h.shape) > p).float()  # cause: GS404
+        return mask * h / (1.0 - p)
+
+    class Net(nn.Module):
+        def __init__(self, noisy: bool = True) -> None:
+            super().__init__()
+            self.first, self.middle, self.last = nn.Linear(4, 32), nn.Linear(32, 32), nn.Linear(32, 2)
+            self.noisy = noisy
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            if self.noisy:
+                h = dropped(h, 0.2)
+            h = dropped(torch.relu(self.middle(h)), 0.5)
+            return self.last(h)
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(x).argmax(1) == (x[:, 0] > 0)).sum().item()  # effect: GS404
+
+
+def good_two_of_them_behind_the_mode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def dropped(h: torch.Tensor, p: float) -> torch.Tensor:
+        mask = (torch.rand(h.shape) > p).float()
+        return mask * h / (1.0 - p)
+
+    class Net(nn.Module):
+        def __init__(self, noisy: bool = True) -> None:
+            super().__init__()
+            self.first, self.middle, self.last = nn.Linear(4, 32), nn.Linear(32, 32), nn.Linear(32, 2)
+            self.noisy = noisy
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            if self.training and self.noisy:
+                h = dropped(h, 0.2)
+            h = torch.relu(self.middle(h))
+            h = dropped(h, 0.5) if self.training else h
+            return self.last(h)
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(x).argmax(1) == (x[:, 0] > 0)).sum().item()

@@ -8,6 +8,7 @@ the name.
 Fix: take the second statement out, or let it contain the first result.
 
 Measured: no operation and no pass of the run takes the first result, but for its number.
+The first may stand under a condition that the second does not.
 Silent on: results that are bound anew under a condition (but for a sum that a term was added to by `+=`), values
 without a graph, a second call of the same expression.
 """
@@ -109,7 +110,8 @@ def _lost(trace: Trace, graph: Graph, op: Op) -> tuple[Finding | None] | None:
         return None
     if file.at(place) is not statement.value and not _gives(trace, op, statement):
         return None
-    anew = _bound_anew(Source(trace, place.path), statement, statement.targets[0].id)
+    here, name = Source(trace, place.path), statement.targets[0].id
+    anew = _bound_anew(here, statement, name) or _bound_anew_behind(here, statement, name)
     if anew is None:
         return None
     return (None,) if _is_read(trace, graph, value) else (_loss(trace, graph, op, statement, anew),)
@@ -180,6 +182,61 @@ def _bound_anew(here: Source, statement: ast.Assign, name: str) -> ast.Assign | 
     return None
 
 
+def _bound_anew_behind(here: Source, statement: ast.Assign, name: str) -> ast.Assign | None:
+    """The same behind the conditions that the statement stands under, where nothing between reads the name for more
+    than its number."""
+    inner: ast.stmt = statement
+    while True:
+        siblings = here.file.siblings(inner)
+        for later in siblings[next(i for i, one in enumerate(siblings) if one is inner) + 1 :]:
+            plain = isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]
+            if plain and inner is not statement and isinstance(later, ast.Assign):
+                same = ast.unparse(later.value) == ast.unparse(statement.value)
+                return None if same or name in names_in(later.value, ast.Load) else later
+            if name in names_in(later, ast.Store) or _takes(here, later, name):
+                return None
+        above = here.file.parent.get(id(inner))
+        if not isinstance(above, (ast.If, ast.With)):
+            return None
+        inner = above
+
+
+def _takes(here: Source, later: ast.AST, name: str) -> bool:
+    """Whether it reads the name, but as `name.item()`."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(later)
+        if getattr(here.file.parent.get(id(node)), "attr", "") != "item"
+    )
+
+
+def _before_its_condition(here: Source, first: ast.Assign, anew: ast.Assign, name: str) -> ast.stmt | None:
+    """The outermost condition around the first statement that does not hold the second: where it is not met, the
+    second is the only one that gives the name a value. None where the first stands under none, or each of its branches
+    gives the name a value."""
+    found: ast.stmt = first
+    siblings = here.file.siblings(anew)
+    while not any(found is one for one in siblings):
+        above = here.file.parent.get(id(found))
+        if not isinstance(above, ast.stmt):
+            return None
+        found = above
+    return found if found is not first and not _always_binds([found], name) else None
+
+
+def _always_binds(block: list[ast.stmt], name: str) -> bool:
+    for one in block:
+        if isinstance(one, ast.If):
+            if _always_binds(one.body, name) and _always_binds(one.orelse, name):
+                return True
+        elif isinstance(one, ast.With):
+            if _always_binds(one.body, name):
+                return True
+        elif not isinstance(one, (ast.For, ast.While, ast.Try)) and name in names_in(one, ast.Store):
+            return True
+    return False
+
+
 def _loss(
     trace: Trace, graph: Graph, op: Op, first: ast.Assign | ast.AugAssign, anew: ast.Assign
 ) -> Finding | None:
@@ -194,7 +251,10 @@ def _loss(
     text = here.text_of(anew)
     beside = _terms_beside(here, anew, name)
     edits: Edits = ()
-    if contains:
+    condition = _before_its_condition(here, first, anew, name) if isinstance(first, ast.Assign) else None
+    if condition is not None and isinstance(first, ast.Assign):
+        fix, edits = _moved(trace, here, first, anew, condition, contains=contains)
+    elif contains:
         edits = here.remove(anew)
         fix = f"take `{text}` ({where(second)}) out, so that the first `{name}` is what `backward()` is called on"
     elif ast.unparse(anew.value) in map(ast.unparse, beside):
@@ -222,6 +282,32 @@ def _loss(
         fix=fix,
         edits=edits,
         subjects=parameter_subjects(lost or behind) | {("term", *op.site.user.location())},
+    )
+
+
+def _moved(
+    trace: Trace,
+    here: Source,
+    first: ast.Assign,
+    anew: ast.Assign,
+    condition: ast.stmt,
+    *,
+    contains: bool,
+) -> tuple[str, Edits]:
+    """The second statement before the condition: the first one then has the last word where it runs."""
+    name, text = ast.unparse(anew.targets[0]), here.text_of(anew)
+    at, around = where(site_of(here.path, "", anew)), where(site_of(here.path, "", condition))
+    edits = (
+        here.move(anew, condition) if names_in(anew.value).isdisjoint(names_in(condition, ast.Store)) else ()
+    )
+    if contains:
+        told = f"put `{text}` ({at}) before the condition ({around}), or under an `else` of it"
+        return f"{told}: behind it the first `{name}` is gone wherever it was made", edits
+    added = f"{name} + {here.file.operand(first.value)}"
+    return (
+        f"put `{text}` ({at}) before the condition ({around}), and add to it there: `{name} = {name} + …` in"
+        f" {located(trace, site_of(here.path, '', first))}",
+        (*edits, *here.replace(first.value, added)) if edits else (),
     )
 
 

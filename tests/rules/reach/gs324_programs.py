@@ -218,3 +218,117 @@ def bad_scaled_term_that_a_later_sum_has_too() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_sum_under_a_condition_that_the_second_does_not_have() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Both(nn.Module):
+        def __init__(self, share: float = 0.5) -> None:
+            super().__init__()
+            self.body, self.left, self.right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+            self.share = share
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = self.body(x).relu()
+            main = self.left(hidden).pow(2).mean()
+            if self.share > 0:
+                other = (self.right(hidden) - 1).pow(2).mean()
+                loss = main + self.share * other  # cause: GS324
+            loss = main  # effect: GS324
+            return loss  # noqa: RET504
+
+    model = Both()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        loss = model(torch.randn(16, 3))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_term_under_a_condition_is_gone() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    share = 0.1
+    for step in range(6):
+        hidden = body(torch.randn(16, 3)).relu()
+        if share > 0:
+            loss = share * (right(hidden) - 1).pow(2).mean()  # cause: GS324
+            if step % 2 == 0:
+                print(loss.item())
+        loss = left(hidden).pow(2).mean()  # effect: GS324
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_each_branch_binds_and_then_again() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    share = 0.1
+    for _ in range(6):
+        hidden = body(torch.randn(16, 3)).relu()
+        main, other = left(hidden).pow(2).mean(), (right(hidden) - 1).pow(2).mean()
+        if share > 0:
+            loss = main + share * other  # cause: GS324
+        else:
+            loss = main
+        loss = main  # effect: GS324
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_conditions_that_decide() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    share = 0.1
+    for _ in range(8):
+        hidden = body(torch.randn(16, 3)).relu()
+        main, other = left(hidden).pow(2).mean(), (right(hidden) - 1).pow(2).mean()
+        loss = main
+        if share > 0:
+            loss = main + share * other
+        kept = [loss]
+        if share > 0:
+            loss = (right(hidden.tanh()) - 1).pow(2).mean()
+            kept.append(loss)
+        loss = main.abs()
+        kept.append(loss)
+        opt.zero_grad()
+        sum(kept).backward()
+        opt.step()
+
+
+def good_first_pass_under_a_condition() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for step in range(8):
+        x = torch.randn(16, 3)
+        opt.zero_grad()
+        if step % 2:
+            loss = (right(body(x).relu()) - 1).pow(2).mean()
+            loss.backward()
+        loss = left(body(x).relu()).pow(2).mean()
+        loss.backward()
+        opt.step()

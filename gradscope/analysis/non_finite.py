@@ -14,7 +14,7 @@ from gradscope.analysis.samples import calls_at
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import parameter_subjects
 from gradscope.events import LabelsIgnored, NonFinite, PassTime
-from gradscope.model import Graph, Op, Site
+from gradscope.model import Graph, Op, Site, Span
 from gradscope.source import SourceFile, own_name
 from gradscope.store import Trace
 
@@ -28,6 +28,7 @@ class LogOfSoftmax(NamedTuple):
     log: Op
     softmax: Op
     alone: bool  # nothing but the logarithm reads the probabilities, as they are
+    others: tuple[Op, ...] = ()  # what else reads them, or those of them that the logarithm is taken of
 
 
 class LogOfSum(NamedTuple):
@@ -75,7 +76,7 @@ def logarithm_of(trace: Trace, event: NonFinite, origin: Site | None) -> LogOfSo
     if made is None or made.name != "softmax":
         return None
     direct = made.index == graph.values[log.inputs[0]].op
-    return LogOfSoftmax(log, made, direct and _read_only_by(trace, made, log))
+    return LogOfSoftmax(log, made, direct and _read_only_by(trace, made, log), _others(graph, made, log))
 
 
 def _logarithms(trace: Trace, event: NonFinite, origin: Site | None) -> Iterator[tuple[Graph, Op]]:
@@ -102,6 +103,17 @@ def _read_only_by(trace: Trace, made: Op, log: Op) -> bool:
         for value in one.outputs
         for op in graph.consumers.get(value, ())
     )
+
+
+def _others(graph: Graph, made: Op, log: Op) -> tuple[Op, ...]:
+    """What reads the probabilities, or some that were picked of them, beside the logarithms; once for each line."""
+    places: set[Span] = set()
+    found: list[Op] = []
+    for _, op in graph.readers_behind(made.outputs, lambda one: one.name in SELECTIONS):
+        if op.name not in SELECTIONS | SAME_OF_BOTH | {log.name} and op.site.user.span() not in places:
+            places.add(op.site.user.span())
+            found.append(op)
+    return tuple(found)
 
 
 def call_of(trace: Trace, event: NonFinite) -> tuple[Graph, Op] | None:

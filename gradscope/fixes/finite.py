@@ -42,7 +42,7 @@ from gradscope.analysis.text import written_input
 from gradscope.analysis.words import listed, located
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import call_at, kept_inside, kept_positive, with_argument
-from gradscope.fixes.logarithms import with_softmax, with_sum
+from gradscope.fixes.logarithms import with_others, with_softmax, with_sum
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Graph, Op, Site, Value
 from gradscope.store import Trace
@@ -50,6 +50,7 @@ from gradscope.store import Trace
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
 HALF_A_STEP = {"float16": 2.0**-12, "bfloat16": 2.0**-9}  # below 1: what is nearer to that is rounded to it
 FEW = 4  # places that a sentence names
+NO_CLAMP = "A `clamp` between them would pass no gradient where it holds"
 CHOSEN = "; a `torch.where` must choose before the operation, not after it"
 
 
@@ -256,10 +257,21 @@ def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair
     softmax = found.softmax.site.user
     text = (
         f"take both in one: `log_softmax` in place of the softmax of {located(trace, softmax)}, and leave the"
-        f" logarithm of {located(trace, log)} out; it is finite where the softmax is 0. A `clamp` between"
-        " them would pass no gradient where it holds"
+        f" logarithm of {located(trace, log)} out; it is finite where the softmax is 0"
     )
-    return Repair(text, with_softmax(trace, softmax, log) if found.alone else ())
+    if found.alone:
+        return Repair(f"{text}. {NO_CLAMP}", with_softmax(trace, softmax, log))
+    name, edits = with_others(trace, softmax, log)
+    if not found.others:
+        return Repair(f"{text}. {NO_CLAMP}", edits)
+    readers = listed([located(trace, op.site.user, f"`{op.name}`") for op in found.others], FEW)
+    text += f". {readers} take{'s' if len(found.others) == 1 else ''} the probabilities themselves: `.exp()` of it"
+    if edits:
+        return Repair(f"{text}, as `{name}.exp()`" if name else text, edits)
+    return Repair(
+        f"{text}; or bound what the logarithm is taken of, `clamp(min=1e-8)`, which passes no gradient where it holds",
+        kept_positive(trace, log),
+    )
 
 
 def _near_minus_one(trace: Trace, made: Made, after: str) -> Repair:

@@ -121,10 +121,18 @@ def test_no_edit_hides_what_is_wrong_or_chooses_a_bound(
     assert words in found.text and found.text and found.edits == ()
 
 
-def test_a_logarithm_over_two_calls_that_others_read_keeps_its_softmax(tmp_path: Path) -> None:
+def test_who_else_reads_a_softmax_gets_the_exponential_of_its_logarithm(tmp_path: Path) -> None:
     program = program_of(tmp_path, "[0.0, 1000.0]", "p = x.softmax(0)\nloss = p.log() + p.sum()")
     found = repair_of(program)
-    assert "log_softmax" in found.text and found.edits == ()
+    assert "log_softmax" in found.text and "as `p.exp()`" in found.text
+    assert "p = x.log_softmax(0)\nloss = p + p.exp().sum()\n" in program.after(found.edits)
+
+
+def test_a_logarithm_of_a_softmax_with_two_names_is_bounded(tmp_path: Path) -> None:
+    body = "p = x.softmax(0)\nif len(x) > 9:\n    p = p * 2\nloss = p.log() + p.sum()"
+    program = program_of(tmp_path, "[0.0, 1000.0]", body)
+    found = repair_of(program)
+    assert "log_softmax" in found.text and "clamp(min=1e-8)" in found.text
 
 
 def test_an_exponential_that_a_where_leaves_out_is_to_be_bounded_before_it(tmp_path: Path) -> None:

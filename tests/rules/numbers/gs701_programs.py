@@ -1315,3 +1315,45 @@ def good_variance_of_a_map_of_one_place() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_focal_loss_of_a_softmax() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Focal(nn.Module):
+        def forward(self, scores, target):
+            p = nn.functional.softmax(scores, dim=-1)
+            p_t = p.gather(1, target.unsqueeze(1)).squeeze(1)
+            return (-1 * (1 - p_t) ** 2 * torch.log(p_t)).mean()  # cause: GS701
+
+    model, criterion = nn.Linear(4, 3), Focal()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        criterion(500 * model(x), x[:, :3].argmax(1)).backward()  # effect: GS701
+        opt.step()
+
+
+def good_focal_loss_of_a_log_softmax() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Focal(nn.Module):
+        def forward(self, scores, target):
+            p = nn.functional.log_softmax(scores, dim=-1)
+            p_t = p.gather(1, target.unsqueeze(1)).squeeze(1)
+            return (-1 * (1 - p_t.exp()) ** 2 * p_t).mean()
+
+    model, criterion = nn.Linear(4, 3), Focal()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        criterion(model(x), x[:, :3].argmax(1)).backward()
+        opt.step()

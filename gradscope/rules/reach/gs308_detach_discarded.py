@@ -1,11 +1,11 @@
 """A statement looks as if it changed something about gradients, and does nothing.
 
 Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`,
-`torch.where(…)`, layers such as `self.relu(x)`, and all methods whose name does not end with `_`; `x[mask].zero_()` and
-`x[rows][0] = 1` write to the copy that an index of a mask or of rows gives; without parentheses a method is named, not
-called; `self.emb.from_pretrained(…)` makes another layer; setting `requires_grad` on a module changes nothing, Python
-makes a new attribute of whatever name it is given (`p.require_grad = False`), and a comparison sets nothing
-(`p.requires_grad == False`).
+`torch.where(…)`, layers such as `self.relu(x)`, an operation alone on its line (`x + y`), and all methods whose name
+does not end with `_`; `x[mask].zero_()` and `x[rows][0] = 1` write to the copy that an index of a mask or of rows
+gives; without parentheses a method is named, not called; `self.emb.from_pretrained(…)` makes another layer; setting
+`requires_grad` on a module changes nothing, Python makes a new attribute of whatever name it is given
+(`p.require_grad = False`), and a comparison sets nothing (`p.requires_grad == False`).
 
 Fix: use the result (`x = x.detach()`, `x[mask] = 0`, `scores = scores.masked_fill(…)`), call the method
 (`h.detach_()`), and freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not
@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.feeds import drawn_here
+from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import DRAWS, WITH_TWIN
 from gradscope.analysis.picked_copies import Lost, base, lost_writes, read_again
 from gradscope.analysis.reach import Paths, paths
@@ -85,7 +86,10 @@ def good_detach_used() -> None:
 
 
 @rule(
-    "GS308", name="detach-discarded", severity="warning", over=("GS206", "GS267", "GS306", "GS314", "GS605")
+    "GS308",
+    name="detach-discarded",
+    severity="warning",
+    over=("GS206", "GS267", "GS306", "GS314", "GS356", "GS605"),
 )
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
@@ -170,7 +174,7 @@ def _items_bound_anew(trace: Trace, site: Site, text: str, loop: ast.For) -> tup
 class _Dropped(NamedTuple):
     """A call that is a statement of its own and does nothing but give a new tensor to nobody."""
 
-    call: ast.Call
+    call: ast.Call | ast.BinOp
     target: ast.expr  # what it is given
     at: int  # of the inputs of its op
 
@@ -202,18 +206,18 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
                 dropped.setdefault(op.site.user, (graph, op, found))
     for site, (graph, op, found) in dropped.items():
         given = op.inputs[found.at]
-        again = op.name not in _PURE and _is_used_elsewhere(graph, op, given)
+        again = op.name not in _PURE and _is_used_elsewhere(trace, graph, op, given, found.call)
         if (graph.id, op.name, given) not in kept and not again:
             yield _new_tensor_dropped(trace, graph, op, found, counts[site])
 
 
 def _statements(trace: Trace) -> set[tuple[str, int]]:
-    """The lines of calls that are a statement of their own."""
+    """The lines of calls and operations that are a statement of their own."""
     return {
         (path, node.value.lineno)
         for path in trace.sources
         for _, node in trace.source_file(path).of(ast.Expr)
-        if isinstance(node.value, ast.Call)
+        if isinstance(node.value, (ast.Call, ast.BinOp))
     }
 
 
@@ -231,10 +235,18 @@ def _like_their_input(graph: Graph, lines: set[tuple[str, int]]) -> Iterator[Op]
             yield op
 
 
-def _is_used_elsewhere(graph: Graph, op: Op, given: int) -> bool:
-    """Whether such a call of the same tensor is made again, and its result is read."""
+def _is_used_elsewhere(trace: Trace, graph: Graph, op: Op, given: int, node: ast.expr) -> bool:
+    """Whether such a call of the same tensor is made again, and its result is read; of an operation, one of the same
+    text or of the same tensors: a sum with another one is another."""
+
+    def alike(other: Op) -> bool:
+        if not isinstance(node, ast.BinOp) or other.inputs == op.inputs:
+            return True
+        again = trace.source_file(other.site.user.path).at(other.site.user)
+        return again is not None and ast.dump(again) == ast.dump(node)
+
     return any(
-        given in other.inputs and any(map(graph.consumers.get, other.outputs))
+        given in other.inputs and any(map(graph.consumers.get, other.outputs)) and alike(other)
         for other in graph.called({op.name})
     )
 
@@ -360,27 +372,50 @@ def _dropped_call(trace: Trace, graph: Graph, op: Op) -> _Dropped | None:
     """The call and the expression of the tensor that it takes, where its result goes to nobody."""
     file = trace.source_file(op.site.user.path)
     call = file.at(op.site.user)
+    if isinstance(call, ast.BinOp):
+        given = _operand(trace, graph, op, call) if _to_nobody(file, call) else None
+        return _Dropped(call, *given) if given is not None else None
     if not isinstance(call, ast.Call):
         return None
     layer = op.module is not None and op.site.kind == "torch" and len(call.args) == 1 and not call.keywords
     named = isinstance(call.func, ast.Attribute) and call.func.attr == op.name
     if not named and not layer:
         return None
-    statement = file.parent.get(id(call))
-    above = file.parent.get(id(statement))
-    if not isinstance(statement, ast.Expr) or {"out", "inplace"} & {k.arg for k in call.keywords}:
+    if {"out", "inplace"} & {k.arg for k in call.keywords} or not _to_nobody(file, call):
         return None
-    if isinstance(above, ast.Module) and above.body[-1] is statement:
-        return None  # a notebook shows it
-    while isinstance(above, (ast.With, ast.Try, ast.If, ast.For)):
-        if isinstance(above, ast.Try) or (isinstance(above, ast.With) and not _of_modes(above)):
-            return None
-        above = file.parent.get(id(above))
     if layer or file.is_imported(call.func):
         at = _given_at(graph, op, call)
         return _Dropped(call, call.args[at], at) if at < len(call.args) else None
     method = op.site.kind == "user" and isinstance(call.func, ast.Attribute)
     return _Dropped(call, call.func.value, 0) if method and isinstance(call.func, ast.Attribute) else None
+
+
+def _to_nobody(file: SourceFile, node: ast.expr) -> bool:
+    """Whether an expression is a statement of its own, which no notebook shows and nothing tries or times."""
+    statement = file.parent.get(id(node))
+    above = file.parent.get(id(statement))
+    if not isinstance(statement, ast.Expr) or (isinstance(above, ast.Module) and above.body[-1] is statement):
+        return False
+    while isinstance(above, (ast.With, ast.Try, ast.If, ast.For)):
+        if isinstance(above, ast.Try) or (isinstance(above, ast.With) and not _of_modes(above)):
+            return False
+        above = file.parent.get(id(above))
+    return True
+
+
+def _operand(trace: Trace, graph: Graph, op: Op, node: ast.BinOp) -> tuple[ast.expr, int] | None:
+    """The operand with a name of which `x + y` is a new form, and which of the inputs it is."""
+    sides = [node.left, node.right]
+    if len(op.inputs) == 1:
+        name = names_of(trace).name(graph, op.inputs[0])
+        sides = [side for side in sides if ast.unparse(side) == name][:1]
+    made = graph.values[op.outputs[0]] if len(op.outputs) == 1 else None
+    for at, (side, index) in enumerate(zip(sides, op.inputs, strict=False)):
+        value = graph.values[index]
+        named = isinstance(side, (ast.Name, ast.Attribute)) and value.parameter is None
+        if made is not None and named and (value.shape, value.dtype) == (made.shape, made.dtype):
+            return side, at
+    return None
 
 
 def _given_at(graph: Graph, op: Op, call: ast.Call) -> int:
@@ -454,11 +489,14 @@ def _new_tensor_dropped(trace: Trace, graph: Graph, op: Op, dropped: _Dropped, c
     if _is_gradient(trace, graph, op, target):
         fix = f"write in place: `{text}.{op.name}_(…)`"
         seen = f"`{op.name}` wrote to no tensor: the optimizer steps with the gradient as it was"
-        edits = here.append(call.func, "_") if not file.is_imported(call.func) else ()
+        method = isinstance(call, ast.Call) and not file.is_imported(call.func)
+        edits = here.append(call.func, "_") if isinstance(call, ast.Call) and method else ()
     elif leaf is not None and op.name in _PURE:
         fix = f"write in place, with gradients off: `{text}.{op.name}_(…)`"
-        off = not made.requires_grad and not file.is_imported(call.func)
-        edits = here.append(call.func, "_") if off and op.name != "dropout" else ()
+        off = isinstance(call, ast.Call) and not made.requires_grad and not file.is_imported(call.func)
+        edits = (
+            here.append(call.func, "_") if isinstance(call, ast.Call) and off and op.name != "dropout" else ()
+        )
     elif made.shape == given.shape and isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
         edits = here.insert(call, f"{text} = ")
     return Finding(
@@ -466,11 +504,25 @@ def _new_tensor_dropped(trace: Trace, graph: Graph, op: Op, dropped: _Dropped, c
         cause=site,
         cause_label="gives a new tensor, which is dropped",
         seen=(seen,),
-        why=f"`{op.name}` gives a new tensor and leaves `{text}` as it is: only calls whose name ends with `_` write",
+        why=f"`{op.name}` gives a new tensor and leaves `{text}` as it is: only calls whose name ends with `_` write"
+        if isinstance(call, ast.Call)
+        else f"an operation gives a new tensor and leaves `{text}` as it is; as a statement it gives it to nobody",
         fix=fix,
         count=count,
         edits=edits,
-        subjects=frozenset({("dropped", op.site.user.location())}),
+        subjects=frozenset({("dropped", op.site.user.location())}) | _places(graph, op, given.index),
+    )
+
+
+def _places(graph: Graph, op: Op, given: int) -> frozenset[object]:
+    """The embedding of the tokens that something with a number for each place was to be added to (GS356)."""
+    if not any(len(graph.values[other].shape) > 1 for other in op.inputs if other != given):
+        return frozenset()
+    makers = (graph.maker(value) for value in graph.upstream(given))
+    return frozenset(
+        ("embedded", one.site.user.location())
+        for one in makers
+        if one is not None and one.name == "embedding"
     )
 
 

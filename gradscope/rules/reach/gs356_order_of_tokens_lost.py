@@ -168,5 +168,5 @@ def _finding(trace: Trace, found: NoBetter, blind: _Blind) -> Finding:
         f" `nn.Embedding({blind.length}, …)` of `torch.arange({blind.length})` to"
         f" {located(trace, embedded, 'what the embedding gives')}",
         edits=edits,
-        subjects=parameter_subjects(found.parameters),
+        subjects=parameter_subjects(found.parameters) | {("embedded", embedded.location())},
     )

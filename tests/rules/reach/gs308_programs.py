@@ -816,3 +816,67 @@ def good_written_to_the_places_themselves() -> None:
         loss = nn.functional.linear(x, model.weight * mask).pow(2).mean()
         (loss + model(kept).mean()).backward()
         opt.step()
+
+
+def bad_sum_to_nobody() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Placed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("places", torch.randn(1, 6, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x + self.places[:, : x.size(1)]  # cause: GS308
+            return x.relu()
+
+    body, placed, last = nn.Linear(3, 4), Placed(), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*body.parameters(), *last.parameters()], lr=0.05)
+    for _ in range(4):
+        rows = torch.randn(8, 6, 3)
+        loss = (last(placed(body(rows))) - rows[..., :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_scaled_to_nobody_beside_a_sum_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, inner, last = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*body.parameters(), *inner.parameters(), *last.parameters()], lr=0.05)
+    for _ in range(4):
+        rows = torch.randn(8, 3)
+        hidden = body(rows)
+        hidden * 0.5  # cause: GS308
+        loss = (last(hidden + inner(hidden)) - rows[:, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_operations_that_are_tried_or_made_again() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, last = nn.Linear(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*body.parameters(), *last.parameters()], lr=0.05)
+    shift = torch.randn(1, 4)
+    for _ in range(4):
+        rows = torch.randn(8, 3)
+        hidden = body(rows)
+        try:
+            hidden + shift.expand(8, 4)  # do they fit?
+        except RuntimeError:
+            shift = torch.zeros(1, 4)
+        hidden + shift  # once, to warm up
+        loss = (last(hidden + shift) - rows[:, :1]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

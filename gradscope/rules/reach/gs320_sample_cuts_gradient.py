@@ -23,6 +23,7 @@ from gradscope.analysis.ops import (
     ADDITIONS,
     CASTS,
     DISTRIBUTIONS,
+    EXITS,
     MEANS,
     NEGATIONS,
     PASSING,
@@ -211,6 +212,9 @@ def _layer_beside_a_score(known: Paths, op: Op, made: int, reached: frozenset[Ke
     drawn = {value for index in op.inputs for value in graph.upstream(index, most=8)}
     scores: set[int] = set()
     layer, own = None, False
+    left = weighed = (
+        False  # numbers leave torch, as for an environment; a number that may have come back weighs
+    )
     for value, reader in graph.readers_behind([made], lambda r: r.name not in LAYERS):
         on_the_way = any((graph.id, node) in reached for node in reader.nodes)
         others = {index for index in reader.inputs if index != value}
@@ -218,14 +222,17 @@ def _layer_beside_a_score(known: Paths, op: Op, made: int, reached: frozenset[Ke
             scores.update(reader.outputs)
             own |= bool(others & drawn)
         elif value in scores and on_the_way:
-            if not _adds(known, reader, value):
+            if not _adds(known, reader, value, made):
                 return None
+            weighed |= reader.name in SCALES and plain_factor(known.trace, reader) is None
             scores.update(reader.outputs)
         elif reader.name in LAYERS and on_the_way:
             layer = layer or reader
+        elif reader.name in EXITS:
+            left = True
         elif others & drawn and reader.nodes:
             return None
-    return layer if own else None
+    return layer if own and not (left and weighed) else None
 
 
 def _asks_probability(op: Op) -> bool:
@@ -235,16 +242,19 @@ def _asks_probability(op: Op) -> bool:
     )
 
 
-def _adds(known: Paths, op: Op, value: int) -> bool:
-    """Whether a call only adds up numbers, or scales them all alike."""
+def _adds(known: Paths, op: Op, value: int, made: int) -> bool:
+    """Whether a call only adds up numbers, or scales them all alike by what was not computed from `made`."""
     if op.name in LINEAR:
         return True
     graph = known.graph(op.graph)
-    several = prod(graph.values[value].shape) > 1
-    if op.name not in SCALES or any(prod(graph.values[i].shape) > 1 for i in op.inputs if i != value):
+    factors = [i for i in op.inputs if i != value]
+    if op.name not in SCALES or any(prod(graph.values[i].shape) > 1 for i in factors):
+        return False
+    if (graph.id, made) in known.flow((graph.id, i) for i in factors).order:
         return False
     # A single log-probability times a number may be that of an episode and what it has brought in.
-    return several or (len(op.inputs) == 1 and plain_factor(known.trace, op) is not None)
+    several = prod(graph.values[value].shape) > 1
+    return several or (not factors and plain_factor(known.trace, op) is not None)
 
 
 def _finding(trace: Trace, op: Op, layer: Op, behind: list[int], scored: Backward | None = None) -> Finding:

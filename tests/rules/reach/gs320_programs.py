@@ -276,3 +276,45 @@ def good_one_episode_at_a_time() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_return_of_an_episode_weighs_the_score() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        states = torch.randn(10, 3)
+        dist = Normal(actor(states), 1.0)
+        actions = dist.sample()
+        gain = sum(
+            -abs(action - state) for action, state in zip(actions[:, 0].tolist(), states[:, 0].tolist())
+        )
+        value = critic(torch.cat([states, actions], 1)).mean()
+        loss = (value - gain).pow(2) - (dist.log_prob(actions) * gain).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_return_as_a_tensor_weighs_the_score() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        states = torch.randn(10, 3)
+        dist = Normal(actor(states), 1.0)
+        actions = dist.sample()
+        gain = -(actions - states[:, :1]).pow(2).sum()
+        value = critic(torch.cat([states, actions], 1)).mean()
+        loss = (value - gain).pow(2) - (dist.log_prob(actions) * gain).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

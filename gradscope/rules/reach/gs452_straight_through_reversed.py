@@ -34,7 +34,7 @@ from gradscope.store import Trace
 
 RISES = 0.1  # correlation of the sum with the value
 ROUNDING = {"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside", "bernoulli"}
-WHOLE = {"bool", "int64", "int32", "int16", "int8", "uint8"}
+FRACTIONS = ("float", "bfloat", "complex")  # how the names of their types begin
 DEEP = 6  # sums within each other
 
 
@@ -152,7 +152,8 @@ def _jumps(known: Paths, value: Key, chosen: Key) -> bool:
             if made in seen:
                 continue
             jump = op is not None and op.name.rstrip("_") in ROUNDING
-            if jump or known.value(made).dtype in WHOLE:
+            dtype = known.value(made).dtype
+            if jump or (dtype and not dtype.startswith(FRACTIONS)):
                 return True
             seen.add(made)
             todo.append(made)

@@ -804,6 +804,18 @@ class StateSaved(Kind):
     steps = Field(_count)  # since it was made
 
 
+class StateApart(Kind):
+    """A state was saved while its module held other tensors, which nobody read before it was given its own back."""
+
+    __slots__ = ()
+    of = "state_apart"
+    parameters = Field(_ids)
+    made = Field(_id)  # site of the `state_dict()` that made the state
+    given = Field(_id)  # site of the last `.data = …` that put the others in
+    itself = Field(_flag)  # the state is what was saved, not a part of it
+    key = Field(_text)  # of the dict that was saved, whose value it is; or ""
+
+
 class KeepsGraph(Kind):
     """A tensor that grew over segments carried its graph along."""
 

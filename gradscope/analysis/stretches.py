@@ -18,6 +18,7 @@ DID = {
     "call": "model called", "mode": "train/eval", "optimizer": "optimizer made", "scheduler": "scheduler made",
     "scheduled": "scheduler step", "scaler": "grad scaler", "requires_grad": "requires_grad set",
     "state_loaded": "state loaded", "state_saved": "state saved", "error": "error", "crashed": "crash",
+    "state_apart": "state saved",
     "non_finite": "not finite", "hidden_write": "hidden write", "corrupted": "corrupted",
 }  # fmt: skip
 

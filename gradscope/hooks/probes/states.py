@@ -32,6 +32,15 @@ class Kept(NamedTuple):
     passes: int
     versions: dict[str, int]
     addresses: dict[str, int]
+    module: weakref.ref[Any]
+
+
+class Saved(NamedTuple):
+    """A state that was saved while its module held other tensors; told once these are taken out again, unread."""
+
+    kept: Kept
+    site: int  # of the save
+    data: dict[str, Any]
 
 
 class States(Hook):
@@ -45,7 +54,13 @@ class States(Hook):
         )  # address of the first tensor of a state → that state
         self.told = 0
         self.depth = 0
-        self.places: set[tuple[Any, int]] = set()  # (code, instruction) of calls of `load_state_dict`
+        self.places: set[tuple[Any, int]] = set()  # (code, instruction) of calls that wake sampling
+        self.given: dict[
+            int, int
+        ] = {}  # id of a tensor → where it was given other memory since the last state
+        self.saved: Saved | None = None
+        self.recorder.signals.data_set.connect(self._set)
+        self.recorder.signals.before_call.connect(self._called)
         self.patch(nn.Module, "state_dict", self._state_dict(nn.Module.state_dict))
         self.patch(nn.Module, "load_state_dict", self._load(nn.Module.load_state_dict))
         self.patch(torch, "save", self._save(torch.save))
@@ -64,7 +79,7 @@ class States(Hook):
             wanted = not self.depth and type(state) is OrderedDict and self.told < MAX_TOLD
             if wanted and self.recorder.mine():
                 try:
-                    self._keep(state, sys._getframe(1))
+                    self._keep(module, state, sys._getframe(1))
                     with aside():
                         for follow in self.recorder.signals.state_made:
                             follow(module)
@@ -105,8 +120,10 @@ class States(Hook):
         except BaseException as error:
             self.recorder.fault("noting where a state was written", error)
 
-    def _keep(self, state: Any, frame: Any) -> None:
+    def _keep(self, module: Any, state: Any, frame: Any) -> None:
         number, kept = id(state), self.kept
+        self._look_once(frame)
+        self.given.clear()
         weakref.finalize(state, kept.pop, number, None).atexit = False
         tensors = [(name, t) for name, t in list(state.items())[:MAX_TENSORS] if isinstance(t, torch.Tensor)]
         with DisableTorchFunction():
@@ -115,7 +132,12 @@ class States(Hook):
             addresses = {name: t.data_ptr() for name, t in plain}
         recorder = self.recorder
         kept[number] = Kept(
-            recorder.sites.current(frame), recorder.steps, recorder.passes, versions, addresses
+            recorder.sites.current(frame),
+            recorder.steps,
+            recorder.passes,
+            versions,
+            addresses,
+            weakref.ref(module),
         )
         if plain:  # another dict may take the tensors over
             alive = [item for item in self.made.items() if item[1][0]() is not None]
@@ -170,8 +192,10 @@ class States(Hook):
         def save(*args: Any, **kwargs: Any) -> Any:
             if self.told < MAX_TOLD and self.recorder.mine():
                 try:
-                    for state in _states(args[0] if args else kwargs.get("obj")):
+                    obj = args[0] if args else kwargs.get("obj")
+                    for state in _states(obj):
                         self._note_saved(state, sys._getframe(1))
+                        self._note_apart(state, obj, sys._getframe(1))
                 except BaseException as error:
                     self.recorder.fault("looking at what is saved", error)
             return real(*args, **kwargs)
@@ -197,8 +221,71 @@ class States(Hook):
             data = {"made": kept.site, "moved": len(moved), "steps": self.recorder.steps - kept.steps}
             self.recorder.emit("state_saved", self.recorder.sites.current(frame), data)
 
+    def _note_apart(self, state: Any, obj: Any, frame: Any) -> None:
+        """Notes a state whose module holds other tensors by now, each of its parameters, and none of these is saved."""
+        kept = self.kept.get(id(state))
+        module = kept.module() if kept is not None else None
+        if kept is None or module is None or not self.given:
+            return
+        with DisableTorchFunction():
+            apart, now, given = [], set(), 0
+            for name, t in islice(named_tensors(module), MAX_TENSORS):
+                held = state.get(name)
+                if not isinstance(t, nn.Parameter) or not measurable(t) or not t.numel():
+                    continue
+                if not isinstance(held, torch.Tensor) or not measurable(held) or _form(held) != _form(t):
+                    return
+                if held.data_ptr() != kept.addresses.get(name) or t.data_ptr() == held.data_ptr():
+                    return
+                apart.append(self.recorder.ledger.of(t).id)
+                now.add(t.data_ptr())
+                given = self.given.get(id(t), 0)
+                if not given:
+                    return
+            if not apart or any(measurable(t) and t.data_ptr() in now for t in _tensors(obj)):
+                return
+        key = next((k for k, v in obj.items() if v is state), None) if type(obj) is dict else None
+        data = {
+            "parameters": apart, "made": kept.site, "given": given, "itself": obj is state,
+            "key": key if type(key) is str else "",
+        }  # fmt: skip
+        self.saved = Saved(kept, self.recorder.sites.current(frame), data)
+
+    def _called(self, module: Any, record: Any, site: int) -> None:
+        """Somebody computes with the weights that are in place."""
+        if self.given or self.saved is not None:
+            self.given.clear()
+            self.saved = None
+            self.recorder.signals.op.disconnect(self._read)
+
+    def _read(self, row: Any, tensors: list[Any], outs: list[Any]) -> None:
+        """The same, but for `p.data`, by which they are taken out."""
+        if self.given and any(id(t) in self.given for t in tensors):
+            if self.recorder.templates[row.template].name not in ("data", "detach"):
+                self.given.clear()
+                self.saved = None
+
+    def _set(self, t: Any, data: Any, site: int) -> None:
+        """`t.data = …`: tells of what was saved once all of the module's tensors are back in their memory."""
+        if self.kept and isinstance(t, nn.Parameter) and len(self.given) < MAX_TENSORS:
+            self.given[id(t)] = site
+            self.recorder.signals.op.connect(self._read)
+        saved = self.saved
+        module = saved.kept.module() if saved is not None else None
+        if saved is None or module is None:
+            return
+        with DisableTorchFunction():
+            for name, own in islice(named_tensors(module), MAX_TENSORS):
+                plain = isinstance(own, nn.Parameter) and measurable(own) and own.numel()
+                if plain and own.data_ptr() != saved.kept.addresses.get(name):
+                    return
+        self.saved = None
+        self.told += 1
+        self.recorder.emit("state_apart", saved.site, saved.data)
+
     def _look_once(self, frame: Any) -> None:
-        """Wakes sampling for the first load of each line: what runs with these weights next is no training."""
+        """Wakes sampling for the first load of each line, since what runs with these weights next is no training, and
+        for the first state of each."""
         place = frame.f_code, frame.f_lasti
         if place not in self.places:
             self.places.add(place)
@@ -248,6 +335,20 @@ class States(Hook):
         if viewed is None and not isinstance(first, nn.Parameter):
             viewed = self.newest.get(first.data_ptr())
         return viewed
+
+
+def _form(t: torch.Tensor) -> tuple[Any, ...]:
+    return t.shape, t.dtype, t.device
+
+
+def _tensors(obj: Any, depth: int = 4) -> list[torch.Tensor]:
+    """The tensors in an object that is saved."""
+    if isinstance(obj, torch.Tensor):
+        return [obj]
+    if not depth or type(obj) not in (dict, OrderedDict, list, tuple):
+        return []
+    parts = obj if type(obj) in (list, tuple) else obj.values()
+    return [t for part in islice(parts, MAX_TENSORS) for t in _tensors(part, depth - 1)]
 
 
 def _states(obj: Any, depth: int = 2) -> list[Any]:

@@ -11,7 +11,7 @@ from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.reach import paths
-from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.text import own_nodes, ran_in, site_of
 from gradscope.model import Graph, Op, Site, Value
 from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in
 from gradscope.store import Trace
@@ -359,6 +359,11 @@ def given_instead(trace: Trace, place: Site) -> Instead | None:
         (shape for graph in trace.graphs for op in graph.ops if (shape := _handed_on(graph, op, place))), None
     )
     operands = names_in(node, ast.Load) - {target.id}
+    if shape is None:  # what the function itself was given, by a call of the program's own
+        shape = next(
+            (one for graph in trace.graphs if (one := _past_the_function(graph, place)) is not None), None
+        )
+        operands = _as_they_came_in(trace, place, made_of(list(own_nodes(file.scope(place))), node))
     returned = [
         one.value
         for one in own_nodes(file.scope(place))
@@ -370,6 +375,63 @@ def given_instead(trace: Trace, place: Site) -> Instead | None:
     if shape is None or len(returned) != 1:
         return None
     return Instead(site_of(place.path, place.function, returned[0]), returned[0], target.id, shape)
+
+
+def made_of(nodes: list[ast.AST], value: ast.expr) -> set[str]:
+    """The names that an expression is computed from, through the assignments of the function."""
+    found = names_in(value, ast.Load)
+    todo = list(found)
+    while todo:
+        name = todo.pop()
+        for node in nodes:
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(name in names_in(target) for target in targets):
+                    new = names_in(node.value, ast.Load) - found
+                    found |= new
+                    todo += new
+    return found
+
+
+def _as_they_came_in(trace: Trace, place: Site, names: set[str]) -> set[str]:
+    """Those of the names that are arguments of the function, and that no line which ran in it binds anew."""
+    file = trace.source_file(place.path)
+    scope = file.scope(place)
+    if not isinstance(scope, FUNCTIONS):
+        return set()
+    found = names & {one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)}
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Name) and node.id in found and not isinstance(node.ctx, ast.Load):
+            statement = file.statement_of(node)
+            told = isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Call, ast.BinOp))
+            if (
+                statement is None
+                or not told
+                or ran_in(trace, place.path, statement.lineno, statement.end_lineno)
+            ):
+                found = found - {node.id}
+    return found
+
+
+def _past_the_function(graph: Graph, place: Site) -> tuple[int, ...] | None:
+    """The shape of what the call at `place` gave and nothing reads, where something of that shape, which it was made of
+    and which comes from outside of the function, is read outside, later."""
+    for op in graph.ops:
+        if not any(frame.location() == place.location() for frame in op.site.stack) or len(op.outputs) != 1:
+            continue
+        value = graph.values[op.outputs[0]]
+        if graph.consumers.get(value.index) or not value.shape or not value.requires_grad:
+            continue
+        for index in graph.upstream(value.index)[1:]:
+            source, maker = graph.values[index], graph.maker(index)
+            inside = maker is not None and _called_by(maker, place)
+            if source.shape != value.shape or source.parameter is not None or inside:
+                continue
+            if any(
+                one.index > op.index and not _called_by(one, place) for one in graph.consumers.get(index, ())
+            ):
+                return value.shape
+    return None
 
 
 def _handed_on(graph: Graph, op: Op, place: Site) -> tuple[int, ...] | None:

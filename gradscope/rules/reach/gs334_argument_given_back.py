@@ -17,14 +17,14 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.dead_ends import taken_along
+from gradscope.analysis.dead_ends import made_of, taken_along
 from gradscope.analysis.text import has_run, own_nodes, site_of
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, Function, names_in
+from gradscope.source import FUNCTIONS, Function
 from gradscope.store import Trace
 
 
@@ -129,24 +129,8 @@ def _dropped(here: Source, function: Function) -> Iterator[_Dropped]:
             for part in (one.value.elts if isinstance(one.value, ast.Tuple) else [one.value])
             if isinstance(part, ast.Name) and part.id in arguments - bound
         ]
-        if len(given) == 1 and given[0].id in _made_of(nodes, node.value):
+        if len(given) == 1 and given[0].id in made_of(nodes, node.value):
             yield _Dropped(here.path, function, node, target.id, given[0])
-
-
-def _made_of(nodes: list[ast.AST], value: ast.expr) -> set[str]:
-    """The names that an expression is computed from, through the assignments of the function."""
-    found = names_in(value, ast.Load)
-    todo = list(found)
-    while todo:
-        name = todo.pop()
-        for node in nodes:
-            if isinstance(node, (ast.Assign, ast.AugAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(name in names_in(target) for target in targets):
-                    new = names_in(node.value, ast.Load) - found
-                    found |= new
-                    todo += new
-    return found
 
 
 def _told(trace: Trace, dropped: _Dropped) -> Iterator[Finding]:

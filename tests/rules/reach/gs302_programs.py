@@ -740,3 +740,65 @@ def bad_state_that_each_turn_begins_anew() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(out, y).backward()  # effect: GS302
         opt.step()
+
+
+def bad_block_that_gives_out_what_it_was_given() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Inner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mix = nn.Linear(6, 6)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.mix(torch.relu(x))
+
+    class Block(nn.Module):
+        def __init__(self, residual: nn.Module | None = None) -> None:
+            super().__init__()
+            self.norm, self.inner, self.residual = nn.LayerNorm(6), Inner(), residual
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.inner(self.norm(x))  # cause: GS302
+            if self.residual is not None:
+                x = self.residual(x, y)
+            return x
+
+    lift, blocks, last = nn.Linear(4, 6), nn.Sequential(Block(), Block()), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*lift.parameters(), *blocks.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss = (last(blocks(lift(x))) - x[:, :2]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS302
+        opt.step()
+
+
+def good_block_with_its_result() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Block(nn.Module):
+        def __init__(self, residual: nn.Module | None = None) -> None:
+            super().__init__()
+            self.norm, self.inner, self.residual = nn.LayerNorm(6), nn.Linear(6, 6), residual
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.inner(self.norm(x))
+            if self.residual is not None:
+                y = self.residual(x, y)
+            return y
+
+    lift, blocks, last = nn.Linear(4, 6), nn.Sequential(Block(), Block()), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*lift.parameters(), *blocks.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        loss = (last(blocks(lift(x))) - x[:, :2]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -353,7 +353,7 @@ def given_instead(trace: Trace, place: Site) -> Instead | None:
     target = (
         statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     )
-    if node is None or not isinstance(target, ast.Name):
+    if not isinstance(node, ast.expr) or not isinstance(target, ast.Name):
         return None
     shape = next(
         (shape for graph in trace.graphs for op in graph.ops if (shape := _handed_on(graph, op, place))), None

@@ -98,13 +98,8 @@ class WindowTargets(Hook):
 
 
 def _is_batch(t: torch.Tensor) -> bool:
-    return (
-        can_be_asked(t, MOST)
-        and not t.requires_grad
-        and t.is_floating_point()
-        and t.dim() > 0
-        and t.shape[0] >= SAMPLES
-    )
+    plain = not t.requires_grad and t.dim() > 0 and t.shape[0] >= SAMPLES and t.is_floating_point()
+    return plain and can_be_asked(t, MOST)
 
 
 def _may_hold(x: torch.Tensor, targets: torch.Tensor) -> bool:

@@ -2,18 +2,16 @@
 
 Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)`,
 `torch.where(…)`, layers such as `self.relu(x)`, an operation alone on its line (`x + y`), and all methods whose name
-does not end with `_`; `x[mask].zero_()` and `x[rows][0] = 1` write to the copy that an index of a mask or of rows
-gives; without parentheses a method is named, not called; `self.emb.from_pretrained(…)` makes another layer; setting
-`requires_grad` on a module changes nothing, Python makes a new attribute of whatever name it is given
+does not end with `_`; without parentheses a method is named, not called; `self.emb.from_pretrained(…)` makes another
+layer; setting `requires_grad` on a module changes nothing, Python makes a new attribute of whatever name it is given
 (`p.require_grad = False`), and a comparison sets nothing (`p.requires_grad == False`).
 
-Fix: use the result (`x = x.detach()`, `x[mask] = 0`, `scores = scores.masked_fill(…)`), call the method
-(`h.detach_()`), and freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not
-called had its effect, GS201 or GS204 tells of it.
+Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
+freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
+effect, GS201 or GS204 tells of it.
 
-Silent on: results that are used; copies that are read, or have a name; `detach_()`; tensors that no loss uses
-afterwards; calls that are tried or timed (`try`, `with`), or made again with their result in use; attributes of other
-names; what is already frozen.
+Silent on: results that are used; `detach_()`; tensors that no loss uses afterwards; calls that are tried or timed
+(`try`, `with`), or made again with their result in use; attributes of other names; what is already frozen.
 """
 
 import ast
@@ -24,8 +22,7 @@ from typing import NamedTuple
 from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import DRAWS, WITH_TWIN
-from gradscope.analysis.picked_copies import Lost, base, lost_writes, read_again
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import paths
 from gradscope.analysis.text import (
     classes_named,
     named_subject,
@@ -38,7 +35,6 @@ from gradscope.analysis.text import (
 from gradscope.analysis.words import (
     code,
     listed,
-    located,
     parameter_names,
     parameter_subjects,
     plural,
@@ -48,9 +44,10 @@ from gradscope.analysis.words import (
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Parameter, Site, Span
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import SCOPES, SourceFile, called_name, own_name
+from gradscope.rules.reach._in_use import goes_on, is_gradient, shown
+from gradscope.source import SCOPES, SourceFile, own_name
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
@@ -94,7 +91,6 @@ def good_detach_used() -> None:
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _without_effect(trace)
-    yield from _on_a_copy(trace)
     yield from _never_called(trace)
     yield from _only_compared(trace)
     yield from _new_layer_dropped(trace)
@@ -200,7 +196,7 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
             if found is None:
                 kept.update((graph.id, op.name, i) for i in op.inputs[:1])
             elif not any(graph.consumers.get(o) for o in op.outputs) and (
-                _goes_on(known, graph, op, found.at) or _is_gradient(trace, graph, op, found.target)
+                goes_on(known, graph, op, found.at) or is_gradient(trace, graph, op, found.target)
             ):
                 counts[op.site.user] = counts.get(op.site.user, 0) + max(graph.count, 1)
                 dropped.setdefault(op.site.user, (graph, op, found))
@@ -249,123 +245,6 @@ def _is_used_elsewhere(trace: Trace, graph: Graph, op: Op, given: int, node: ast
         given in other.inputs and any(map(graph.consumers.get, other.outputs)) and alike(other)
         for other in graph.called({op.name})
     )
-
-
-def _on_a_copy(trace: Trace) -> Iterator[Finding]:
-    """`x[mask].mul_(…)` as a statement, or `x[rows][0] = …`: what an index or a mask picks is a copy."""
-    known = paths(trace)
-    found: dict[Span, tuple[Lost, _ToACopy, int]] = {}
-    for lost in lost_writes(trace):
-        written = _to_a_copy(trace, lost)
-        if written is None:
-            continue
-        goes_on = _goes_on(known, lost.graph, lost.picked) or read_again(trace, lost)
-        if goes_on or (written.part and _is_gradient(trace, lost.graph, lost.picked, written.part.value)):
-            span = lost.op.site.user.span()
-            count = found[span][2] if span in found else 0
-            found[span] = lost, written, count + max(lost.graph.count, 1)
-    for lost, written, count in found.values():
-        yield _written_to_a_copy(trace, lost, written, count)
-
-
-class _ToACopy(NamedTuple):
-    """A statement that writes to a copy which only it holds."""
-
-    statement: ast.Expr | ast.Assign | ast.AugAssign
-    picked: ast.expr  # `x[mask]`, `x.index_select(0, rows)`
-
-    @property
-    def part(self) -> ast.Subscript | None:
-        return self.picked if isinstance(self.picked, ast.Subscript) else None
-
-
-def _to_a_copy(trace: Trace, lost: Lost) -> _ToACopy | None:
-    site, place = lost.op.site.user, lost.picked.site.user
-    file = trace.source_file(site.path)
-    statement, picked = file.statement(site), file.at(place)
-    if place.path != site.path or not isinstance(picked, ast.Subscript | ast.Call):
-        return None
-    if isinstance(statement, ast.Expr):
-        holds = statement.value if file.at(site) is statement.value else None
-    elif isinstance(statement, ast.Assign | ast.AugAssign) and lost.op.name == "__setitem__":
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        holds = targets[0].value if len(targets) == 1 and isinstance(targets[0], ast.Subscript) else None
-    else:
-        return None
-    parts = list(ast.walk(holds)) if holds is not None else []
-    held = not any(part is picked for part in parts) or any(isinstance(p, ast.NamedExpr) for p in parts)
-    if held or not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign):
-        return None
-    return _ToACopy(statement, picked)
-
-
-def _written_to_a_copy(trace: Trace, lost: Lost, written: _ToACopy, count: int) -> Finding:
-    site = lost.op.site.user
-    here = Source(trace, site.path)
-    picked = here.file.text(written.picked)
-    holder = here.file.text(written.part.value) if written.part else located(trace, lost.picked.site.user)
-    fix, edits = _given_back(trace, lost, written)
-    name = f"`{lost.op.name}`" if lost.op.name != "__setitem__" else "this line"
-    return Finding(
-        message=f"`{here.file.text(written.statement)}` writes to a copy: "
-        + (f"`{holder}` stays as it is" if written.part else "what it was picked from stays as it is"),
-        cause=site,
-        cause_label="an index or a mask picks a copy, and this writes to that",
-        seen=(
-            f"the memory that {name} wrote to is not that of `{holder}`, and no operation read it"
-            if written.part
-            else f"the memory that {name} wrote to is new in {holder}, and no operation read it",
-        ),
-        why=f"`{picked}` is a view only where it is made of numbers and slices; of a mask or of indices it is a"
-        " new tensor, which nothing keeps"
-        if written.part
-        else f"`{picked}` gives a new tensor, which nothing keeps",
-        fix=fix,
-        count=count,
-        edits=edits,
-    )
-
-
-_ASSIGNED = {"fill_", "copy_"}  # calls whose argument may be assigned in their place
-
-
-def _given_back(trace: Trace, lost: Lost, written: _ToACopy) -> tuple[str, Edits]:
-    """How to write to the places themselves, and the edit."""
-    here = Source(trace, lost.op.site.user.path)
-    picked, statement, name = here.file.text(written.picked), written.statement, lost.op.name
-    if written.part is None:
-        return (
-            f"write to the places of the tensor itself, with the same index: `x[…] = …`, `index_fill_`,"
-            f" `index_copy_`, `masked_fill_` or `scatter_` of what `{picked}` takes from",
-            (),
-        )
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    called = call if isinstance(call, ast.Call) and "\n" not in here.file.text(statement) else None
-    method = called and isinstance(called.func, ast.Attribute) and called.func.value is written.picked
-    given = called and called.args[:1] == [written.picked] and here.file.is_imported(called.func)
-    if called is None or not (method or given):
-        return (
-            f"take the places out, write to that, and give it back: `part = {picked}`, then the same with `part` in"
-            f" place of `{picked}`, then `{picked} = part`",
-            (),
-        )
-    if method and name == "zero_" and not called.args:
-        instead = f"{picked} = 0"
-    elif method and name in _ASSIGNED and len(called.args) == 1 and not called.keywords:
-        instead = f"{picked} = {here.file.text(called.args[0])}"
-    elif method and name.removesuffix("_") in WITH_TWIN and called_name(called) == name:
-        rest = here.file.text(called).partition(f".{name}(")[2]
-        instead = f"{picked} = {picked}.{name.removesuffix('_')}({rest}"
-    else:
-        instead = f"{picked} = {here.file.text(called)}"
-    of_leaf = lost.graph.values[lost.picked.outputs[0]].requires_grad and _is_leaf(lost)
-    off = ", with gradients off (`with torch.no_grad():`)" if of_leaf else ""
-    edits = here.replace(called, instead) if not of_leaf else ()
-    return f"give the result back to the places: `{instead}`{off}", edits
-
-
-def _is_leaf(lost: Lost) -> bool:
-    return lost.graph.values[base(lost.graph, lost.picked.inputs[0])].is_leaf
 
 
 def _dropped_call(trace: Trace, graph: Graph, op: Op) -> _Dropped | None:
@@ -445,48 +324,16 @@ def _of_modes(block: ast.With) -> bool:
     return len(found) == len(block.items) and _MODES.issuperset(found)
 
 
-def _goes_on(known: Paths, graph: Graph, op: Op, at: int = 0) -> bool:
-    """Whether a loss was computed later from the tensor that the call was given."""
-    value = graph.values[op.inputs[at]]
-    parameter = known.parameter_of((graph.id, _shown(graph, value.index)))
-    if parameter is not None:
-        return parameter.id in known.feeding
-    return any(
-        later is None or later.index > op.index
-        for _, later in known.used.feeds.get((graph.id, value.index), ())
-    )
-
-
-def _is_gradient(trace: Trace, graph: Graph, op: Op, target: ast.expr) -> bool:
-    """Whether the call was given the `.grad` of a tensor that an optimizer steps with."""
-    while isinstance(target, ast.Attribute) and target.attr == "data":
-        target = target.value
-    value = graph.values[_shown(graph, op.inputs[0])]
-    named = isinstance(target, ast.Attribute) and target.attr == "grad"
-    return (
-        named
-        and value.op is None
-        and value.origin is None
-        and any(p.steps and p.shape == value.shape for p in trace.parameters)
-    )
-
-
-def _shown(graph: Graph, index: int) -> int:
-    """The tensor whose memory `x.data` shows."""
-    value = graph.values[index]
-    return value.alias_of if value.hidden and value.alias_of is not None else index
-
-
 def _new_tensor_dropped(trace: Trace, graph: Graph, op: Op, dropped: _Dropped, count: int) -> Finding:
     call, target, _ = dropped
     file, site = trace.source_file(op.site.user.path), op.site.user
     here, text, whole = Source(trace, site.path), file.text(target), file.text(call)
     given, made = graph.values[op.inputs[dropped.at]], graph.values[op.outputs[0]]
-    leaf = paths(trace).parameter_of((graph.id, _shown(graph, given.index)))
+    leaf = paths(trace).parameter_of((graph.id, shown(graph, given.index)))
     fix = f"use the result: `{text} = {whole}`"
     seen = f"`{op.name}` wrote to no tensor, and a loss was computed later from `{text}` as it was"
     edits: Edits = ()
-    if _is_gradient(trace, graph, op, target):
+    if is_gradient(trace, graph, op, target):
         fix = f"write in place: `{text}.{op.name}_(…)`"
         seen = f"`{op.name}` wrote to no tensor: the optimizer steps with the gradient as it was"
         method = isinstance(call, ast.Call) and not file.is_imported(call.func)

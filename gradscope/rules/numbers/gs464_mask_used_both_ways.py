@@ -13,15 +13,17 @@ multiplied is one number or what is trained by itself (an entry of its own for p
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from math import prod
 
 from gradscope.analysis.ops import ALIASES, CASTS, INVERSIONS, MASKING, MULTIPLICATIONS, SOFTMAXES, SUMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, where
-from gradscope.fixes.masks import turned_round
-from gradscope.model import Finding, Op
+from gradscope.fixes.masks import Turned, turned_round
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
+from gradscope.source import FUNCTIONS, names_in
 from gradscope.store import Trace
 
 SHAPED = (
@@ -133,19 +135,38 @@ def _halves_meet(known: Paths, product: Key, mask: Key) -> bool:
     return False
 
 
+def _handed_over(trace: Trace, turned: Turned, op: Op) -> Site | None:
+    """The call that gave the mask to the function, where it is an argument of that."""
+    file = trace.source_file(turned.site.path)
+    scope, node = file.scope(turned.site), file.at(turned.site)
+    taken = (
+        {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)} if isinstance(scope, FUNCTIONS) else set()
+    )
+    if node is None or names_in(node, ast.Load).isdisjoint(taken - {"self"}):
+        return None
+    frames = [frame for frame in (*op.site.stack, op.site.user) if frame.kind == "user"]
+    here = turned.site.path, turned.site.function
+    own = [n for n, frame in enumerate(frames) if (frame.path, frame.function) == here]
+    return frames[own[0] - 1] if own and own[0] else None
+
+
 def _finding(trace: Trace, known: Paths, op: Op, place: int, attention: Op) -> Finding:
     site = op.site.user
     boolean = known.value((op.graph, op.inputs[place])).dtype == "bool"
     turned = turned_round(trace, site, place, boolean=boolean, picks=False)
     event = known.loss_of((op.graph, op.outputs[0]))
     mask = f"`{turned.text}`" if turned.text else "the mask"
+    given = _handed_over(trace, turned, op)
     return Finding(
         message=f"{code(trace, site, 'the product')} keeps just the places that the same mask leaves out of attention",
         cause=turned.site,
         cause_label="is true where attention does not look: 0 for all that takes part",
         effect=attention.site.user,
         effect_label="takes the same mask for what is left out",
-        related=((site, "is 0 at every other place"),) if turned.site.location() != site.location() else (),
+        related=(
+            *(((site, "is 0 at every other place"),) if turned.site.location() != site.location() else ()),
+            *(((given, "hands the mask over"),) if given is not None else ()),
+        ),
         seen=(
             f"{mask} is the mask of {code(trace, attention.site.user, 'the attention')}, and a factor here, in"
             f" {passes(known.alike(event))} of this line",
@@ -153,6 +174,7 @@ def _finding(trace: Trace, known: Paths, op: Op, place: int, attention: Op) -> F
         if event is not None
         else (),
         fix=f"turn it round here: `{turned.new}` ({where(turned.site)})"
+        + (f", or hand over the other one in {located(trace, given)}" if given is not None else "")
         if turned.new
         else f"turn the mask round in {located(trace, site)}",
         edits=turned.edits,

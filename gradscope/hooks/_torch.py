@@ -174,6 +174,11 @@ class _FixedRef(weakref.ref[Any]):
 
 TensorRef: Any = _FixedRef if VERSION < (2, 10) else weakref.ref
 
+
+def gone() -> None:
+    """Stands for a weak reference that was let go of."""
+
+
 # What has moved, or has another way to be asked. ------------------------------------------
 
 GradScaler: Any = _found("torch.amp.GradScaler") or _found("torch.cuda.amp.GradScaler")  # amp's since 2.3

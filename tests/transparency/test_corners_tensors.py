@@ -303,6 +303,14 @@ def swapped_parameters() -> Any:
         layer.load_state_dict(state)
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
+    fresh = net()
+    fresh[0].weight.register_hook(lambda grad: grad)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        fresh.load_state_dict(state)  # of a model that was never stepped
+        fresh.to(torch.float64)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
     a, b = torch.ones(3, requires_grad=True), torch.zeros(2)
     torch.utils.swap_tensors(a, b)
     (b * 2).sum().backward()

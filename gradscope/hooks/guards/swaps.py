@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import DisableTorchFunction, TensorRef
+from gradscope.hooks._torch import DisableTorchFunction, TensorRef, gone
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import Live
 
@@ -60,6 +60,8 @@ class Swaps(Hook):
     def _let_go(self, t: Any) -> Known:
         """Drops the weak references to this tensor."""
         recorder = self.recorder
+        for let_go in recorder.signals.before_swap:
+            let_go(t)
         entry = recorder.live.find(t)
         value = None
         if entry is not None:
@@ -68,7 +70,7 @@ class Swaps(Hook):
         module = recorder.modules.let_go(t)
         leaf = recorder.ledger.records.get(id(t))
         if leaf is not None and leaf.ref() is t:
-            leaf.ref = _nothing
+            leaf.ref = gone
         else:
             leaf = None
         return Known(t, value, leaf, module)
@@ -102,7 +104,3 @@ class Swaps(Hook):
             entry = self.recorder.live.make(t)
             for name, was in value.items():
                 setattr(entry, name, was)
-
-
-def _nothing() -> None:
-    """Stands for a weak reference that is gone."""

@@ -71,7 +71,12 @@ class Averages(Hook):
         self.recorder.functions.follow(MAKES, self._made)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
+        self.recorder.signals.before_swap.connect(self._forget)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _forget(self, t: Any) -> None:
+        self.behind.clear()
+        self.kept.pop(id(t), None)
 
     def _read(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         source = args[0]

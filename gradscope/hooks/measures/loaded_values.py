@@ -54,7 +54,13 @@ class LoadedValues(Hook):
         signals.before_call.connect(self._before_call)
         signals.after_call.connect(self._after_call)
         signals.before_step.connect(self._before_step)
+        signals.before_swap.connect(self._forget)
         signals.before_end.connect(self._tell)
+
+    def _forget(self, t: Any) -> None:
+        for known in (self.loaded.pop(id(t), None), self.watched.pop(id(t), None)):
+            if known is not None:
+                known.ref = private.gone
 
     def _before_load(self, module: Any) -> None:
         held = parameters(module)[:MOST] if isinstance(module, nn.Module) else ()

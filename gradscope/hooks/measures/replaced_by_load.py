@@ -55,7 +55,12 @@ class ReplacedByLoad(Hook):
         signals.after_load.connect(self._after_load)
         signals.before_call.connect(self._called)
         signals.before_step.connect(self._step)
+        signals.before_swap.connect(self._forget)
         signals.before_end.connect(self._tell)
+
+    def _forget(self, t: Any) -> None:
+        self.before = None
+        self.copies.pop(id(t), None)
 
     def _cloned(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if type(result) is not torch.Tensor or result.requires_grad or not _fits(result):

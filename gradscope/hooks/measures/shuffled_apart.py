@@ -58,8 +58,13 @@ class ShuffledApart(Hook):
             signals.loader_iterated.connect(self._iterated)
             signals.batch_given.connect(self._given)
             signals.module_input.connect(self._called)
+            signals.before_swap.connect(self._forget)
             signals.before_end.connect(self._tell)
             self.recorder.functions.follow((*OF_ALL, *SUBTRACTIONS), self._compared)
+
+    def _forget(self, t: Any) -> None:
+        for turn in self.turns.values():
+            turn.batch = []
 
     def _next_index(self, real: Any) -> Any:
         @functools.wraps(real)

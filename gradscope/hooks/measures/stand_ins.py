@@ -31,7 +31,11 @@ class StandIns(Hook):
         self.found: dict[int, dict[str, Any]] = {}
         self.recorder.functions.follow(["detach", "data"], self._cut)
         self.recorder.functions.follow(["add", "sub", "add_", "sub_"], self._summed)
+        self.recorder.signals.before_swap.connect(self._forget)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _forget(self, t: Any) -> None:
+        self.cut.clear()
 
     def _cut(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if len(args) != 1 or not isinstance(result, torch.Tensor) or not measurable(result):

@@ -44,7 +44,11 @@ class WindowTargets(Hook):
         self.recorder.signals.module_input.connect(self._given)
         self.recorder.functions.follow(OF_NUMBERS, self._loss)
         self.recorder.functions.follow(SUBTRACTIONS, self._difference)
+        self.recorder.signals.before_swap.connect(self._forget)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _forget(self, t: Any) -> None:
+        self.inputs.clear()
 
     def _given(self, given: list[Any], *_: Any) -> None:
         for t in given:

@@ -44,11 +44,18 @@ class PiledHooks(Hook):
             self.patch(nn.Module, name, self._registering(getattr(nn.Module, name)))
         self.recorder.functions.registered = self._of_tensor
         self.recorder.signals.after_call.connect(self._called)
+        self.recorder.signals.before_swap.connect(self._forget)
         self.recorder.signals.before_end.connect(self._tell)
 
     def uninstall(self) -> None:
         self.recorder.functions.registered = None
         super().uninstall()
+
+    def _forget(self, t: Any) -> None:
+        self.piles = {key: pile for key, pile in self.piles.items() if pile.most > 1 or pile.on() is not t}
+        for pile in self.piles.values():
+            if pile.on() is t:
+                pile.on = private.gone
 
     def _called(self, *args: Any) -> None:
         self.calls += 1

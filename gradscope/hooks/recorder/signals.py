@@ -83,6 +83,8 @@ class Signals:
         self.reduced_later: Signal[Any, list[Any], Any] = (
             Signal()
         )  # an asynchronous call between ranks: its handle, what it writes to, frame
+        # a tensor is about to swap what it holds with another: weak references to it are to be let go of
+        self.before_swap: Signal[Any] = Signal()
         # -- the watch
         self.thread_changed: Signal[[]] = Signal()  # another thread is watched from now on
         self.asleep: Signal[[]] = Signal()  # sampling looks at no op from now on

@@ -14,10 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 if TYPE_CHECKING:
-    from torch import Tensor
-    from torch.optim import Optimizer
-
     from gradscope.api import Explanation, Picture, Trace
+    from gradscope.hooks._torch import Optimizer, Tensor
     from gradscope.live.saved import Saved
     from gradscope.live.table import Table
     from gradscope.model import Finding, FindingsError, FindingWarning, GradscopeError

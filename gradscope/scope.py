@@ -34,8 +34,7 @@ from gradscope.store import LineWork, Start
 from gradscope.tracebacks import clean_exception, ending
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from gradscope.hooks._torch import Tensor
     from gradscope.session import Session
     from gradscope.telling import Telling
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import gradscope
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from gradscope.hooks._torch import Tensor
     from gradscope.scope import Scope
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,9 +28,8 @@ def assert_gradients_reach(loss: Tensor, model: Any) -> None:
     GradscopeError where the graph has too many nodes to say so (`gradscope.live.walk.MOST`), or `loss` is no tensor.
     """
     __tracebackhide__ = True
-    from torch import Tensor
-
     from gradscope.analysis.words import listed
+    from gradscope.hooks._torch import Tensor
     from gradscope.live.walk import Names, walk
 
     if not isinstance(loss, Tensor):
@@ -126,8 +124,7 @@ def assert_same_graph(one: Tensor, other: Tensor) -> None:
     shapes. Values are not compared. Raises AssertionError with the first place in which they differ, GradscopeError
     for what is no tensor."""
     __tracebackhide__ = True
-    from torch import Tensor
-
+    from gradscope.hooks._torch import Tensor
     from gradscope.live.walk import walk
 
     for thing in (one, other):

@@ -20,10 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.graph as autograd_graph
-from torch import _C, Tensor
+from torch import _C
+from torch import Tensor as Tensor
+from torch import is_grad_enabled as is_grad_enabled
+from torch import isfinite as isfinite
+from torch import no_grad as no_grad
 from torch.autograd.function import BackwardCFunction
-from torch.nn import Parameter
+from torch.nn import Module as Module
+from torch.nn import Parameter as Parameter
 from torch.nn.utils import clip_grad as clip_grad_module
+from torch.optim import Optimizer as Optimizer
 from torch.optim import optimizer as optimizer_module
 from torch.utils import _python_dispatch as python_dispatch
 from torch.utils.data import dataloader as dataloader_module

@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
-from torch import Tensor
-from torch.optim import Optimizer
-
 from gradscope.analysis.names import full_name, op_name, place
 from gradscope.analysis.words import listed
 from gradscope.answers import cuts_between, of_parameter
 from gradscope.answers import why as ask
 from gradscope.api import Explanation, Picture, Trace
+from gradscope.hooks._torch import Optimizer, Tensor
 from gradscope.live.picture import view_of
 from gradscope.live.reasons import SHOWN, gradient, reason
 from gradscope.live.saved import Saved, saved_by_line

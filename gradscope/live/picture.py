@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
-from torch.nn import Parameter
-
 from gradscope.graph import READABLE, View
 from gradscope.graph.arrows import Graph
 from gradscope.graph.attributes import add_edge, add_node
-from gradscope.hooks._torch import dtype_of
+from gradscope.hooks._torch import Parameter, Tensor, dtype_of
 from gradscope.live.saved import places_of
 from gradscope.live.walk import GradNode, Names, Walk
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from gradscope.analysis.names import kind_words
 from gradscope.analysis.words import counted, listed
 from gradscope.answers import Answer
-from gradscope.hooks._torch import aside, dtype_of, grad_fn_of, grad_of, is_leaf, name_of
+from gradscope.hooks._torch import (
+    Tensor,
+    aside,
+    dtype_of,
+    grad_fn_of,
+    grad_of,
+    is_grad_enabled,
+    is_leaf,
+    isfinite,
+    name_of,
+    no_grad,
+)
 from gradscope.hooks.recorder.values import norm_of
 from gradscope.live.walk import Names, Walk, walk
 
@@ -47,7 +55,7 @@ def _does_not_require(tensor: Tensor, name: str, answer: Answer) -> None:
         answer.fix = "gradients need a floating-point or complex tensor"
         return
     answer.headline = f"`{name}` has no gradient and no graph: it does not require one"
-    answer.seen.append(f"gradients are switched {'on' if torch.is_grad_enabled() else 'off'} here, now")
+    answer.seen.append(f"gradients are switched {'on' if is_grad_enabled() else 'off'} here, now")
     if tensor.is_inference():
         answer.seen.append("it was made under `torch.inference_mode()`")
     answer.fix = (
@@ -119,11 +127,11 @@ def gradient(tensor: Tensor) -> str:
 
 
 def measured(grad: Tensor) -> str:
-    with torch.no_grad(), aside():
+    with no_grad(), aside():
         if grad.is_sparse:
             grad = grad.coalesce().values()
         values = grad.detach()
-        bad = int((~torch.isfinite(values)).sum())
+        bad = int((~isfinite(values)).sum())
         norm = norm_of(values)
     if bad:
         return f"{bad:,} of {values.numel():,} elements are not finite"

@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from gradscope.analysis.names import place
 from gradscope.analysis.words import counted
 from gradscope.api import Trace
-from gradscope.hooks._torch import accumulates, grad_fn_of, name_of, saved_tensors, sequence_of
+from gradscope.hooks._torch import Tensor, accumulates, grad_fn_of, name_of, saved_tensors, sequence_of
 from gradscope.hooks.behind import nodes_behind
 from gradscope.live.table import Tabular
 from gradscope.live.walk import MOST
@@ -49,7 +47,7 @@ class Saved(Tabular):
         return [*cells, *(total if len(self.rows) > 1 else []), *((note, "", "") for note in self.notes)]
 
 
-def saved_by_line(tensors: Iterable[torch.Tensor]) -> Saved:
+def saved_by_line(tensors: Iterable[Tensor]) -> Saved:
     """See `gradscope.saved`."""
     nodes = list(nodes_behind(map(grad_fn_of, tensors), MOST))
     nodes.sort(key=sequence_of)

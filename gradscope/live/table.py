@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from torch.optim import Optimizer
-
 from gradscope.analysis.names import shape_words
 from gradscope.escape import one_line
+from gradscope.hooks._torch import Optimizer
 from gradscope.live.reasons import gradient
 from gradscope.live.walk import Names
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
-from torch import Tensor, nn
-from torch.optim import Optimizer
-
 from gradscope.hooks._torch import (
+    Module,
+    Optimizer,
+    Tensor,
     accumulates,
     dtype_of,
     grad_fn_of,
@@ -121,7 +121,7 @@ def variables_of(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
     yield from known
     for name, thing in known:
         for inner, held in _inside(thing):
-            if isinstance(held, (Tensor, nn.Module, Optimizer)):
+            if isinstance(held, (Tensor, Module, Optimizer)):
                 yield f"{name}{inner}", held
 
 
@@ -161,7 +161,7 @@ class Names:
             self.parameters[name] = tensor
 
     def _add_variable(self, name: str, thing: Any, own: bool) -> None:
-        if isinstance(thing, nn.Module):
+        if isinstance(thing, Module):
             for inner, tensor in thing.named_parameters():
                 self._keep(f"{name}.{inner}", tensor)
                 if own and id(tensor) not in self._owned:
@@ -187,7 +187,7 @@ def _pairs(params: Any) -> Iterator[tuple[str, Tensor]]:
     Raises GradscopeError for anything else."""
     if params is None:
         return
-    if isinstance(params, nn.Module):
+    if isinstance(params, Module):
         yield from params.named_parameters()
         return
     if isinstance(params, Tensor) or not isinstance(params, Iterable):
@@ -197,7 +197,7 @@ def _pairs(params: Any) -> Iterator[tuple[str, Tensor]]:
         name, thing = (
             (key, entry) if not (isinstance(entry, tuple) and len(entry) == 2) else (entry[0], entry[1])
         )
-        if isinstance(thing, nn.Module):
+        if isinstance(thing, Module):
             yield from ((f"{name}.{inner}", tensor) for inner, tensor in thing.named_parameters())
         elif isinstance(thing, Tensor):
             yield str(name), thing

@@ -87,6 +87,16 @@ def terms_of(node: ast.expr, *operators: type[ast.operator]) -> list[ast.expr]:
     return [node]
 
 
+def one_less(node: ast.AST | None) -> ast.expr | None:
+    """`x` of `1 - x`."""
+    left = node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
+    return (
+        node.right
+        if isinstance(node, ast.BinOp) and isinstance(left, ast.Constant) and left.value == 1
+        else None
+    )
+
+
 def arguments(function: Function | ast.Lambda) -> list[ast.arg]:
     """What a function is given by name or place."""
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
@@ -390,6 +400,14 @@ class SourceFile:
             if isinstance(node, ast.stmt) and node.lineno == line:
                 found = node
         return found
+
+    def asked_of(self, call: ast.AST | None) -> ast.expr | None:
+        """What a function or method of torch's is called for: `x` of `torch.sum(x, 1)` and of `x.sum(1)`."""
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return None
+        if not self.is_imported(call.func):
+            return call.func.value
+        return call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
 
     def is_imported(self, node: ast.expr) -> bool:
         return bool(self.imported_name(node))

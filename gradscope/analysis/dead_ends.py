@@ -13,7 +13,7 @@ from gradscope.analysis.never_read import Unread, read_again
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, ran_in, site_of
 from gradscope.model import Graph, Op, Site, Value
-from gradscope.source import FUNCTIONS, LOOPS, SourceFile, called_name, names_in
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, arguments, called_name, names_in
 from gradscope.store import Trace
 
 
@@ -399,7 +399,7 @@ def _as_they_came_in(trace: Trace, place: Site, names: set[str]) -> set[str]:
     scope = file.scope(place)
     if not isinstance(scope, FUNCTIONS):
         return set()
-    found = names & {one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)}
+    found = names & {one.arg for one in arguments(scope)}
     for node in own_nodes(scope):
         if isinstance(node, ast.Name) and node.id in found and not isinstance(node.ctx, ast.Load):
             statement = file.statement_of(node)

@@ -11,7 +11,7 @@ from gradscope.analysis.ops import STACKS
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Parameter, Site
-from gradscope.source import SourceFile, names_in
+from gradscope.source import SourceFile, arguments, names_in
 from gradscope.store import Trace
 
 UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp"}
@@ -199,7 +199,7 @@ def _goes_nowhere(file: SourceFile, statement: ast.stmt, node: ast.AST | None) -
         if (isinstance(node, (ast.For, ast.While)) and not bound) or isinstance(node, ast.Lambda):
             return False
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            given = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+            given = {a.arg for a in arguments(node)}
             own = target.id in given or (bound and not _from_outside(node, target.id))
             return own and not _read_after(node, target.id, statement)
         if isinstance(node, ast.Module):

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.source import SourceFile, called_name, names_in
+from gradscope.source import SourceFile, called_name, names_in, one_less
 
 Product = tuple[ast.expr, ...]
 CASTS = {"float", "int", "bool", "double", "long", "to", "type", "astype", "logical_not"}
@@ -124,7 +124,7 @@ class _Turn:
         if isinstance(node, ast.Name) and node.id in self.known:
             return self.known[node.id]
         if isinstance(node, ast.BinOp) and depth < DEEP:
-            if isinstance(node.op, ast.Add | ast.Sub) and _one_less(node) is None:
+            if isinstance(node.op, ast.Add | ast.Sub) and one_less(node) is None:
                 return self._sum(node.left, depth + 1) + self._sum(node.right, depth + 1)
             if isinstance(node.op, ast.Mult):
                 left, right = self._sum(node.left, depth + 1), self._sum(node.right, depth + 1)
@@ -200,21 +200,12 @@ def _is_of_next(loop: ast.For, own: list[Product], term: Product, varies: set[st
     return any(isinstance(f, ast.Name) and f.id in plain for f in term) or any(after)
 
 
-def _one_less(node: ast.expr) -> ast.expr | None:
-    """x of `1 - x`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        left = node.left
-        if isinstance(left, ast.Constant) and left.value == 1:
-            return node.right
-    return None
-
-
 def _flag(file: SourceFile, loop: ast.For, factor: ast.expr) -> tuple[str, bool] | None:
     """What a factor reads that may be a flag, and whether it turns that round: ("dones", True) of `1 - dones[t]`, or of
     `1 - done` in a loop over `zip(rewards, dones)`."""
     inverted = False
     for _ in range(DEEP):
-        inner = _one_less(factor)
+        inner = one_less(factor)
         if inner is None and isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.Not | ast.Invert):
             inner = factor.operand
         if inner is not None:

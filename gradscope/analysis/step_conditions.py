@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import variable
 from gradscope.model import Optimizer, Site
-from gradscope.source import FUNCTIONS, LOOPS, REPEATS, SourceFile, called_name, names_in, own_name
+from gradscope.source import FUNCTIONS, LOOPS, REPEATS, SourceFile, arguments, called_name, names_in, own_name
 from gradscope.store import Trace
 
 _PLAIN_CALLS = {"int", "min", "max", "abs"}
@@ -247,7 +247,7 @@ def _steady(
         return False
     if not isinstance(outer, FUNCTIONS):
         return True
-    given = [*outer.args.posonlyargs, *outer.args.args, *outer.args.kwonlyargs]
+    given = arguments(outer)
     if names & {argument.arg for argument in given if argument.arg != "self"}:
         return False
     return not names & {n for node in own_nodes(file.tree or outer) for n in _rewritten(node)}

@@ -10,7 +10,7 @@ from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located, quoted
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Site
-from gradscope.source import FUNCTIONS, PRIMARIES, arguments
+from gradscope.source import FUNCTIONS, PRIMARIES, arguments, one_less
 from gradscope.store import Trace
 
 
@@ -66,7 +66,7 @@ def sum_over(trace: Trace, total: Site, counted: Site | None) -> tuple[str, str,
     """The text of the mask that is summed at `counted`, what to write so that the sum at `total` is over its places
     alone, and the edits."""
     here = Source(trace, total.path)
-    given = [_first_of(here, total), _first_of(Source(trace, counted.path), counted) if counted else None]
+    given = [_asked_of(trace, total), _asked_of(trace, counted) if counted is not None else None]
     mask = ""
     if counted is not None and isinstance(given[1], PRIMARIES):
         mask = " ".join(trace.source_file(counted.path).text(given[1]).split())
@@ -79,14 +79,9 @@ def sum_over(trace: Trace, total: Site, counted: Site | None) -> tuple[str, str,
     return mask, fix, here.replace(given[0], new) if mask and same and "\n" not in new else ()
 
 
-def _first_of(here: Source, site: Site) -> ast.expr | None:
-    """What a sum is of: `x` of `torch.sum(x, 1)` and of `x.sum(1)`."""
-    call = here.file.at(site)
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return None
-    if here.file.is_imported(call.func):
-        return call.args[0] if call.args else None
-    return call.func.value
+def _asked_of(trace: Trace, site: Site) -> ast.expr | None:
+    file = trace.source_file(site.path)
+    return file.asked_of(file.at(site))
 
 
 def _factor(trace: Trace, product: Site, place: int) -> str:
@@ -204,12 +199,8 @@ def _turned(here: Source, site: Site, text: str, mask: ast.expr, boolean: bool) 
         new = f"{sides[0]} {OPPOSITES[type(inner.ops[0])]} {sides[1]}"
     elif isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.Invert):
         new = here.file.text(inner.operand)
-    elif (
-        isinstance(inner, ast.BinOp)
-        and isinstance(inner.op, ast.Sub)
-        and ast.unparse(inner.left) in ("1", "1.0")
-    ):
-        new = here.file.text(inner.right)
+    elif (rest := one_less(inner)) is not None:
+        new = here.file.text(rest)
     else:
         inner = mask
         new = f"~{here.part(mask, Binds.SIGN)}" if boolean else f"(1 - {here.part(mask, Binds.PRODUCT)})"

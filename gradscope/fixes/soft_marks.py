@@ -23,7 +23,7 @@ def soft_marks(trace: Trace, chosen: Op) -> tuple[str, Edits] | None:
     last = _laid_out(graph, marks[0], graph.values[chosen.inputs[0]].shape)
     here = Source(trace, chosen.site.user.path)
     call, node = here.file.at(chosen.site.user), here.file.at(last.site.user) if last is not None else None
-    scores = _scores(here, call)
+    scores = here.file.asked_of(call)
     if scores is None or last is None:
         return None
     maker = graph.maker(chosen.inputs[0])
@@ -51,12 +51,3 @@ def _laid_out(graph: Graph, marks: Op, shape: tuple[int, ...]) -> Op | None:
         if len(readers) != 1 or readers[0].name not in FORMS:
             return found
         op = readers[0]
-
-
-def _scores(here: Source, call: ast.AST | None) -> ast.expr | None:
-    """What `argmax` is asked of."""
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return None
-    if here.file.is_imported(call.func):
-        return call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
-    return call.func.value

@@ -26,7 +26,7 @@ from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
-from gradscope.source import LOOPS, Function, SourceFile, called_name
+from gradscope.source import LOOPS, Function, SourceFile, arguments, called_name
 from gradscope.store import Trace
 
 HANDED_OUT = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
@@ -283,7 +283,7 @@ class _Search:
         called = called_name(call)
         known = self.functions.get(called, [])
         for where, function in known if len(known) == 1 else ():
-            for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+            for argument in arguments(function):
                 given = _given(call, function, argument.arg)
                 if given is not None and _views(given, name):
                     self._follow(where, function, argument.arg)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
 
 from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, COMPARISONS, EXITS, LOSSES, MEANS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
+from gradscope.source import called_name
 
 
 class Figure(NamedTuple):
@@ -35,3 +37,10 @@ def figure(known: Paths, key: Key) -> Figure | None:
     if op.name == "sum" and asked is not None and asked.name in COMPARISONS and len(given.shape) == 1:
         return Figure("hits", given.shape[0], op)
     return None
+
+
+def bare(number: ast.expr | None) -> ast.expr | None:
+    """What `float(…)` and `int(…)` are given, any of them."""
+    while called_name(number) in ("float", "int") and isinstance(number, ast.Call) and number.args:
+        number = number.args[0]
+    return number

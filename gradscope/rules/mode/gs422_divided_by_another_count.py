@@ -25,7 +25,7 @@ from gradscope.events import Loader
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.mode._batch_figures import Figure, figure
+from gradscope.rules.mode._batch_figures import Figure, bare, figure
 from gradscope.source import called_name, own_name, stands_in
 from gradscope.store import Trace
 
@@ -92,8 +92,7 @@ def divided_by_another_count(trace: Trace) -> Iterator[Finding]:
 
 def _counts(known: list[Sum], one: Sum, divisor: ast.expr | None, deep: int = 2) -> str:
     """ "samples" or "batches"; "" where that can't be told."""
-    while called_name(divisor) in ("float", "int") and isinstance(divisor, ast.Call) and divisor.args:
-        divisor = divisor.args[0]
+    divisor = bare(divisor)
     if divisor is None or not deep:
         return ""
     if called_name(divisor) == "len" and isinstance(divisor, ast.Call) and len(divisor.args) == 1:
@@ -190,12 +189,12 @@ def _term(trace: Trace, one: Sum) -> Figure | None:
         term = term.func.value  # `loss.item()`
     if isinstance(term, ast.BinOp) and isinstance(term.op, (ast.Mult, ast.Div)):
         return None
-    known, last = paths(trace), one.add.end_lineno or one.add.lineno
+    known = paths(trace)
     found = []
     for graph in trace.graphs:
         for op in graph.called(EXITS | ADDITIONS):
             here = op.site.user
-            if here.path == one.path and one.add.lineno <= here.line <= last:
+            if here.path == one.path and stands_in(one.add, here):
                 found += [figure(known, (graph.id, value)) for value in op.inputs]
                 if op.name in EXITS:
                     break

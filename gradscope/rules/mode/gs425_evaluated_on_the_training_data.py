@@ -23,7 +23,8 @@ from gradscope.analysis.words import located, plural, user
 from gradscope.events import SameSamples
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.rules.mode._loaders import dataset_given
+from gradscope.source import SourceFile, stands_in
 from gradscope.store import Trace
 
 SCORING = COMPARISONS | LOSS_FUNCTIONS | SUBTRACTIONS | {"argmax", "max", "topk", "mean"}
@@ -114,13 +115,9 @@ def _is_used(trace: Trace, loop: Site) -> bool:
         for op in graph.ops
         if op.module is not None
         and not op.nodes
-        and any(_stands_in(frame, place, body) for frame in op.site.stack)
+        and any(frame.path == place.path and stands_in(body, frame) for frame in op.site.stack)
         for value in op.outputs
     )
-
-
-def _stands_in(frame: Site, place: Site, body: ast.stmt) -> bool:
-    return frame.path == place.path and body.lineno <= frame.line <= (body.end_lineno or body.lineno)
 
 
 def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
@@ -158,11 +155,7 @@ def _finding(trace: Trace, event: SameSamples, loop: Site) -> Finding:
 
 def _dataset(file: SourceFile, made: Site) -> ast.expr | None:
     """The expression that makes the dataset of a loader: what is given to it, or what the name given is bound to."""
-    call = file.at(made)
-    if not isinstance(call, ast.Call):
-        return None
-    named = (keyword.value for keyword in call.keywords if keyword.arg == "dataset")
-    given = call.args[0] if call.args else next(named, None)
+    given = dataset_given(file, made)
     known = file.assigned.get(ast.unparse(given), []) if isinstance(given, (ast.Name, ast.Attribute)) else []
     here = [node for node in known if file.scope_of(node) is file.scope(made)]
     return here[0] if len(here) == 1 else known[0] if len(known) == 1 else given

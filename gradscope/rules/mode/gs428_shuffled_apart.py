@@ -23,6 +23,7 @@ from gradscope.events import ShuffledApart
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.rules.mode._loaders import dataset_given
 from gradscope.store import Trace
 
 
@@ -120,30 +121,21 @@ def _listed(rows: tuple[int, ...]) -> str:
 
 def _together(trace: Trace, one: Site, other: Site, loop: Site | None) -> tuple[str, Edits]:
     """One loader of both datasets, where one `zip` goes through the two: the first of them takes both."""
-    sets = [_dataset(trace, site) for site in (one, other)]
-    whole = f"`StackDataset({', '.join(sets)})`" if all(sets) else "a `StackDataset` of both datasets"
+    files = [trace.source_file(site.path) for site in (one, other)]
+    given = [dataset_given(file, site) for file, site in zip(files, (one, other), strict=True)]
+    sets = [file.text(node) for file, node in zip(files, given, strict=True) if node is not None]
+    whole = f"`StackDataset({', '.join(sets)})`" if len(sets) == 2 else "a `StackDataset` of both datasets"
     text = f"let one loader give both: {whole} of `torch.utils.data` in {located(trace, one)}"
     call = Source(trace, loop.path).file.at(loop) if loop is not None else None
     zipped = _zip(call)
-    if zipped is None or loop is None or not all(sets):
+    if zipped is None or loop is None or given[0] is None or given[1] is None:
         return f"{text}, and go through that one alone", ()
     there, here = Source(trace, loop.path), Source(trace, one.path)
     first = there.file.text(zipped.args[0])
-    made = here.file.at(one)
-    if not isinstance(made, ast.Call) or not made.args:
-        return text, ()
     stack = f"torch.utils.data.StackDataset({', '.join(sets)})"
     same = (one.path, one.function) == (other.path, other.function)
-    edits = here.replace(made.args[0], stack) + there.replace(zipped, first) if same else ()
+    edits = here.replace(given[0], stack) + there.replace(zipped, first) if same else ()
     return f"{text}, and `{first}` in place of `{there.file.text(zipped)}` in {located(trace, loop)}", edits
-
-
-def _dataset(trace: Trace, made: Site) -> str:
-    """What a loader is given, as the program writes it."""
-    file = Source(trace, made.path).file
-    call = file.at(made)
-    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
-    return file.text(given) if given is not None and not isinstance(given, ast.Starred) else ""
 
 
 def _zip(node: ast.AST | None) -> ast.Call | None:

@@ -23,8 +23,8 @@ from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.mode._batch_figures import Figure, figure
-from gradscope.source import called_name
+from gradscope.rules.mode._batch_figures import Figure, bare, figure
+from gradscope.source import called_name, stands_in
 from gradscope.store import Trace
 
 
@@ -95,8 +95,7 @@ def one_batch_over_all_samples(trace: Trace) -> Iterator[Finding]:
 
 def _is_all_of(divisor: ast.expr | None, data: str) -> bool:
     """Whether it is `len(loader.dataset)` of the loader that the loop goes through."""
-    while called_name(divisor) in ("float", "int") and isinstance(divisor, ast.Call) and divisor.args:
-        divisor = divisor.args[0]
+    divisor = bare(divisor)
     whole = divisor.args[0] if isinstance(divisor, ast.Call) and len(divisor.args) == 1 else None
     return called_name(divisor) == "len" and whole is not None and ast.unparse(whole) == f"{data}.dataset"
 
@@ -128,12 +127,12 @@ def _added_up(loop: ast.For, name: str) -> bool:
 
 def _counted(trace: Trace, path: str, made: ast.Assign) -> Figure | None:
     """What every call that was seen in the assignment takes out of a batch: a count of right answers."""
-    known, last = paths(trace), made.end_lineno or made.lineno
+    known = paths(trace)
     found = [
         figure(known, (graph.id, value))
         for graph in trace.graphs
         for op in graph.called(EXITS)
-        if op.site.user.path == path and made.lineno <= op.site.user.line <= last
+        if op.site.user.path == path and stands_in(made, op.site.user)
         for value in op.inputs
     ]
     hits = [one for one in found if one is not None and one.kind == "hits"]

@@ -23,7 +23,7 @@ from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.rules.numbers._noising import DRAWS, MIXING, compared, mixed, name_of, readers
-from gradscope.source import FUNCTIONS
+from gradscope.source import FUNCTIONS, arguments
 from gradscope.store import Trace
 
 MOST = 500  # values behind a prediction that are looked at
@@ -133,9 +133,7 @@ def _handed_over(trace: Trace, noise: Op | None, call: Site, place: Site, mixing
     own = variable(trace, place)
     there = trace.source_file(mixing.site.user.path)
     scope = there.scope(mixing.site.user)
-    taken = (
-        [a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)] if isinstance(scope, FUNCTIONS) else []
-    )
+    taken = [a.arg for a in arguments(scope)] if isinstance(scope, FUNCTIONS) else []
     name = variable(trace, noise.site.user) if noise is not None else ""
     if own and name in taken and place.line < call.line:
         edits = with_argument(trace, call, name, own)

@@ -19,8 +19,9 @@ from gradscope.analysis.ops import ALIASES, CASTS, REVERSED_SUBTRACTIONS, SIGMOI
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Binds, Edits, Source
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Op
 from gradscope.rules import rule
+from gradscope.source import one_less
 from gradscope.store import Trace
 
 SQUASHING = SIGMOIDS | {"log_sigmoid", "logsigmoid"}
@@ -77,7 +78,11 @@ def complement_of_a_score(trace: Trace) -> Iterator[Finding]:
             turned.append((_score(known, (maker.graph, maker.inputs[0])), maker, op))
     for score, less, op in turned:
         direct, site = of.get(score), less.site.user
-        if direct is None or site.location() in told or not _from_one(trace, site):
+        if (
+            direct is None
+            or site.location() in told
+            or one_less(trace.source_file(site.path).at(site)) is None
+        ):
             continue
         told.add(site.location())
         yield _finding(trace, known, less, op, direct)
@@ -87,18 +92,11 @@ def _score(known: Paths, key: Key) -> Key:
     return known.made(known.source_behind(key, ALIASES | CASTS))
 
 
-def _from_one(trace: Trace, site: Site) -> bool:
-    """Whether the program writes `1 - x` there."""
-    node = trace.source_file(site.path).at(site)
-    left = node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
-    return isinstance(left, ast.Constant) and left.value == 1
-
-
 def _finding(trace: Trace, known: Paths, less: Op, op: Op, direct: Op) -> Finding:
     site, place = less.site.user, op.site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
-    right = node.right if isinstance(node, ast.BinOp) else None
+    right = one_less(node)
     new = f"-{here.part(right, Binds.SIGN)}" if right is not None else ""
     edits: Edits = here.replace(node, new) if new and isinstance(node, ast.expr) else ()
     event = known.loss_of((op.graph, op.outputs[0]))

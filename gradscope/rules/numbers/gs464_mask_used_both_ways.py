@@ -23,7 +23,7 @@ from gradscope.analysis.words import code, located, where
 from gradscope.fixes.masks import Turned, turned_round
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, names_in
+from gradscope.source import FUNCTIONS, arguments, names_in
 from gradscope.store import Trace
 
 SHAPED = (
@@ -139,9 +139,7 @@ def _handed_over(trace: Trace, turned: Turned, op: Op) -> Site | None:
     """The call that gave the mask to the function, where it is an argument of that."""
     file = trace.source_file(turned.site.path)
     scope, node = file.scope(turned.site), file.at(turned.site)
-    taken = (
-        {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)} if isinstance(scope, FUNCTIONS) else set()
-    )
+    taken = {a.arg for a in arguments(scope)} if isinstance(scope, FUNCTIONS) else set()
     if node is None or names_in(node, ast.Load).isdisjoint(taken - {"self"}):
         return None
     frames = [frame for frame in (*op.site.stack, op.site.user) if frame.kind == "user"]

@@ -20,7 +20,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.fixes.statements import beside
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import names_in, one_less
 from gradscope.store import Trace
 
 REORDERING = {"flip", "roll", "__getitem__", "index_select", "fliplr", "flipud", "take_along_dim", "gather"}
@@ -142,11 +142,7 @@ def _sum_to_one(one: ast.expr, other: ast.expr) -> bool:
         plain = all(isinstance(number.value, float) for number in (one, other))
         return plain and abs(float(str(one.value)) + float(str(other.value)) - 1) < 1e-9
     return any(
-        isinstance(rest, ast.BinOp)
-        and isinstance(rest.op, ast.Sub)
-        and isinstance(rest.left, ast.Constant)
-        and rest.left.value == 1
-        and ast.dump(rest.right) == ast.dump(part)
+        (whole := one_less(rest)) is not None and ast.dump(whole) == ast.dump(part)
         for part, rest in ((one, other), (other, one))
     )
 

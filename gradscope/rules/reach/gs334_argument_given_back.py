@@ -24,7 +24,7 @@ from gradscope.events import Backward
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, Function
+from gradscope.source import FUNCTIONS, Function, arguments
 from gradscope.store import Trace
 
 
@@ -107,9 +107,7 @@ def argument_given_back(trace: Trace) -> Iterator[Finding]:
 
 def _dropped(here: Source, function: Function) -> Iterator[_Dropped]:
     nodes = list(own_nodes(function))
-    arguments = {
-        one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    }
+    taken = {one.arg for one in arguments(function)}
     returns = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
     if not returns or any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
         return
@@ -127,7 +125,7 @@ def _dropped(here: Source, function: Function) -> Iterator[_Dropped]:
             for one in returns
             if one.lineno > node.lineno and one in here.file.siblings(node)
             for part in (one.value.elts if isinstance(one.value, ast.Tuple) else [one.value])
-            if isinstance(part, ast.Name) and part.id in arguments - bound
+            if isinstance(part, ast.Name) and part.id in taken - bound
         ]
         if len(given) == 1 and given[0].id in made_of(nodes, node.value):
             yield _Dropped(here.path, function, node, target.id, given[0])

@@ -23,7 +23,7 @@ from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
-from gradscope.source import called_name, names_in
+from gradscope.source import called_name, names_in, one_less
 from gradscope.store import Trace
 
 
@@ -213,13 +213,8 @@ def _turned(product: ast.BinOp) -> tuple[tuple[ast.expr, ast.expr], ...]:
 
 def _is_rest(one: ast.expr, of: ast.expr) -> bool:
     """Whether it is `1 - of`."""
-    if (
-        not isinstance(one, ast.BinOp)
-        or not isinstance(one.op, ast.Sub)
-        or not isinstance(one.left, ast.Constant)
-    ):
-        return False
-    return one.left.value == 1 and ast.unparse(one.right) == ast.unparse(of)
+    rest = one_less(one)
+    return rest is not None and ast.unparse(rest) == ast.unparse(of)
 
 
 def _is_drawn(node: ast.expr) -> bool:

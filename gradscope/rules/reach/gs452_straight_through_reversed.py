@@ -30,6 +30,7 @@ from gradscope.events import StandIn
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.source import terms_of
 from gradscope.store import Trace
 
 RISES = 0.1  # correlation of the sum with the value
@@ -197,17 +198,10 @@ def _exchanged(trace: Trace, found: Reversed) -> tuple[str, str, Edits]:
     if inner is None or here.file.is_imported(inner):
         return "`x`", usual, ()
     name = ast.unparse(inner)
-    others = [node for node in _terms(whole) if ast.unparse(node) == name]
-    own = [node for node in _terms(whole) if node is cut]
+    others = [node for node in terms_of(whole, ast.Add, ast.Sub) if ast.unparse(node) == name]
+    own = [node for node in terms_of(whole, ast.Add, ast.Sub) if node is cut]
     if len(others) != 1 or len(own) != 1:
         return f"`{name}`", f"`{name} + (q - {name}).detach()`", ()
     operand = here.file.operand(inner)
     edits = (*here.replace(cut, here.file.text(inner)), *here.replace(others[0], f"{operand}.detach()"))
     return f"`{name}`", f"`{here.text_after(whole, edits)}`", edits
-
-
-def _terms(node: ast.expr) -> list[ast.expr]:
-    """The terms of sums and differences, in parentheses or not."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return [*_terms(node.left), *_terms(node.right)]
-    return [node]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.ops import WITH_TWIN
-from gradscope.analysis.picked_copies import Lost, base, lost_writes, read_again
+from gradscope.analysis.picked_copies import Lost, lost_writes, read_again, taken_from
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Edits, Source
@@ -169,11 +169,11 @@ def _given_back(trace: Trace, lost: Lost, written: _ToACopy) -> tuple[str, Edits
         instead = f"{picked} = {picked}.{name.removesuffix('_')}({rest}"
     else:
         instead = f"{picked} = {here.file.text(called)}"
-    of_leaf = lost.graph.values[lost.picked.outputs[0]].requires_grad and _is_leaf(lost)
+    of_leaf = lost.graph.values[lost.picked.outputs[0]].requires_grad and _is_leaf(trace, lost)
     off = ", with gradients off (`with torch.no_grad():`)" if of_leaf else ""
     edits = here.replace(called, instead) if not of_leaf else ()
     return f"give the result back to the places: `{instead}`{off}", edits
 
 
-def _is_leaf(lost: Lost) -> bool:
-    return lost.graph.values[base(lost.graph, lost.picked.inputs[0])].is_leaf
+def _is_leaf(trace: Trace, lost: Lost) -> bool:
+    return lost.graph.values[taken_from(trace, lost)].is_leaf

@@ -1363,6 +1363,7 @@ class ErrorRaised(Rooted):
     where = Field(_text)
     op = Field(_text)
     region = Field(_id)
+    module = Field(_key)  # that the failing op ran in; -1 outside of all
     node_name = Field(_text)
     saved_by = Field(_id)
     saved_graph = Field(_id)

@@ -51,6 +51,11 @@ class Failure(NamedTuple):
         return self.event.where if isinstance(self.event, ErrorRaised) else ""
 
     @property
+    def module(self) -> int:
+        """The id of the module that the failing call ran in; -1 outside of all."""
+        return self.event.module if isinstance(self.event, ErrorRaised) else -1
+
+    @property
     def said(self) -> str:
         """The first sentence of torch's text, for `seen`."""
         return self.text.split("\n")[0].split(". ")[0].rstrip(".")

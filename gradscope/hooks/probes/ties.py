@@ -18,6 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
 from gradscope.hooks.sampling.places import place_of
 
+LAYERS = "torch.nn.modules."  # as in `nn.Embedding(…, _weight=other.weight)`
 LOADS = "_load_from_state_dict"  # of torch's modules
 
 
@@ -51,6 +52,9 @@ class Ties(Hook):
                             if frame.f_code.co_name == LOADS:  # `load_state_dict(…, assign=True)`
                                 frame = recorder.sites.of_user(frame) or frame
                                 self._tie(made, data, frame, "load")
+                            elif str(frame.f_globals.get("__name__")).startswith(LAYERS):
+                                frame = recorder.sites.of_user(frame) or frame
+                                self._tie(made, data, frame, "layer")
                             else:
                                 self._tie(made, data, frame, "parameter")
                 except BaseException as error:

@@ -59,6 +59,7 @@ def note_error(
             data = {
                 "type": type(error).__name__, "text": text_of(error)[:2000], "where": where, "op": op, "inputs": inputs,
                 "saved_by": None, "writes": [], "freed_by": None, "region": recorder.region,
+                "module": recorder.modules.current if where == "op" else -1,
                 "held": plainly_held(recorder.modules, zip(inputs, tensors, strict=True)) if where == "op" else [],
                 **(more or {}),
             }  # fmt: skip

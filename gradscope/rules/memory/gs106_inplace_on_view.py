@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.failures import Failure, failure_subject, failures, layer_of
 from gradscope.analysis.names import place
-from gradscope.analysis.text import methods_named, own_nodes, site_of
+from gradscope.analysis.text import mentions, methods_named, own_nodes, site_of
 from gradscope.analysis.words import code, located
 from gradscope.fixes.in_place import (
     is_read_later,
@@ -121,7 +121,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     name = written_name(trace, failure.site) if not layer else ""
     shown = f"`{name}`" if name else "its input" if layer else "a view"
     written = f"`{layer}(inplace=True)`" if layer else code(trace, failure.site, "an in-place operation")
-    fix, edits = _of_layer(trace, layer) if layer else _fix(trace, failure, view, name)
+    fix, edits = _of_layer(trace, layer, failure) if layer else _fix(trace, failure, view, name)
     given = _given_out(trace, failure, view)
     return Finding(
         message=f"{written} writes in place to {shown}, {what}",
@@ -129,7 +129,9 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         cause_label=label,
         effect=failure.site,
         effect_label="torch stops: it cannot be written in place",
-        related=((given, "what the Function's `forward` gives out is a view"),) if given is not None else (),
+        related=((given, "what the Function's `forward` gives out is a view"),)
+        if given is not None
+        else _hooked(trace, failure),
         seen=(failure.said,),
         fix=fix,
         count=failure.event.count,
@@ -138,8 +140,17 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     )
 
 
-def _of_layer(trace: Trace, layer: str) -> tuple[str, Edits]:
-    only = layer_not_in_place(trace, layer)
+def _hooked(trace: Trace, failure: Failure) -> tuple[tuple[Site, str], ...]:
+    """The only line that puts a backward hook on a module, where one of these gave out the view."""
+    if "BackwardHookFunction" not in failure.text:
+        return ()
+    found = list(mentions(trace, "register_full_backward_hook"))
+    said = "a backward hook makes views of what its module takes and gives"
+    return tuple((site_of(path, "", node), said) for path, node in found) if len(found) == 1 else ()
+
+
+def _of_layer(trace: Trace, layer: str, failure: Failure) -> tuple[str, Edits]:
+    only = layer_not_in_place(trace, layer, trace.modules.get(failure.module))
     return only or (f"make the `{layer}` that runs here without `inplace=True`", ())
 
 

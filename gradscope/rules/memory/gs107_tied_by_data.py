@@ -19,7 +19,15 @@ from collections.abc import Iterator
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import names_of
-from gradscope.analysis.words import code, parameter_name, parameter_names, parameter_subjects, plural, where
+from gradscope.analysis.words import (
+    code,
+    located,
+    parameter_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    where,
+)
 from gradscope.events import Backward, Tied
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Parameter, Site
@@ -70,15 +78,17 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
         if len(pair) == 2 and all(p.requires_grad and p.passes for p in pair) and key not in told:
             told.add(key)
             first, second = (parameter_name(trace, p.id) for p in pair)
+            whole, edits = _of_a_layer(trace, event.site.user) if event.how == "layer" else ("", ())
             yield Finding(
                 message=f"`{first}` and `{second}` share memory, but are two parameters",
                 cause=event.site.user,
                 cause_label="one memory, two parameters from here on",
                 seen=tuple(_seen(trace, p) for p in pair),
-                fix=_of_a_view(trace, event.site.user)
+                fix=whole
+                or _of_a_view(trace, event.site.user)
                 or _fix(names_of(trace).line(event.site.user) or "", first, second),
                 count=event.count,
-                edits=_tied(trace, event.site.user),
+                edits=edits or _tied(trace, event.site.user),
                 subjects=parameter_subjects(p.id for p in pair),
             )
 
@@ -152,6 +162,23 @@ def _fix(text: str, first: str, second: str) -> str:
     if wrapped:
         return f"assign the parameter itself: `{left.strip()} = {wrapped[1].removesuffix('.data')}`"
     return f"assign the parameter itself, so that `{second}` and `{first}` are one object"
+
+
+def _of_a_layer(trace: Trace, site: Site) -> tuple[str, tuple[Edit, ...]]:
+    """What to do where a layer was made around the other parameter, `a = nn.Embedding(…, _weight=b.weight)`: the one
+    that it has made of it gives its place to the other."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    call = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+    weights = [one for one in map(_bare, given) if getattr(one, "attr", "") == "weight"]
+    if len(weights) != 1 or not isinstance(statement, ast.Assign):
+        return "", ()
+    text = f"{here.file.text(statement.targets[0])}.weight = {here.file.text(weights[0])}"
+    return (
+        f"give the layer the parameter itself, behind {located(trace, site)}: `{text}`",
+        here.after(statement, text),
+    )
 
 
 def _of_a_view(trace: Trace, site: Site) -> str:

@@ -178,3 +178,44 @@ def good_state_taken_over_by_the_one_that_goes_on() -> None:
     fit(first)
     second.load_state_dict(first.state_dict(), assign=True)
     fit(second)
+
+
+def bad_layer_around_the_weight() -> None:
+    import torch
+    from torch import nn
+
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = nn.Linear(4, 9, bias=False)
+            self.table = nn.Embedding(9, 4, _weight=self.out.weight)  # cause: GS107
+            self.cell = nn.GRU(4, 4, batch_first=True)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            hidden, _ = self.cell(self.table(tokens))
+            return self.out(hidden)
+
+    model = Decoder()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        tokens = torch.randint(9, (4, 6))
+        loss = nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_layer_around_a_frozen_weight() -> None:
+    import torch
+    from torch import nn
+
+    words = nn.Embedding(9, 4)
+    frozen = nn.Embedding.from_pretrained(words.weight.detach())
+    head = nn.Linear(8, 9)
+    opt = torch.optim.Adam([*words.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        tokens = torch.randint(9, (16,))
+        loss = nn.functional.cross_entropy(head(torch.cat([words(tokens), frozen(tokens)], 1)), tokens)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1343,6 +1343,9 @@ class NonFinite(Kind):
     inputs = Field(_records)
     loss = Field(_anything)
     too = Field(_ids)  # sites of other calls that gave such numbers
+    grown = Field(
+        _records
+    )  # the first exponential before it that gave very large numbers: {site, name, largest}
 
 
 class LabelsIgnored(Kind):

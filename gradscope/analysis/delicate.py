@@ -111,10 +111,10 @@ def idle_guard(trace: Trace, event: NonFinite) -> Op | None:
 _SCALED = {"mul", "div", "neg"}  # by a number
 
 
-def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Site]]:
-    """For an exponential that overflowed: what the exponent is called, where it is made, and the other
-    exponentials that are taken of it or of a multiple."""
-    origin, known = user(trace.site(event.origin)), paths(trace)
+def exponents(trace: Trace, origin: Site | None) -> tuple[str, Site | None, list[Site]]:
+    """For an exponential that overflowed there: what the exponent is called, the line that makes it and nothing else,
+    and the other exponentials that are taken of it or of a multiple."""
+    known = paths(trace)
     for number in reversed(known.graph_ids):
         graph = known.graph(number)
         for op in graph.called(EXPONENTIALS):
@@ -125,6 +125,8 @@ def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Si
                         break
                     value = graph.values[graph.ops[value.op].inputs[0]]
                 made = graph.ops[value.op].site.user if value.op is not None else None
+                if made is not None and sum(one.site.user.span() == made.span() for one in graph.ops) > 1:
+                    made = None  # a line that several layers share
                 direct = names_of(trace).receiver(origin) if value.index == op.inputs[0] else None
                 return names_of(trace).name(graph, value.index) or direct or "", made, others
     return "", None, []

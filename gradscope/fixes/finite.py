@@ -47,7 +47,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Graph, Op, Site, Value
 from gradscope.store import Trace
 
-CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
+CLAMP = "clamp(max=10)"  # far above what an exponent is in a program that learns, far below an overflow
 HALF_A_STEP = {"float16": 2.0**-12, "bfloat16": 2.0**-9}  # below 1: what is nearer to that is rounded to it
 FEW = 4  # places that a sentence names
 NO_CLAMP = "A `clamp` between them would pass no gradient where it holds"
@@ -124,7 +124,7 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
     if name in ("softmax", "log_softmax") and made.first.get("masked_rows"):
         return _masked_rows(trace, event, made)
     if name in EXPONENTIALS or overflows:
-        return _exponential(trace, event, made, after)
+        return _exponential(trace, made, after)
     return Repair(f"look at the range of what goes into {whole}{after}")
 
 
@@ -430,11 +430,14 @@ def _equal(trace: Trace, event: NonFinite, made: Made) -> Repair:
     )
 
 
-def _exponential(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
-    base, site, others = exponents(trace, event)
+def _exponential(trace: Trace, made: Made, after: str) -> Repair:
+    base, site, others = exponents(trace, made.site)
     if not others or site is None:
+        also = "".join(f", and before {located(trace, other)}" for other in others)
+        bounded = [_bounded(trace, one) for one in (made.site, *others) if one is not None]
         return Repair(
-            f"bound {made.given} from above before {made.called(trace)}, with `clamp(max=…)`{after}"
+            f"bound {f'`{base}`' if base else made.given} from above before {made.called(trace)}{also}, with `{CLAMP}`{after}",
+            tuple(edit for edits in bounded for edit in edits) if all(bounded) else (),
         )
     also = " and ".join(dict.fromkeys(located(trace, other) for other in others))
     text = (
@@ -446,6 +449,16 @@ def _exponential(trace: Trace, event: NonFinite, made: Made, after: str) -> Repa
     node = here.file.at(site)
     plain = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call))
     return Repair(text, here.behind(node, f".{CLAMP}") if plain and isinstance(node, ast.expr) else ())
+
+
+def _bounded(trace: Trace, site: Site) -> Edits:
+    """The exponential there of what is at most 20."""
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return ()
+    given = call.args[0] if here.file.is_imported(call.func) and call.args else call.func.value
+    return here.behind(given, f".{CLAMP}") if not isinstance(given, ast.Starred) else ()
 
 
 def _masked_rows(trace: Trace, event: NonFinite, made: Made) -> Repair:

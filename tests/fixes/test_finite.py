@@ -71,7 +71,7 @@ def repair_of(program: Program, *, looked_at: bool = True) -> Repair:
         ("[0.0, 2.0]", "loss = torch.where(x == 0, 1.0, x.sin() / x)", "/ torch.where(x == 0, 1.0, x)"),
         ("[0.0, 2.0]", "loss = torch.where(x == 0, x, 1 / x)", "1 / torch.where(x == 0, 1.0, x)"),
         ("[1.0, 2.0]", "s = x.masked_fill(~m, float('-inf'))\nloss = s.softmax(0)", "(~m, -1e9)"),
-        ("[0.0, 100.0]", "z = x * 2  # é\na = (0.4 * z).exp()\nloss = a + torch.exp(z)", "(x * 2).clamp(max=20)"),
+        ("[0.0, 100.0]", "z = x * 2  # é\na = (0.4 * z).exp()\nloss = a + torch.exp(z)", "(x * 2).clamp(max=10)"),
         ("[1.0]", "loss = x.std()", "x.std(unbiased=False)"),
         ("[1.0]", "loss = x / (x.std(0, correction=1) + 1e-5)", "x.std(0, correction=0) + 1e-5"),
         ("[1.0]", "loss = torch.var_mean(x, dim=0)[0]", "torch.var_mean(x, dim=0, unbiased=False)"),

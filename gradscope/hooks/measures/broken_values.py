@@ -30,6 +30,7 @@ class Origin:
     values: list[int] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
     too: list[int] = field(default_factory=list)  # sites of others that what follows was computed from
+    grown: list[dict[str, Any]] = field(default_factory=list)  # an exponential that its numbers had grown by
 
 
 class BrokenValues:

@@ -30,6 +30,8 @@ AVERAGING = {"cross_entropy", "nll_loss"}
 MAX_NODES = 20_000  # looked at in one pass: dropping longer chains of known nodes is deep (docs/design.md)
 # What optimizers call what they divide by, but for `eps`.
 DIVISORS = ("exp_avg_sq", "square_avg", "sum", "exp_inf")
+EXPONENTIALS = {"ExpBackward0", "Exp2Backward0"}  # that save their result
+ROOT_OF_LARGEST = 1e19  # in float32 the square of what is larger is infinite
 MAX_TOO = 4  # other calls that gave such numbers
 MAX_WAITED = 4  # passes
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
@@ -107,6 +109,8 @@ class NonFinite(Hook):
             if looked:
                 self._note_mild(nodes)
             self.origin = self._of_no_label(nodes) or self._forward_origin(roots[0])
+            if self.origin is not None and self.origin.where == "forward":
+                self.origin = replace(self.origin, grown=self._grown(nodes))
         affordable = self.spent < SHARE * (began - self.since)
         if self.loss is None and (
             self.forward.suspect or (self.forward.risky is not None and (looked or affordable))
@@ -123,6 +127,18 @@ class NonFinite(Hook):
                 origin = self._of_node(node, last - private.sequence_of(node), "forward")
                 return replace(origin, name="cross_entropy", made="nan", inputs=[labels])
         return None
+
+    def _grown(self, nodes: list[Any]) -> list[dict[str, Any]]:
+        """The first exponential whose result is finite and so large that the next products of it are not."""
+        last = private.sequence_of(nodes[0]) if nodes else 0
+        for node in reversed(nodes):
+            if private.name_of(node) not in EXPONENTIALS:
+                continue
+            largest = (numbers.summary(numbers.saved(node).get("result")) or {}).get("max", 0.0)
+            if largest > ROOT_OF_LARGEST:
+                made = self._of_node(node, last - private.sequence_of(node), "forward")
+                return [{"site": made.site, "name": made.name, "largest": largest}] if made.site else []
+        return []
 
     def _forward_origin(self, root: Any) -> Origin | None:
         recorder = self.recorder
@@ -388,6 +404,7 @@ class NonFinite(Hook):
             "where": origin.where, "name": origin.name, "made": origin.made, "origin": origin.site or None,
             "op": origin.op if here else None, "values": origin.values if here else [],
             "parameters": [record.id for record in pending.records], "too": origin.too[:MAX_TOO],
+            "grown": origin.grown,
         }  # fmt: skip
         recorder.emit("non_finite", pending.site, data, inputs=origin.inputs, loss=pending.loss)
 

@@ -24,7 +24,7 @@ all passes of the run nothing is learned, and it is an error again.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gradscope.analysis.delicate import idle_guard, makers_of, quotient_of_gradients
@@ -142,6 +142,8 @@ def _origin(trace: Trace, event: NonFinite, origin: Site | None) -> _Origin:
         quotient = quotient_of_gradients(trace, event)
         if quotient is not None:
             return _after_the_pass(trace, event, quotient)
+    if (grown := next(iter(event.grown), None)) is not None and str(event.name) not in EXPONENTIALS:
+        return _grown_before(trace, event, origin, grown)
     number, value = _number(event), _value(trace, event, 0)
     subject = code(trace, origin, f"`{op_name(str(event.name))}`")
     makes = f"{subject} makes the first number that is not finite ({number})"
@@ -172,6 +174,21 @@ def _origin(trace: Trace, event: NonFinite, origin: Site | None) -> _Origin:
         kept_finite(trace, event, made),
         related=((guard.site.user, "0 where what it guards is 0"),) if guard is not None else (),
         of_gradients=event.where == "gradient",
+    )
+
+
+def _grown_before(trace: Trace, event: NonFinite, breaks: Site | None, grown: Mapping[str, Any]) -> _Origin:
+    """An exponential that gave numbers so large that what is computed from them overflows."""
+    site = user(trace.site(grown["site"]))
+    made, largest = Made(str(grown["name"]), site, "forward"), numbers(grown["largest"])
+    subject, broken = code(trace, site), code(trace, breaks, f"`{op_name(str(event.name))}`")
+    return _Origin(
+        f"{subject} gives numbers of up to {largest}, of which {broken} makes the first that is not finite"
+        f" ({_number(event)})",
+        made,
+        f"gives up to {largest}",
+        kept_finite(trace, event, made),
+        related=((breaks, f"gives {_number(event)}"),) if breaks is not None else (),
     )
 
 
@@ -215,7 +232,7 @@ def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
     cause = origin.made.site or event.site.user
     text, edits = origin.repair
     others = [s.user for number in event.too if (s := trace.site(number)) is not None]
-    others = [site for site in others if site.span() != cause.span()]
+    others = [site for site in others if site.span() != cause.span()] if not event.grown else []
     if others:
         text += f"; the same for {listed([located(trace, site) for site in others], FEW)}"
     told = {site.span() for site in (cause, *others)}  # one line may run several times

@@ -1357,3 +1357,34 @@ def good_focal_loss_of_a_log_softmax() -> None:
         opt.zero_grad()
         criterion(model(x), x[:, :3].argmax(1)).backward()
         opt.step()
+
+
+def bad_grown_by_an_exponential() -> None:
+    import torch
+    from torch import nn
+
+    mean, spread = nn.Linear(3, 2), nn.Linear(3, 2)
+    opt = torch.optim.Adam([*mean.parameters(), *spread.parameters()], lr=0.01)
+    for _ in range(3):
+        x = 30 * torch.rand(16, 3) + 30
+        middle, log_spread = mean(x), spread(x).abs() + 50
+        z = middle + torch.randn(16, 2) * torch.exp(log_spread)  # cause: GS701
+        loss = nn.functional.binary_cross_entropy_with_logits(z @ z.t(), torch.eye(16))
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_large_and_finite() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.rand(16, 3)
+        rate = torch.exp(model(x) + 45)
+        loss = torch.log1p(rate / 1e19).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -432,11 +432,16 @@ def _equal(trace: Trace, event: NonFinite, made: Made) -> Repair:
 
 def _exponential(trace: Trace, made: Made, after: str) -> Repair:
     base, site, others = exponents(trace, made.site)
-    if not others or site is None:
-        also = "".join(f", and before {located(trace, other)}" for other in others)
-        bounded = [_bounded(trace, one) for one in (made.site, *others) if one is not None]
+    if not others:
         return Repair(
-            f"bound {f'`{base}`' if base else made.given} from above before {made.called(trace)}{also}, with `{CLAMP}`{after}",
+            f"bound {made.given} from above before {made.called(trace)}, with `clamp(max=…)`{after}"
+        )
+    if site is None:
+        takers = [one for one in (made.site, *others) if one is not None]
+        bounded = [_bounded(trace, one) for one in takers]
+        return Repair(
+            f"bound {f'`{base}`' if base else 'what goes in'} from above, with `{CLAMP}`, before each exponential of"
+            f" it: {' and '.join(dict.fromkeys(located(trace, one) for one in takers))}{after}",
             tuple(edit for edits in bounded for edit in edits) if all(bounded) else (),
         )
     also = " and ".join(dict.fromkeys(located(trace, other) for other in others))

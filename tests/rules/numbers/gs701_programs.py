@@ -1359,7 +1359,7 @@ def good_focal_loss_of_a_log_softmax() -> None:
         opt.step()
 
 
-def bad_grown_by_an_exponential() -> None:
+def bad_grown_by_an_exponential() -> None:  # fix: by hand
     import torch
     from torch import nn
 

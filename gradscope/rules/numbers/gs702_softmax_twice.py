@@ -31,7 +31,7 @@ from gradscope.analysis.ops import (
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.calls import renamed, taken_out
-from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._chances import sigmoid_of
@@ -150,9 +150,17 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     needed = op.name == f"{_WITHOUT}_with_logits" and maker.name in PROBABILITIES and not mixed
     elsewhere = _read_elsewhere(known, maker) if needed else None
     needed = needed and (elsewhere is not None or _read_besides(known, maker))
+    kept = (
+        op.name == "cross_entropy"
+        and maker.name in PROBABILITIES
+        and not mixed
+        and _read_besides(known, maker)
+    )
     edits: Edits = ()
     if needed:
         edits = _plain(trace, op)
+    elif kept:
+        edits = _of_logarithms(trace, op)
     elif of_a_distribution(op):
         edits = _as_probabilities(trace, op)
     elif maker.name == through and not mixed:
@@ -178,7 +186,11 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
             *([(elsewhere.site.user, "takes them for probabilities")] if elsewhere is not None else []),
         ),
         seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
-        fix=_of_probabilities(trace, op, elsewhere) if needed else _fix(trace, op, taken, mixed=mixed),
+        fix=_of_probabilities(trace, op, elsewhere)
+        if needed
+        else _kept(trace, op)
+        if kept
+        else _fix(trace, op, taken, mixed=mixed),
         count=len(found),
         severity=severity,
         edits=edits,
@@ -234,6 +246,24 @@ def _of_probabilities(trace: Trace, op: Op, elsewhere: Op | None) -> str:
     if elsewhere is not None:
         why = f"{located(trace, elsewhere.site.user, 'a later line')} takes them for probabilities"
     return f"{why}: take {expects}, which expects them, in place of {there}"
+
+
+def _kept(trace: Trace, op: Op) -> str:
+    return (
+        "the probabilities are needed besides: give their logarithm to `nll_loss`, `torch.log(… + 1e-9)`, in place of"
+        f" {located(trace, op.site.user, f'`{op.name}`')}; or hand the scores on beside them"
+    )
+
+
+def _of_logarithms(trace: Trace, op: Op) -> Edits:
+    """`nll_loss` of the logarithm of what `cross_entropy` is given."""
+    made, here = layer_site(trace, op, alone=True), Source(trace, op.site.user.path)
+    call = here.file.at(op.site.user)
+    if not isinstance(call, ast.Call) or not call.args or len(call.args) + len(call.keywords) > 2:
+        return ()
+    old, new = ("CrossEntropyLoss", "NLLLoss") if made is not None else ("cross_entropy", "nll_loss")
+    rename = renamed(trace, made or op.site.user, old, new)
+    return (*rename, *here.around(call.args[0], "torch.log(", " + 1e-9)", Binds.SUM)) if rename else ()
 
 
 def _plain(trace: Trace, op: Op) -> Edits:

@@ -421,3 +421,29 @@ def good_quotients_that_are_no_sigmoid() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_needed_besides() -> None:
+    import torch
+    from torch import nn
+
+    class Pointer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.score, self.value, self.out = nn.Linear(4, 1), nn.Linear(4, 4), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            weights = self.score(x).squeeze(2).softmax(dim=1)  # cause: GS702
+            mixed = torch.bmm(weights.unsqueeze(1), self.value(x)).squeeze(1)
+            return weights, self.out(torch.relu(mixed))
+
+    model = Pointer()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x, place, kind = torch.randn(8, 5, 4), torch.randint(5, (8,)), torch.randint(2, (8,))
+        weights, kinds = model(x)
+        pointed = nn.functional.cross_entropy(weights, place)  # effect: GS702
+        loss = pointed + nn.functional.cross_entropy(kinds, kind)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

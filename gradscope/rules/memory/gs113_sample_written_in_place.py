@@ -8,12 +8,13 @@ Fix: `x = x - mean`, which makes a new tensor, or `self.data[i].clone()`.
 
 Measured: a `DataLoader` asked for the sample, the write gives it other numbers made of its own, and what it writes to
 was made before that; the loader was gone through more than once.
-Silent on: writes to what the dataset has only just made, writes of numbers that come from elsewhere (a cache that is
-filled), workers, each of which has a copy of the dataset.
+Silent on: writes to what the dataset has only just made, writes that a condition keeps to one for each sample, writes
+of numbers that come from elsewhere (a cache that is filled), workers, each of which has a copy of the dataset.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, paths
@@ -108,7 +109,7 @@ def sample_written_in_place(trace: Trace) -> Iterator[Finding]:
             if op.name not in CHANGES or not op.site.under(FETCH) or op.site.user.path in told:
                 continue
             times = max(epochs.get(frame.location(), 0) for frame in op.site.stack)
-            if times > 1 and not _made_there(known, op):
+            if times > 1 and not _made_there(known, op) and _always(trace, op):
                 told.add(op.site.user.path)
                 yield _finding(trace, op, times)
 
@@ -121,6 +122,22 @@ def _epochs(trace: Trace) -> dict[tuple[str, int], int]:
         if loop is not None:
             found[loop.user.location()] = max(event.passes, found.get(loop.user.location(), 0))
     return found
+
+
+def _always(trace: Trace, op: Op) -> bool:
+    """Whether it writes each time a sample is asked for: under a condition it may do so once for each."""
+    site = op.site.user
+    file = trace.source_file(site.path)
+    statement = file.statement(site)
+    if statement is None or not any(isinstance(node, ast.If) for node in file.above(statement)):
+        return True
+    writes = asked = 0
+    for graph in trace.graphs:
+        here = [o.site.user for o in graph.ops if o.site.under(FETCH)]
+        lines = [s.line for s in here if (s.path, s.function) == (site.path, site.function)]
+        writes += graph.count * lines.count(site.line)
+        asked += graph.count * max((lines.count(line) for line in set(lines)), default=0)
+    return writes == asked
 
 
 def _made_there(known: Paths, op: Op) -> bool:

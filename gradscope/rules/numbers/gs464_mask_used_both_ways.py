@@ -17,7 +17,16 @@ import ast
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.analysis.ops import ALIASES, CASTS, INVERSIONS, MASKING, MULTIPLICATIONS, SOFTMAXES, SUMS
+from gradscope.analysis.ops import (
+    ALIASES,
+    CASTS,
+    INVERSIONS,
+    MASKING,
+    MULTIPLICATIONS,
+    SOFTMAXES,
+    SUBTRACTIONS,
+    SUMS,
+)
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, where
 from gradscope.fixes.masks import Turned, turned_round
@@ -122,8 +131,15 @@ def _left_out(known: Paths) -> dict[Key, Op]:
 
 
 def _halves_meet(known: Paths, product: Key, mask: Key) -> bool:
-    """Whether the product is added to one with the mask turned round: each place gets one of two things."""
+    """Whether the product is added to one with the mask turned round, so that each place gets one of two things, or
+    is taken away from something, which keeps the other places of that."""
     for _, reader in known.used.feeds.get(product, ()):
+        if (
+            reader is not None
+            and reader.name in SUBTRACTIONS
+            and (reader.graph, reader.inputs[-1]) == product
+        ):
+            return True
         for index in reader.inputs if reader is not None and reader.name in SUMS else ():
             other = known.maker((reader.graph, index)) if reader is not None else None
             if other is None or other.name not in MULTIPLICATIONS:

@@ -8,7 +8,8 @@ Fix: write into the copy, and read the network.
 
 Measured: after steps the program adds to parameters that an optimizer trains a part of those of another network that
 go by the same names and never change, and that network is called. Silent on: a network that is set back as a whole,
-copies that something trains, loads or averages, and copies that are only an anchor.
+copies that something trains, loads or averages, copies that are only an anchor, and networks that two optimizers train
+one after the other (the copy may hold what the first one has trained).
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def average_written_the_wrong_way(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[str, int], list[MixedIn]] = {}
     for one in mixed_in(trace):
         into, other = known.parameters[one.parameter], known.parameters[one.other]
-        if one.times < OFTEN or not into.optimizers or not into.steps or not _never_changes(other):
+        if one.times < OFTEN or len(into.optimizers) != 1 or not into.steps or not _never_changes(other):
             continue
         if (into.name, into.shape) != (other.name, other.shape):
             continue

@@ -56,3 +56,63 @@ def good_changes_what_it_made() -> None:
             opt.zero_grad()
             (model(x) - x[:, :1]).pow(2).mean().backward()
             opt.step()
+
+
+def good_once_for_each_sample() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Spectra(Dataset):
+        def __init__(self) -> None:
+            self.rows = torch.rand(16, 4) + 3
+            self.ready = [False] * 16
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, i: int) -> torch.Tensor:
+            row = self.rows[i]
+            if not self.ready[i]:
+                row -= row.mean()
+                self.ready[i] = True
+            return row
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Spectra(), batch_size=8)
+    for _ in range(3):
+        for x in loader:
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()
+
+
+def bad_under_a_setting() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Spectra(Dataset):
+        def __init__(self, centred: bool) -> None:
+            self.rows, self.centred = torch.rand(16, 4) + 3, centred
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, i: int) -> torch.Tensor:
+            row = self.rows[i]
+            if self.centred:
+                row -= 0.5 * row.mean()  # cause: GS113
+            return row
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Spectra(True), batch_size=8)
+    for _ in range(3):
+        for x in loader:
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()

@@ -64,3 +64,24 @@ def good_one_of_two_for_each_place() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_masked_part_taken_away() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, head = nn.Embedding(10, 8, padding_idx=0), nn.Linear(8, 2)
+    attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    opt = torch.optim.SGD([*embed.parameters(), *head.parameters(), *attention.parameters()], lr=0.1)
+    tokens = torch.randint(1, 10, (16, 6))
+    tokens[::2, 4:] = 0
+    for _ in range(3):
+        padding = tokens == 0
+        x = embed(tokens)
+        y, _ = attention(x, x, x, key_padding_mask=padding)
+        y = y - y * padding.unsqueeze(-1)
+        loss = nn.functional.cross_entropy(head(y.sum(1)), tokens[:, 0] % 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

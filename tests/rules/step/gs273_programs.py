@@ -77,3 +77,33 @@ def good_lookahead() -> None:
                     p.copy_(s)
     with torch.no_grad():
         print(slow(x).mean().item())
+
+
+def good_drawn_back_to_what_was_learned_before() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    first = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        first.zero_grad()
+        nn.functional.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
+        first.step()
+    old = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 4) + 1
+        with torch.no_grad():
+            before = old(x).log_softmax(1)
+        out = net(x)
+        apart = nn.functional.kl_div(out.log_softmax(1), before, log_target=True, reduction="batchmean")
+        opt.zero_grad()
+        (nn.functional.cross_entropy(out, x[:, 1:].argmax(1)) + 0.1 * apart).backward()
+        opt.step()
+        with torch.no_grad():
+            for p, start in zip(net.parameters(), old.parameters(), strict=True):
+                p.lerp_(start, 0.01)

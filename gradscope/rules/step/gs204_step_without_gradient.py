@@ -25,6 +25,7 @@ from gradscope.analysis.names import names_of, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stops import frozen_throughout
+from gradscope.analysis.switched import OffAtThePass, off_at_the_pass
 from gradscope.analysis.text import named_subject, nodes_that_ran, not_called, parentheses, site_of
 from gradscope.analysis.trainers import last_with_graph, runs_it
 from gradscope.analysis.words import (
@@ -41,7 +42,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, RequiresGrad, Step, ZeroGrad
 from gradscope.fixes.calls import receiver_replaced
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.fixes.statements import moved
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -126,6 +127,8 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         return _goes_past(trace, number, found, *past)
     if late is None and not closure and meant is None and (cut := cut_before_steps(trace, number)):
         return _cut_off(trace, number, found, cut)
+    if not closure and (switched := off_at_the_pass(trace, step, frozenset(ids))) is not None:
+        return _switched_off(trace, number, found, switched)
     call = next((runs_it(e.site) for e in trace.of(Step) if e.site.user == step), None)
     if call is not None and meant is None:
         return _of_a_library(trace, number, call, late, found)
@@ -203,6 +206,54 @@ def _cut_off(trace: Trace, number: int, found: Finding, cut: Cut) -> Finding:
         edits=(),
         subjects=found.subjects | parameter_subjects(p.id for p in cut.parameters),
     )
+
+
+def _switched_off(trace: Trace, number: int, found: Finding, switched: OffAtThePass) -> Finding:
+    """The pass before the step is there, while all that the optimizer holds is switched off."""
+    off, loss = _call_in(switched.off.site, found.cause), switched.event.site.user
+    on = _call_in(switched.on.site, found.cause) if switched.on is not None else None
+    names, holder = parameter_names(trace, trace.optimizers[number].parameters), optimizer_name(trace, number)
+    computed = _first_use(trace, off, loss, set(trace.optimizers[number].parameters))
+    again = ""
+    edits: Edits = ()
+    if on is not None and computed is not None:
+        here = Source(trace, on.path)
+        statement, before = here.file.statement(on), here.file.statement(computed)
+        plain = isinstance(statement, ast.Expr) and computed.path == on.path
+        again = f", as {located(trace, on)} does" if plain else ""
+        edits = here.before(before, here.file.text(statement)) if plain and statement is not None else ()
+    at = located(trace, computed, "the forward")
+    return replace(
+        found,
+        message=f"{found.message.partition(':')[0]}: all that {holder} holds is switched off at the pass before it",
+        cause=off,
+        cause_label=f"{names}: no gradient from here on",
+        effect=found.cause,
+        effect_label="makes a step without a gradient",
+        related=((loss, "goes back, and reaches none of them"),),
+        fix=f"switch them on again before {at}{again}",
+        edits=edits,
+    )
+
+
+def _call_in(site: Site, step: Site | None) -> Site:
+    """The call in the function of the step by which the flags were set: a helper may do it for several models."""
+    frames = [frame for frame in site.stack if frame.kind == "user"]
+    same = [f for f in frames if step is not None and (f.path, f.function) == (step.path, step.function)]
+    return same[-1] if same else site.user
+
+
+def _first_use(trace: Trace, off: Site, loss: Site, ids: set[int]) -> Site | None:
+    """Where the function of the pass first computes with one of these parameters, between the two lines."""
+    found = [
+        frame
+        for graph in trace.graphs
+        for op in graph.ops
+        if any(graph.values[i].parameter in ids for i in op.inputs)
+        for frame in op.site.stack
+        if (frame.path, frame.function) == (loss.path, loss.function) and off.line < frame.line <= loss.line
+    ]
+    return min(found, key=lambda frame: (frame.line, frame.column), default=None)
 
 
 def _past_all(trace: Trace) -> tuple[Backward, RequiresGrad] | None:

@@ -380,3 +380,37 @@ def bad_backward_under_a_condition_that_never_holds() -> None:  # fix: by hand
         if loss.isnan():
             loss.backward()  # cause: GS204
         opt.step()  # effect: GS204
+
+
+def bad_switched_off() -> None:
+    import torch
+    from torch import nn
+
+    def trains(model: nn.Module, on: bool) -> None:
+        for p in model.parameters():
+            p.requires_grad = on
+
+    torch.manual_seed(0)
+    maker, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    first, second = torch.optim.Adam(critic.parameters()), torch.optim.Adam(maker.parameters())
+    for turn in range(6):
+        real = torch.randn(16, 2)
+        trains(critic, True)
+        trains(maker, False)
+        loss = nn.functional.softplus(critic(maker(torch.randn(16, 3)))).mean()
+        loss = loss + nn.functional.softplus(-critic(real)).mean()
+        first.zero_grad()
+        loss.backward()
+        first.step()
+        trains(critic, False)  # cause: GS204
+        trains(maker, True)
+        if turn % 2 == 0:
+            real.requires_grad = True
+            slope = torch.autograd.grad(critic(real).sum(), real, create_graph=True)[0]
+            penalty = slope.pow(2).sum(1).mean()
+            first.zero_grad()
+            (penalty + 0 * critic(real).mean()).backward()
+            first.step()  # effect: GS204
+        second.zero_grad()
+        nn.functional.softplus(-critic(maker(torch.randn(16, 3)))).mean().backward()
+        second.step()

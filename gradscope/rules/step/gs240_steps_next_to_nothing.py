@@ -14,6 +14,7 @@ clipped: training may be at its end. Silent on: fewer than 80 steps, rates that 
 losses that fall, gradients that are zero.
 """
 
+import ast
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -34,14 +35,15 @@ from gradscope.analysis.words import (
 from gradscope.events import Clip, Moved, Rates, Scaler
 from gradscope.fixes.calls import argument_as
 from gradscope.fixes.settings import with_setting
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.rules.step._written_gradients import writes_into
+from gradscope.source import own_name
 from gradscope.store import Trace
 
 ENOUGH = 80  # steps
-HARDLY = 1e-3  # of what the weights were: they are no farther from there
+HARDLY = 3e-3  # of what the weights were: they are no farther from there
 SMALL = 1e-2  # norm of the gradients that a step finds, which is next to nothing
 ABOVE = 100  # times the limit of a clip is the norm of the gradients
 
@@ -211,9 +213,24 @@ def _faster(trace: Trace, optimizer: Optimizer, made: Site | None, share: float)
     if rate is None or not rate > 0:
         return f"a larger learning rate ({where(made)})", ()
     most = 1e-3 if any("eps" in group for group in optimizer.groups) else 1e-2
+    if made is not None and (other := _another_setting(trace, optimizer, made)) is not None:
+        here, name = Source(trace, made.path), own_name(other)
+        given = f"lr={most:g}, {name}={here.file.text(other)}"
+        return (
+            f"the second argument of {located(trace, made)} is the rate, and it is given `{name}`, {rate:g}: `{given}`",
+            here.replace(other, given),
+        )
     larger = min(most, rate * 10.0 ** math.ceil(-math.log10(share) - 1)) if rate < most else rate * 10
     text = one_digit(larger)
     return (
         f"a larger rate in {code(trace, made, 'the optimizer')} ({where(made)}): {text} in place of {rate:g}",
         with_setting(trace, made, "lr", text, 1),
     )
+
+
+def _another_setting(trace: Trace, optimizer: Optimizer, made: Site) -> ast.expr | None:
+    """What the optimizer is given in the place of its rate, where that goes by the name of another of its settings."""
+    call = trace.source_file(made.path).at(made)
+    given = call.args[1] if isinstance(call, ast.Call) and len(call.args) == 2 else None
+    names = {name for group in optimizer.groups for name in group} - {"lr"}
+    return given if given is not None and own_name(given) in names else None

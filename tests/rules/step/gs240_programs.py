@@ -142,3 +142,25 @@ def good_limited_by_hand() -> None:
             if p.grad is not None:
                 p.grad.div_(1000)
         opt.step()
+
+
+def bad_decay_in_the_place_of_the_rate() -> None:
+    import torch
+    from torch import nn
+
+    class Fit:
+        def __init__(self, net: nn.Module, weight_decay: float) -> None:
+            self.net = net
+            self.opt = torch.optim.Adam(net.parameters(), weight_decay)  # cause: GS240
+
+        def run(self, steps: int) -> None:
+            x = torch.randn(64, 6)
+            y = x[:, :3].argmax(1)
+            for _ in range(steps):
+                loss = nn.functional.cross_entropy(self.net(x), y)
+                self.opt.zero_grad()
+                loss.backward()  # effect: GS240
+                self.opt.step()
+
+    torch.manual_seed(0)
+    Fit(nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)), 1e-6).run(120)

@@ -2,8 +2,8 @@
 
 Always in the passes that are looked at, otherwise as far as `SHARE` of the run's time allows,
 and ever more rarely as the run goes on; some of each line whatever the time, so that short runs have their late
-passes, and a few in a row once gradients are exactly zero that were not seen to be. What lies on a GPU
-is copied without waiting for it and read when it has arrived.
+passes, and a few in a row once gradients are exactly zero that were not seen to be. Of the last pass of each line the
+loss is read at the end. What lies on a GPU is copied without waiting for it and read when it has arrived.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import float_norms, grad_of, profiling
+from gradscope.hooks._torch import float_norms, grad_of, profiling, version_of
 from gradscope.hooks.recorder.arrivals import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable, norm_on_device
@@ -27,6 +27,7 @@ MAX_PARAMETERS = 2_000
 NORMS = 16_000  # of gradients, measured in every pass; then as of DENSE. Of many parameters so few passes
 FEWEST = 8  # of these, however many parameters there are
 SURE = 4  # this part of the passes so far later one of each line is measured, whatever the time
+MOST_LINES = 64  # whose last loss is kept
 CLOSER = 12  # passes in a row, once other gradients than before are exactly zero
 MAX_CLOSER = 4  # times
 
@@ -42,6 +43,15 @@ class Measured(NamedTuple):
     has_loss: bool
 
 
+class Last(NamedTuple):
+    """The latest pass of a line that was not measured, its loss not read."""
+
+    number: int
+    step: int
+    loss: torch.Tensor
+    version: int  # of the loss then
+
+
 class Numbers(Hook):
     order = 45
 
@@ -53,6 +63,7 @@ class Numbers(Hook):
         self.since = perf_counter()
         self.loss: torch.Tensor | None = None
         self.waiting: list[Measured] = []
+        self.last: dict[int, Last] = {}  # site → its latest pass
         self.zero: set[frozenset[int]] = set()  # gradients that were exactly zero together
         self.closer = 0  # passes that are still to be measured for them
         self.recorder.signals.before_pass.connect(self._before)
@@ -74,10 +85,11 @@ class Numbers(Hook):
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.loss = None
         self.wanted = accumulate and self._affordable(site) and not profiling()
-        if self.wanted and len(t_outputs) == 1:
-            loss = t_outputs[0]
-            if measurable(loss) and loss.numel() == 1 and loss.is_floating_point():
-                self.loss = loss.detach().clone().reshape(1)
+        if not accumulate or len(t_outputs) != 1 or profiling():
+            return
+        loss = t_outputs[0]
+        if measurable(loss) and loss.numel() == 1 and loss.is_floating_point():
+            self.loss = loss.detach().clone().reshape(1) if self.wanted else loss.detach()
 
     def _after(self, site: int, failed: BaseException | None) -> None:
         loss, self.loss = self.loss, None
@@ -86,10 +98,13 @@ class Numbers(Hook):
             return
         if self.waiting:
             self._store_arrived()
+        passes = self.recorder.passes
         if not self.wanted:
+            if loss is not None and (site in self.last or len(self.last) < MOST_LINES):
+                self.last[site] = Last(passes, self.recorder.steps + 1, loss, version_of(loss))
             return
         began = perf_counter()
-        passes = self.recorder.passes
+        self.last.pop(site, None)
         self.due = passes - 1 + max(1, passes // DENSE)
         self.recorder.measured_at[site] = passes + (1 if self.closer else passes // SURE)
         self._measure(filled if self._with_norms(len(filled), site) else [], loss, site)
@@ -154,6 +169,11 @@ class Numbers(Hook):
         for measured in self.waiting:
             self._store(measured)
         self.waiting.clear()
+        for site, last in sorted(self.last.items(), key=lambda item: item[1].number):
+            if version_of(last.loss) == last.version:
+                self._store(
+                    Measured(last.number, last.step, site, [], [send(last.loss.double().reshape(1))], True)
+                )
 
 
 def _elements(grad: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,7 @@ from gradscope.analysis.axes import POINTWISE, PRODUCTS, RESHAPES, Shape, place_
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ALIASES, ATTENTION, CASTS, DRAWS, LAYERS, RECURRENT
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
@@ -65,7 +65,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS759", name="sizes-in-another-order", severity="warning")
+@rule("GS759", name="sizes-in-another-order", severity="warning", over=("GS784",))
 def sizes_in_another_order(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[str, int], tuple[Op, Op, tuple[int, ...]] | None] = {}
@@ -81,7 +81,8 @@ def sizes_in_another_order(trace: Trace) -> Iterator[Finding]:
         found[place] = None
         if order is None or reader is None or _is_noise(known, key) or _undoes(known, key, after):
             continue
-        along = reader.name in CONVOLUTIONS or (reader.name in RECURRENT and before[-1] == after[-1])
+        runs = reader.name in RECURRENT | ATTENTION and before[-1] == after[-1]
+        along = reader.name in CONVOLUTIONS or runs
         if along or not _neighbours_joined(before, after):
             found[place] = op, reader, order
     for one in found.values():
@@ -166,6 +167,7 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
     if back is not None:
         edits = (*edits, *back[1]) if edits and back[1] else ()
     what = f"`{name}`" if name else "its input"
+    filled = {id for event in paths(trace).backwards if event.graph == reader.graph for id in event.filled}
     return Finding(
         message=f"{code(trace, site, f'`{op.name}`')} gives {what} the sizes of its axes in another order: it swaps"
         " none, but cuts the elements anew as they lie in memory",
@@ -180,7 +182,7 @@ def _finding(trace: Trace, op: Op, reader: Op, order: tuple[int, ...]) -> Findin
         fix=f"swap the axes: {instead} in {located(trace, site)}"
         + (f", and back behind `{reader.name}`: {back[0]}" if back is not None else ""),
         edits=edits,
-        subjects=frozenset({("view", *site.location())}),
+        subjects=frozenset({("view", *site.location())}) | parameter_subjects(filled),
     )
 
 
@@ -215,11 +217,13 @@ def _taken_back(trace: Trace, op: Op, before: Shape, order: tuple[int, ...]) -> 
                     return None
                 if not isinstance(first.func, ast.Attribute) or not isinstance(last.func, ast.Attribute):
                     return None
-                sizes = f"{here.file.text(first.func.value)}.{_swap(order)}.shape"
                 back = _swap(tuple(order.index(i) for i in range(len(order))))
-                new = f"{here.file.text(last.func.value)}.view({sizes}).{back}"
+                new = f"{here.file.text(last.func.value)}.{back}"
+                if known.value(key).shape != known.value((op.graph, op.outputs[0])).shape:
+                    sizes = f"{here.file.text(first.func.value)}.{_swap(order)}.shape"
+                    new = f"{here.file.text(last.func.value)}.view({sizes}).{back}"
                 return f"`{new}` in {located(trace, reader.site.user)}", here.replace(last, new)
-            if reader.name in POINTWISE - RESHAPES or reader.name == "linear":
+            if reader.name in (POINTWISE - RESHAPES) | RECURRENT | ATTENTION | {"linear"}:
                 todo.append(made)
     return None
 

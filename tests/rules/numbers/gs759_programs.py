@@ -122,3 +122,105 @@ def bad_batch_and_places_of_packed_rows() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(head(state[-1]), tokens[:, 0] % 2).backward()
         opt.step()
+
+
+def bad_tokens_viewed_to_the_front() -> None:
+    """Attention wants (tokens, batch, features), and a view gives it these sizes; another one puts them back."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.look, self.norm = nn.MultiheadAttention(8, 2), nn.LayerNorm(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows, places, size = x.shape
+            z = x.view(places, rows, size)  # cause: GS759
+            z, _ = self.look(z, z, z)  # effect: GS759
+            found: torch.Tensor = self.norm(x + z.view(rows, places, size))
+            return found
+
+    torch.manual_seed(0)
+    embed, block, head = nn.Embedding(9, 8), Block(), nn.Linear(8, 3)
+    opt = torch.optim.Adam(nn.ModuleList([embed, block, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        tokens = torch.randint(0, 9, (6, 5))
+        loss = nn.functional.cross_entropy(head(block(embed(tokens))[:, 0]), tokens[:, 1] % 3)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_tokens_transposed_to_the_front() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, look, head = nn.Embedding(9, 8), nn.MultiheadAttention(8, 2), nn.Linear(8, 3)
+    opt = torch.optim.Adam(nn.ModuleList([embed, look, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        tokens = torch.randint(0, 9, (6, 5))
+        x = embed(tokens)
+        z = x.transpose(0, 1)
+        z = look(z, z, z)[0].transpose(0, 1).reshape(6, 5, 8)
+        loss = nn.functional.cross_entropy(head((x + z)[:, 0]), tokens[:, 1] % 3)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_windows_cut_out_of_a_row() -> None:
+    """Attention within windows of a long row of tokens: as many windows as each has places, next to each other."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    look, head = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*look.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(6, 12, 8)
+        z = x.view(6 * 3, 4, 8)
+        z = look(z, z, z)[0].reshape(6, 12, 8)
+        w = x.view(6, 4, 3, 8).reshape(6 * 4, 3, 8)
+        w = look(w, w, w)[0].reshape(6, 12, 8)
+        loss = nn.functional.cross_entropy(head((z + w).mean(1)), torch.randint(0, 3, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_row_of_tokens() -> None:
+    """A batch of one: a view of its sizes exchanged is a transposition."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    look, head = nn.MultiheadAttention(8, 2), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*look.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(1, 5, 8)
+        z = x.view(5, 1, 8)
+        z = look(z, z, z)[0].view(1, 5, 8)
+        loss = nn.functional.cross_entropy(head((x + z).mean(1)), torch.randint(0, 3, (1,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_steps_reshaped_there_and_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.Adam([*rnn.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(6, 7, 4)
+        turned = torch.relu(x).reshape(7, 6, 4)  # cause: GS759
+        out, _ = rnn(turned)  # effect: GS759
+        x = x + torch.tanh(out).reshape(6, 7, 4)
+        loss = nn.functional.cross_entropy(head(x.mean(1)), torch.randint(0, 2, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -2195,6 +2195,22 @@ class DrawnAlike(Kind):
     samples = Field(_count)  # that the dataset has at least: by the largest number
 
 
+class FirstBatchAgain(Kind):
+    """Of a loader that takes its samples in order a line took the first batch alone, from a new iterator each time,
+    and all that were looked at were the same; the event's site made the loader."""
+
+    __slots__ = ()
+    of = "first_batch_again"
+    loop = Field(_id)  # the site that asks for the iterators
+    rounds = Field(_count)
+    rows = Field(_ids)  # how many came after each other with no step of an optimizer between, each such time
+    stepped = Field(_count)  # rounds with gradients on, and a step before the next
+    batches = Field(_count)  # that the loader has
+    samples = Field(_count)  # of its dataset
+    size = Field(_count)  # samples of a batch
+    varies = Field(_flag)  # random numbers were drawn between, or a network in training mode ran with gradients off
+
+
 class ReplacedByLoad(Kind):
     """What is evaluated at the event's site is in part what a load had replaced before."""
 

@@ -2211,6 +2211,17 @@ class FirstBatchAgain(Kind):
     varies = Field(_flag)  # random numbers were drawn between, or a network in training mode ran with gradients off
 
 
+class SameAnswers(Kind):
+    """The loss at the event's site was given the very numbers that another loss before the same pass was given, and
+    another target, in all calls that were looked at."""
+
+    __slots__ = ()
+    of = "same_answers"
+    other = Field(_id)  # site of the other loss, which came first
+    calls = Field(_count)
+    name = Field(_text)
+
+
 class ReplacedByLoad(Kind):
     """What is evaluated at the event's site is in part what a load had replaced before."""
 

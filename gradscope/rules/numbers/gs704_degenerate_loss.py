@@ -8,16 +8,18 @@ Fix: one output per class for `cross_entropy`; for a single output `binary_cross
 
 Silent on: attention over a single position, softmax over one class beside other ways to the loss.
 At warning: a softmax along the first axis, which had one place in every call, where another has several; along any axis
-of one place, where what it weighs is summed over several others; a softmax of
+of one place, where what it weighs is summed over another or several others; a softmax of
 the one score that `topk` or `max` has chosen among several, as a gate does with k=1.
 """
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
+from gradscope import equations
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import QUOTIENTS, SLICES
+from gradscope.analysis.ops import MASKING, PASSING, QUOTIENTS, SCALES, SLICES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.trails import trail
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
@@ -69,18 +71,20 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
         places.setdefault((op.site.user.location(), op.name), []).append(op)
     for calls in places.values():
         along = _along_one(known, calls) or _weighs_along_others(trace, known, calls)
+        another = not along and _weighs_along_another(trace, known, calls)
         for op in calls:
             event = loss_event(known, op) if op.nodes and _over_one(known, op) else None
             if event is None:
                 continue
             single = _one_output(known.graph(op.graph), op)
-            chosen = None if single or along else _chosen(known, op)
-            zero = _lost(trace, known, event, op, single or along or chosen is not None)
+            chosen = None if single or along or another else _chosen(known, op)
+            zero = _lost(trace, known, event, op, single or along or another or chosen is not None)
             if zero and chosen is not None:
                 yield _gate(trace, known, op, event, zero, chosen)
                 break
             if zero:
-                yield _finding(trace, known, op, event, zero, along and not single)
+                found = _finding(trace, known, op, event, zero, along and not single)
+                yield replace(found, severity="warning") if another and not single else found
                 break
 
     yield from _written_out(trace, known)
@@ -210,6 +214,31 @@ def _weighs_along_others(trace: Trace, known: Paths, calls: list[Op]) -> bool:
         if len(_summed_over(trace, call) - {axis}) < 2:
             return False
     return True
+
+
+def _weighs_along_another(trace: Trace, known: Paths, calls: list[Op]) -> bool:
+    """Whether each of these calls was given an axis that had one place, and what it weighs is summed over another one
+    alone, of several places, along which nothing else brings the weights to a sum of one."""
+    for call in calls:
+        axis, weighed = _given_axis(known, call), _weighed(trace, call)
+        shape = known.graph(call.graph).values[call.inputs[0]].shape if call.inputs else ()
+        if axis is None or weighed is None or shape[axis] != 1 or weighed[0] == axis or shape[weighed[0]] < 2:
+            return False
+        sums = trail(trace, (call.graph, call.outputs[0])).sums
+        again = any(one.other is None and weighed[0] in one.over for one in sums)
+        if again or not _weighs_at_once(known.graph(call.graph), call, weighed[1]):
+            return False
+    return True
+
+
+def _weighs_at_once(graph: Graph, call: Op, use: Op) -> bool:
+    """Whether nothing between a softmax and the sum of what it weighs sums over another axis: one of a single place
+    has no name to be followed by."""
+    equation = equations.of(use)
+    if len(equation.contracted if equation is not None else use.extra.get("dims") or ()) > 1:
+        return False
+    between = PASSING | SCALES | MASKING | {"dropout"}
+    return any(op is use for _, op in graph.readers_behind(call.outputs, lambda one: one.name in between))
 
 
 def _given_axis(known: Paths, op: Op) -> int | None:

@@ -339,3 +339,82 @@ def good_weights_written_out() -> None:
         opt.zero_grad()
         (torch.sigmoid(out(pooled)) - 0.5).square().mean().backward()
         opt.step()
+
+
+def bad_attention_along_the_axis_of_one_query() -> None:
+    import torch
+    from torch import nn
+
+    class Recall(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key, self.value = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(6, 8)
+            self.head = nn.Linear(8, 2)
+
+        def split(self, x: torch.Tensor) -> torch.Tensor:
+            return x.view(x.shape[0], x.shape[1], 2, 4).transpose(1, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.split(self.query(x[:, :1])), self.split(self.key(x)), self.split(self.value(x))
+            scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / 2
+            weights = scores.softmax(dim=2)  # cause: GS704
+            heard = torch.einsum("bhqk,bhkd->bhqd", weights, v)
+            return self.head(heard.transpose(1, 2).reshape(x.shape[0], 8))
+
+    model = Recall()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        loss = nn.functional.cross_entropy(model(torch.randn(8, 5, 6)), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS704
+        opt.step()
+
+
+def good_attention_of_one_query_along_the_keys() -> None:
+    import torch
+    from torch import nn
+
+    query, key, value, head = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 2)
+    opt = torch.optim.SGD([p for one in (query, key, value, head) for p in one.parameters()], lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 5, 6)
+        scores = query(x[:, :1]) @ key(x).transpose(1, 2) / 2
+        heard = scores.softmax(dim=2) @ value(x)
+        loss = nn.functional.cross_entropy(head(heard[:, 0]), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_a_single_slot_that_is_brought_to_one_along_the_places() -> None:
+    import torch
+    from torch import nn
+
+    slots = nn.Parameter(torch.randn(1, 8))
+    key, value, head = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*key.parameters(), *value.parameters(), *head.parameters(), slots], lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 5, 6)
+        share = (slots @ key(x).transpose(1, 2)).softmax(dim=1)
+        share = share / share.sum(dim=2, keepdim=True)
+        loss = nn.functional.cross_entropy(head((share @ value(x))[:, 0]), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_a_mixture_of_one_part_and_a_mean_over_the_places() -> None:
+    import torch
+    from torch import nn
+
+    known, part, head = nn.Parameter(torch.randn(1, 6)), nn.Linear(6, 8), nn.Linear(8, 2)
+    opt = torch.optim.SGD([known, *part.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 5, 6)
+        share = (x @ known.t()).softmax(dim=-1)
+        parts = torch.stack([part(x)], dim=2)
+        mixed = (share.unsqueeze(-1) * parts).sum(dim=2).mean(dim=1)
+        loss = nn.functional.cross_entropy(head(mixed), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -62,6 +62,29 @@ def mean_over(
     )
 
 
+def pooled_over(
+    trace: Trace, mean: Site, product: Site, place: int, *, alike: bool, turned: bool = False
+) -> tuple[str, str, Edits]:
+    """The same of a mean over some axes, which the other numbers keep. `alike`: the mask has as many axes as what it
+    is multiplied with."""
+    mask, where = _factor(trace, product, place), located(trace, mean, "the mean")
+    name = kept_places(mask or "mask", turned)
+    here = Source(trace, mean.path)
+    call = here.file.at(mean)
+    plain = f"divide the sum by what counts of each sequence in {where}: by the sum of `{name}` over the same axis"
+    if not alike or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return mask, plain, ()
+    of_torch = here.file.is_imported(call.func)
+    if of_torch and not call.args:
+        return mask, plain, ()
+    given = call.args[0] if of_torch else call.func.value
+    along = [here.file.text(one) for one in (*call.args[of_torch:], *call.keywords)]
+    new = f"{here.part(given)}.sum({', '.join(along)}) / {name}.sum({', '.join(along)})"
+    same = (mean.path, mean.function) == (product.path, product.function)
+    edits = here.replace(call, new) if mask and same and "\n" not in new else ()
+    return mask, f"divide by what counts of each sequence: {quoted(new)} in place of {where}", edits
+
+
 def sum_over(trace: Trace, total: Site, counted: Site | None) -> tuple[str, str, Edits]:
     """The text of the mask that is summed at `counted`, what to write so that the sum at `total` is over its places
     alone, and the edits."""

@@ -8,8 +8,12 @@ The other way round `loss.sum() / mask.sum()` divides by what counts, and adds u
 
 Fix: divide by what counts: `(loss * mask).sum() / mask.sum()`, or `loss[mask.bool()].mean()`.
 
+The same of a mean over the places of a sequence that a network goes on with (`hidden.mean(1)`, where the mask has set
+padding to zero): what it makes of a sequence depends on how much padding stands behind it.
+
 A note where less than half of the places are padding, and where a comment beside it says that the divisor is to be
-fixed (as in Dr. GRPO).
+fixed (as in Dr. GRPO); of a mean that a network goes on with, as long as every batch is padded to one length: it is
+then a sum of what counts, but for a constant, which may be meant.
 
 Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it
 (or each column, where time comes first); of a sum, what stands where the mask is false.
@@ -24,16 +28,21 @@ from gradscope.analysis.ops import (
     CASTS,
     DIVISIONS,
     FILLED_WHERE,
+    JOINING,
     LOSSES,
     MEANS,
     MULTIPLICATIONS,
+    NORMING,
+    NORMS,
+    PASSING,
     REDUCTIONS,
     SCALES,
 )
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.trails import trail
 from gradscope.analysis.words import code, located, percent, plural, user
 from gradscope.events import Backward, UnmaskedSum, ZeroOnes
-from gradscope.fixes.masks import kept_places, mean_over, sum_over
+from gradscope.fixes.masks import kept_places, mean_over, pooled_over, sum_over
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import shape_of
@@ -103,6 +112,9 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
         if shape_of(known, _result(op)) == tuple(event.shape):
             for mean in _means(known, _result(op)):
                 told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
+    for event, op in lines.values():
+        for mean in _pools(trace, known, event, op):
+            told.setdefault(mean.site.user.location(), _of_a_pool(trace, known, event, op, mean))
     for event, op in ((event, op) for event, op in lines.values() if op.name in MULTIPLICATIONS):
         for mean in _of_both(known, event, op):
             told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
@@ -185,6 +197,66 @@ def _is_of_the_loss(known: Paths, given: Key, result: Key, mean: Op) -> bool:
     per_sample = left == shape_of(known, given)[:1] and dims in ([1], [-1])
     return per_sample and (
         result in known.roots or known.becomes_number(result, SAME | ADDITIONS, REDUCTIONS, NEAR)
+    )
+
+
+def _pools(trace: Trace, known: Paths, event: ZeroOnes, op: Op) -> Iterator[Op]:
+    """The means over the places of each sequence, that keep its other numbers, and whose results are neither divided
+    by a tensor nor brought to one size."""
+    key, graph = _result(op), known.graph(op.graph)
+    time = _axis_of_places(event, len(shape_of(known, key)))
+    if time is None:
+        return
+    found = [one.op for one in trail(trace, key).sums if one.over == {time} and one.left and one.op.name in MEANS]
+    for value, mean in graph.readers_behind([key[1]], lambda one: one.name in PASSING - JOINING):
+        result = (mean.graph, mean.outputs[0]) if mean in found else None
+        if result is None or value != mean.inputs[0] or known.loss_of(result) is None or _scaled(known, result):
+            continue
+        after = graph.readers_behind([result[1]], lambda one: one.name in SAME)
+        if not any(reader.name in NORMING | NORMS | {"cosine_similarity"} for _, reader in after):
+            yield mean
+
+
+def _axis_of_places(event: ZeroOnes, rank: int) -> int | None:
+    """Which axis of what was masked goes along the places of a sequence."""
+    long = [axis - len(event.shape) for axis, size in enumerate(event.shape) if size > 1]
+    if len(long) != 2 or len(event.shape) > rank:
+        return None
+    return rank + long[0 if event.columns else 1]
+
+
+def _of_a_pool(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op) -> Finding:
+    shape, loss = shape_of(known, _result(op)), known.loss_of((mean.graph, mean.outputs[0]))
+    time = _axis_of_places(event, len(shape)) or 0
+    widths = {
+        shape_of(known, _result(other))[time]
+        for _, other in known.used_calls({op.name})
+        if other.site.user.span() == op.site.user.span() and len(shape_of(known, _result(other))) == len(shape)
+    }
+    alike = len(event.shape) == len(shape)
+    text, fix, edits = pooled_over(
+        trace, mean.site.user, op.site.user, event.place, alike=alike, turned=event.turned
+    )
+    mask, kept = f"`{text}`" if text else "the mask", event.elements - event.zeros
+    return Finding(
+        message=f"{code(trace, mean.site.user, '`mean`')} divides by all {shape[time]:,} places of each sequence:"
+        f" {percent(event.zeros / event.elements)} of them are padding, which {mask} sets to zero",
+        cause=mean.site.user,
+        cause_label="counts the padding",
+        effect=loss.site.user if loss is not None else None,
+        effect_label="learns from means that depend on the padding",
+        related=((op.site.user, f"{mask} sets the padding to zero here"),),
+        seen=(
+            f"in {located(trace, op.site.user, f'`{op.name}`')} {mask} of shape {tuple(event.shape)} kept {kept:,} of"
+            f" {event.elements:,} places, not as many of each sequence",
+            *((f"the sequences were padded to {min(widths)} to {max(widths)} places",) if len(widths) > 1 else ()),
+        ),
+        why="padding adds nothing to the sum, and counts in its divisor: a short sequence comes out smaller than a long"
+        " one of the same numbers"
+        + (", and in another batch as something else" if len(widths) > 1 else ""),
+        fix=fix,
+        edits=edits,
+        severity="" if len(widths) > 1 else "note",
     )
 
 

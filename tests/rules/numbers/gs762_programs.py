@@ -423,3 +423,93 @@ def good_each_step_has_its_own_weights() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_pooled_over_a_padded_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, layer, head = nn.Embedding(20, 6, padding_idx=0), nn.Linear(6, 6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([p for one in (embedding, layer, head) for p in one.parameters()], lr=0.1)
+    for _ in range(4):
+        rows = [torch.randint(1, 20, (int(n),)) for n in torch.randint(2, 12, (8,))]
+        ids, y = nn.utils.rnn.pad_sequence(rows, batch_first=True), torch.randint(0, 2, (8,))
+        mask = (ids != 0).float()
+        hidden = torch.tanh(layer(embedding(ids))) * mask.unsqueeze(-1)
+        pooled = hidden.mean(dim=1)  # cause: GS762
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(pooled), y).backward()  # effect: GS762
+        opt.step()
+
+
+def bad_pooled_behind_a_turn_of_the_axes() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, layer, head = nn.Embedding(20, 6, padding_idx=0), nn.Linear(6, 6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([p for one in (embedding, layer, head) for p in one.parameters()], lr=0.1)
+
+    def encode(ids: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(layer(embedding(ids))).masked_fill((ids == 0).unsqueeze(-1), 0.0)
+
+    for _ in range(4):
+        rows = [torch.randint(1, 20, (int(n),)) for n in torch.randint(2, 12, (8,))]
+        ids, y = nn.utils.rnn.pad_sequence(rows, batch_first=True), torch.randint(0, 2, (8,))
+        pooled = torch.mean(encode(ids).transpose(1, 2), 2)  # cause: GS762
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(pooled), y).backward()  # effect: GS762
+        opt.step()
+
+
+def good_pooled_and_divided_by_what_counts() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, layer, head = nn.Embedding(20, 6, padding_idx=0), nn.Linear(6, 6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([p for one in (embedding, layer, head) for p in one.parameters()], lr=0.1)
+    for _ in range(4):
+        rows = [torch.randint(1, 20, (int(n),)) for n in torch.randint(2, 12, (8,))]
+        ids, y = nn.utils.rnn.pad_sequence(rows, batch_first=True), torch.randint(0, 2, (8,))
+        mask = (ids != 0).float().unsqueeze(-1)
+        hidden = torch.tanh(layer(embedding(ids))) * mask
+        pooled = hidden.mean(dim=1) / mask.mean(dim=1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(pooled), y).backward()
+        opt.step()
+
+
+def good_pooled_and_brought_to_one_size() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, layer, head = nn.Embedding(20, 6, padding_idx=0), nn.Linear(6, 6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([p for one in (embedding, layer, head) for p in one.parameters()], lr=0.1)
+    for _ in range(4):
+        rows = [torch.randint(1, 20, (int(n),)) for n in torch.randint(2, 12, (8,))]
+        ids, y = nn.utils.rnn.pad_sequence(rows, batch_first=True), torch.randint(0, 2, (8,))
+        mask = (ids != 0).float().unsqueeze(-1)
+        hidden = torch.tanh(layer(embedding(ids))) * mask
+        pooled = nn.functional.normalize(hidden.mean(dim=1), dim=-1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(pooled), y).backward()
+        opt.step()
+
+
+def good_a_mean_over_the_numbers_of_each_place() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embedding, layer, head = nn.Embedding(20, 6, padding_idx=0), nn.Linear(6, 6), nn.Linear(12, 2)
+    opt = torch.optim.SGD([p for one in (embedding, layer, head) for p in one.parameters()], lr=0.1)
+    for _ in range(4):
+        mask = (torch.arange(12) < torch.randint(2, 13, (8, 1))).float()
+        ids, y = torch.randint(1, 20, (8, 12)) * mask.long(), torch.randint(0, 2, (8,))
+        hidden = torch.tanh(layer(embedding(ids))) * mask.unsqueeze(-1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(hidden.mean(dim=-1)), y).backward()
+        opt.step()

@@ -31,6 +31,7 @@ from gradscope.analysis.words import code, listed, located, parameter_names, par
 from gradscope.events import Backward, Rooted
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.soft_marks import soft_marks
+from gradscope.fixes.soft_rows import soft_rows
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -485,6 +486,8 @@ def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> tuple[str, Edits]:
         return f"leave the term out: what {place} gives is the same whatever the parameters are", ()
     if (marked := soft_marks(trace, op)) is not None:
         return marked
+    if (weighed := soft_rows(trace, op)) is not None:
+        return weighed
     if name in ("lt", "le", "gt", "ge", "eq", "ne"):
         return _compared(trace, op, leaf)
     return _other_fix(trace, op, place, name), ()

@@ -664,3 +664,54 @@ def bad_marks_of_the_highest() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS305
         opt.step()
+
+
+def bad_place_of_the_highest_looked_up_in_a_table() -> None:
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.out = nn.Embedding(3, 6), nn.Linear(6, 2)
+
+        def forward(self, scores: torch.Tensor) -> torch.Tensor:
+            tag = torch.max(scores, 1)[1]  # cause: GS305
+            return self.out(self.table(tag))
+
+    tagger, reader = nn.Linear(4, 3), Reader()
+    opt = torch.optim.SGD([*tagger.parameters(), *reader.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(reader(tagger(torch.randn(8, 4))), torch.randint(0, 2, (8,)))
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def bad_places_of_a_sequence_looked_up_at_once() -> None:
+    import torch
+    from torch import nn
+
+    tagger, table, out = nn.Conv1d(4, 3, 1), nn.Embedding(3, 6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([p for one in (tagger, table, out) for p in one.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = tagger(torch.randn(8, 4, 5))
+        rows = nn.functional.embedding(scores.argmax(dim=1), table.weight)  # cause: GS305
+        loss = nn.functional.cross_entropy(out(rows.mean(1)), torch.randint(0, 2, (8,)))
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_rows_weighed_by_their_probability() -> None:
+    import torch
+    from torch import nn
+
+    tagger, table, out = nn.Linear(4, 3), nn.Embedding(3, 6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([p for one in (tagger, table, out) for p in one.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = tagger(torch.randn(8, 4))
+        rows = torch.softmax(scores, 1) @ table.weight
+        nn.functional.cross_entropy(out(rows), torch.randint(0, 2, (8,))).backward()
+        opt.step()

@@ -124,11 +124,12 @@ def _together(trace: Trace, one: Site, other: Site, loop: Site | None) -> tuple[
     files = [trace.source_file(site.path) for site in (one, other)]
     given = [dataset_given(file, site) for file, site in zip(files, (one, other), strict=True)]
     sets = [file.text(node) for file, node in zip(files, given, strict=True) if node is not None]
-    whole = f"`StackDataset({', '.join(sets)})`" if len(sets) == 2 else "a `StackDataset` of both datasets"
-    text = f"let one loader give both: {whole} of `torch.utils.data` in {located(trace, one)}"
+    apart = len(set(sets)) == 2  # not the argument of one function that makes both loaders
+    whole = f"`StackDataset({', '.join(sets)})`" if apart else "a `StackDataset` of the two datasets"
+    text = f"let one loader give both: {whole} (of `torch.utils.data`) in {located(trace, one)}"
     call = Source(trace, loop.path).file.at(loop) if loop is not None else None
     zipped = _zip(call)
-    if zipped is None or loop is None or given[0] is None or given[1] is None:
+    if zipped is None or loop is None or not apart or given[0] is None:
         return f"{text}, and go through that one alone", ()
     there, here = Source(trace, loop.path), Source(trace, one.path)
     first = there.file.text(zipped.args[0])

@@ -3,7 +3,7 @@
 Why: `(w * a) / (w * b)` is `a / b`, whatever `w` is. The weights of classes in a generalised Dice loss do something
 only if numerator and denominator are each added up over the classes before one is divided by the other.
 
-Fix: `(w * a).sum(1) / (w * b).sum(1)`.
+Fix: `(w * a).sum(1) / (w * b).sum(1)`, or `.sum()` of both where classes are the only axis.
 
 Measured: the same value, of more than one number, is a factor on both sides of a division, with nothing but additions
 of plain numbers in between; a quotient, a power, an exponential or a softmax gave it; the result is a part of a loss.
@@ -134,6 +134,13 @@ def _finding(trace: Trace, known: Paths, op: Op, weight: Key, loss: Backward) ->
             f"both sides are products with {shown}, of {prod(known.value(weight).shape)} numbers, and nothing is added"
             f" up before the division; in {passes(known.alike(loss))} of this line",
         ),
-        fix="add up what is above and what is below over the axis along which the weights differ, `.sum(1)` on both"
-        f" sides, before they are divided in {located(trace, site)}",
+        fix="add up what is above and what is below over the axis along which the weights differ,"
+        f" `{_sum_over(known.value(weight).shape, shape)}` on both sides, before they are divided in"
+        f" {located(trace, site)}",
     )
+
+
+def _sum_over(weights: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """The sum over the last axis of a quotient along which the weights differ."""
+    last = next(place for place, size in enumerate(reversed(weights)) if size > 1)
+    return f".sum({len(shape) - 1 - last})" if len(shape) > 1 else ".sum()"

@@ -35,6 +35,33 @@ def bad_in_functions() -> None:
     train(nn.Linear(4, 3), loaders(x, x[:, :3].argmax(1)))
 
 
+def bad_one_function_makes_both_loaders() -> None:  # fix: by hand
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+    def batches(rows: torch.Tensor) -> Any:
+        dataset = TensorDataset(rows)
+        return DataLoader(dataset, batch_size=16, sampler=RandomSampler(dataset))  # cause: GS428
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    given, wanted = batches(x), batches(x.sum(1, keepdim=True))
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        feed = iter(wanted)
+        for (a,) in given:
+            answer = model(a)
+            (aim,) = next(feed)
+            loss = (answer - aim).abs().mean()  # effect: GS428
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
 def good_same_seed() -> None:
     import torch
     from torch import nn

@@ -1,6 +1,26 @@
 """More programs of GS445: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_one_axis_of_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    y = torch.multinomial(torch.tensor([0.7, 0.2, 0.1]), 100, replacement=True)
+    importance = 100 / (3 * torch.bincount(y, minlength=3).float())
+    for _ in range(3):
+        chance = model(torch.randn(100, 6)).softmax(-1)
+        hot = nn.functional.one_hot(y, 3).float()
+        top = (chance * hot).sum(0).mul(importance)
+        bottom = hot.sum(0).mul(importance).add(1e-6)
+        loss = 1 - torch.div(top, bottom).mean()  # cause: GS445
+        opt.zero_grad()
+        loss.backward()  # effect: GS445
+        opt.step()
+
+
 def good_weighted_mean() -> None:
     import torch
     from torch import nn

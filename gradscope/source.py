@@ -88,13 +88,14 @@ def terms_of(node: ast.expr, *operators: type[ast.operator]) -> list[ast.expr]:
 
 
 def one_less(node: ast.AST | None) -> ast.expr | None:
-    """`x` of `1 - x`."""
-    left = node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
-    return (
-        node.right
-        if isinstance(node, ast.BinOp) and isinstance(left, ast.Constant) and left.value == 1
-        else None
-    )
+    """`x` of `1 - x`, or of `torch.rsub(x, 1)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        less, rest = node.left, node.right
+    elif called_name(node) == "rsub" and isinstance(node, ast.Call) and len(node.args) == 2:
+        rest, less = node.args
+    else:
+        return None
+    return rest if isinstance(less, ast.Constant) and less.value == 1 else None
 
 
 def arguments(function: Function | ast.Lambda) -> list[ast.arg]:

@@ -127,11 +127,11 @@ AXES: dict[str, Told] = {
         (
             "sum", "mean", "amax", "amin", "max", "min", "prod", "std", "var", "logsumexp", "softmax", "log_softmax",
             "argmax", "argmin", "median", "gather", "any", "all", "unbind", "select", "index_select", "narrow", "cat",
-            "concat", "concatenate", "stack", "nanmean",
+            "concat", "concatenate", "stack", "nanmean", "sort", "argsort",
         ),
         _ONE,
     ),
-    **dict.fromkeys(("split", "chunk", "norm", "normalize", "cosine_similarity"), _dim(2, "dim")),
+    **dict.fromkeys(("split", "chunk", "norm", "normalize", "cosine_similarity", "topk"), _dim(2, "dim")),
     **dict.fromkeys(("vector_norm", "linalg_vector_norm", "linalg_norm"), _dim(2, "dim")),
     "__getitem__": _index,
     **dict.fromkeys(("mul", "div"), _sign),

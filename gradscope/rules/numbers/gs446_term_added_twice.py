@@ -7,7 +7,7 @@ weight says.
 Fix: add it in one of both places.
 
 Measured: from the loss back through sums and means alone the same value is reached by two additions in different lines,
-other terms by one.
+other terms by one; within a module through sums of single numbers.
 Silent on: values of more than one axis (a skip path within a network), the same line come to twice, a term that is all
 there is.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS, CASTS, MEANS
+from gradscope.analysis.ops import ADDITIONS, CASTS, MEANS, STACKS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
@@ -101,14 +101,19 @@ def _terms(known: Paths, root: Key) -> dict[Key, list[Op]]:
         if by is not None and known.value(key).requires_grad:
             found.setdefault(key, []).append(by)
         op = known.maker(key)
-        if key in seen or op is None or op.module is not None:
+        if key in seen or op is None or (op.module is not None and not _of_numbers(known, op)):
             continue
         seen.add(key)
-        if op.name in ADDITIONS and len(op.inputs) == 2:
+        if (op.name in ADDITIONS and len(op.inputs) == 2) or op.name in STACKS:
             todo += [(known.made((op.graph, index)), op) for index in op.inputs]
-        elif op.name in TOTALS and op.inputs:
+        elif op.name in TOTALS | ADDITIONS and op.inputs:
             todo.append((known.made((op.graph, op.inputs[0])), by))
     return found
+
+
+def _of_numbers(known: Paths, op: Op) -> bool:
+    """Whether it works on single numbers alone: a module adds its losses up so, but not a path within a network."""
+    return not any(known.value((op.graph, index)).shape for index in op.inputs)
 
 
 def _finding(trace: Trace, known: Paths, event: Backward, key: Key, places: list[Op]) -> Finding:

@@ -15,8 +15,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import ALIASES, CASTS, REVERSED_SUBTRACTIONS, SIGMOIDS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    ALIASES,
+    CASTS,
+    NEGATIONS,
+    REVERSED_SUBTRACTIONS,
+    SIGMOIDS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.senses import seen_from
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Op
@@ -24,6 +33,7 @@ from gradscope.rules import rule
 from gradscope.source import one_less
 from gradscope.store import Trace
 
+ONES = {"ones", "ones_like", "new_ones"}
 SQUASHING = SIGMOIDS | {"log_sigmoid", "logsigmoid"}
 
 
@@ -74,38 +84,68 @@ def complement_of_a_score(trace: Trace) -> Iterator[Finding]:
         given = (op.graph, op.inputs[0])
         of.setdefault(_score(known, given), op)
         maker = known.maker_behind(given, ALIASES | CASTS)
-        if maker is not None and maker.name in REVERSED_SUBTRACTIONS and len(maker.inputs) == 1:
-            turned.append((_score(known, (maker.graph, maker.inputs[0])), maker, op))
+        score = _turned(known, maker) if maker is not None else None
+        if maker is not None and score is not None:
+            turned.append((_score(known, score), maker, op))
     for score, less, op in turned:
         direct, site = of.get(score), less.site.user
-        if (
-            direct is None
-            or site.location() in told
-            or one_less(trace.source_file(site.path).at(site)) is None
-        ):
-            continue
-        told.add(site.location())
-        yield _finding(trace, known, less, op, direct)
+        rest = _rest(trace, less)
+        if direct is not None and rest is not None and site.location() not in told:
+            told.add(site.location())
+            yield _finding(trace, known, less, op, direct, rest)
+
+
+def _turned(known: Paths, op: Op) -> Key | None:
+    """The score that a call takes from 1, or from a tensor of ones; or adds its negative to a number."""
+    inputs = [(op.graph, index) for index in op.inputs]
+    if op.name in REVERSED_SUBTRACTIONS and len(inputs) == 1:
+        return inputs[0]
+    if op.name in SUBTRACTIONS and len(inputs) == 2:
+        less, rest = inputs[::-1] if op.name in REVERSED_SUBTRACTIONS else inputs
+        ones = known.maker_behind(less, CASTS)
+        return rest if ones is not None and ones.name in ONES else None
+    negative = known.maker(inputs[0]) if op.name in ADDITIONS and len(inputs) == 1 else None
+    if negative is not None and negative.name in NEGATIONS:
+        return negative.graph, negative.inputs[0]
+    return None
+
+
+def _rest(trace: Trace, less: Op) -> ast.expr | None:
+    """`x` of `1 - x`, `torch.ones_like(x) - x`, or `-x + 1` in the text."""
+    node = trace.source_file(less.site.user.path).at(less.site.user)
+    if len(less.inputs) == 2:
+        return node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
+    if less.name not in ADDITIONS:
+        return one_less(node)
+    for negative, one in (
+        _both_ways(node) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else ()
+    ):
+        if isinstance(one, ast.Constant) and one.value == 1 and isinstance(negative, ast.UnaryOp):
+            return negative.operand
+    return None
+
+
+def _both_ways(node: ast.BinOp) -> tuple[tuple[ast.expr, ast.expr], ...]:
+    return (node.left, node.right), (node.right, node.left)
 
 
 def _score(known: Paths, key: Key) -> Key:
     return known.made(known.source_behind(key, ALIASES | CASTS))
 
 
-def _finding(trace: Trace, known: Paths, less: Op, op: Op, direct: Op) -> Finding:
-    site, place = less.site.user, op.site.user
+def _finding(trace: Trace, known: Paths, less: Op, op: Op, direct: Op, rest: ast.expr) -> Finding:
+    site, place, plain = less.site.user, seen_from(op, less.site.user), seen_from(direct, less.site.user)
     here = Source(trace, site.path)
     node = here.file.at(site)
-    right = one_less(node)
-    new = f"-{here.part(right, Binds.SIGN)}" if right is not None else ""
-    edits: Edits = here.replace(node, new) if new and isinstance(node, ast.expr) else ()
+    new = f"-{here.part(rest, Binds.SIGN)}"
+    edits: Edits = here.replace(node, new) if isinstance(node, ast.expr) else ()
     event = known.loss_of((op.graph, op.outputs[0]))
     return Finding(
         message=f"{code(trace, site, '`1 - x`')} is taken for the score of the other class: the sigmoids of the two add"
         " up to more than 1",
         cause=site,
         cause_label="is what a probability leaves; of a score that is `-x`",
-        effect=direct.site.user,
+        effect=plain,
         effect_label="takes the same numbers for scores",
         related=((place, "makes a probability of it"),) if place.location() != site.location() else (),
         seen=(
@@ -114,8 +154,7 @@ def _finding(trace: Trace, known: Paths, less: Op, op: Op, direct: Op) -> Findin
         )
         if event is not None
         else (),
-        fix=f"{f'`{new}`' if new else 'the score with its sign turned round'} in place of {located(trace, site)}:"
-        " `1 - sigmoid(x)` is `sigmoid(-x)`",
+        fix=f"`{new}` in place of {located(trace, site)}: `1 - sigmoid(x)` is `sigmoid(-x)`",
         edits=edits,
         subjects=frozenset({("scores", site.location())}),
     )

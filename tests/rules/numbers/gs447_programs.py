@@ -1,0 +1,116 @@
+"""More programs of GS447: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_two_surest_classes_of_a_method() -> None:
+    import torch
+    from torch import nn
+
+    class Species(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(5, 24), nn.ReLU(), nn.Linear(24, 6))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.layers(x)
+            return out
+
+        @torch.no_grad()
+        def suggest(self, x: torch.Tensor, count: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
+            log_chance = self(x).log_softmax(0)  # cause: GS447
+            values, kinds = log_chance.topk(count, dim=-1)  # effect: GS447
+            return values.exp(), kinds
+
+    torch.manual_seed(0)
+    x = torch.randn(120, 5)
+    y = (x @ torch.randn(5, 6)).argmax(1)
+    net = Species()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(net(x[:80]), y[:80])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        values, kinds = net.suggest(x[80:])
+        print((kinds == y[80:, None]).any(1).float().mean().item(), values[:, 0].mean().item())
+
+
+def bad_sorted_scores_of_a_product() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x[:, :3].argmax(1)
+    weight, bias = nn.Parameter(torch.randn(4, 3) * 0.1), nn.Parameter(torch.zeros(3))
+    opt = torch.optim.SGD([weight, bias], lr=0.5)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(x @ weight + bias, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        chances = torch.softmax((x @ weight + bias) / 2, 0)  # cause: GS447
+        best = chances.argsort(descending=True)[:, 0]  # effect: GS447
+        print((best == y).float().mean().item())
+
+
+def good_surest_samples_of_each_class() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        chances = model(x).softmax(1)
+        values, rows = chances.topk(5, dim=0)
+        print(
+            values.mean().item(),
+            (y[rows] == torch.arange(3)).float().mean().item(),
+            chances.argmax(0).tolist(),
+        )
+
+
+def good_experts_choose_their_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(6, 3), nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+    opt = torch.optim.Adam([*gate.parameters(), *experts.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(24, 6)
+        share, rows = gate(x).softmax(-1).topk(12, dim=0)
+        out = torch.zeros(24, 6)
+        for number, expert in enumerate(experts):
+            out = out.index_add(0, rows[:, number], share[:, number, None] * expert(x[rows[:, number]]))
+        loss = (out - x.flip(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_each_query_against_all_others() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(6, 8), nn.Linear(6, 8)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        scores = one(x) @ two(x).t()
+        loss = nn.functional.cross_entropy(scores, torch.arange(16))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        inverted = (one(x) @ two(x).t()).softmax(0)  # a match that many queries share counts less
+        print((inverted.argmax(1) == torch.arange(16)).float().mean().item())

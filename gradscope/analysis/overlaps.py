@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from gradscope import equations
 from gradscope.analysis.ops import ADDITIONS, CASTS, MULTIPLICATIONS, POWERS, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Op
 
+DOTS = {"dot", "vdot"}
+SUMMING = DOTS | {"sum", "einsum"}
 DEEP = 12  # calls of a numerator or a denominator
 SQUARES = POWERS | MULTIPLICATIONS | ADDITIONS  # what a denominator adds up of both sides
 
@@ -64,13 +67,26 @@ def overlap(known: Paths, quotient: Op) -> Overlap | None:
     """The overlap that a division gives: the sum of a product above, and those of both its factors below."""
     if len(quotient.inputs) != 2:
         return None
-    above, below = (sums_in(known, (quotient.graph, index)) for index in quotient.inputs)
-    product = known.maker((above[0].graph, above[0].inputs[0])) if len(above) == 1 else None
-    if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
+    above = sums_in(known, (quotient.graph, quotient.inputs[0]), SUMMING)
+    below = sums_in(known, (quotient.graph, quotient.inputs[1]))
+    product = _summed_product(known, above[0]) if len(above) == 1 else None
+    if product is None:
         return None
     summed = {key for total in below for key in _of(known, (total.graph, total.inputs[0]))}
     sides = {known.made((product.graph, index)) for index in product.inputs}
     return Overlap(quotient, product) if sides <= summed else None
+
+
+def _summed_product(known: Paths, total: Op) -> Op | None:
+    """What multiplies two values element by element, where this call adds all of that up: itself, where it does both
+    (`einsum("bc,bc->b", p, t)`, `torch.dot(p, t)`)."""
+    product = known.maker((total.graph, total.inputs[0])) if total.name == "sum" else total
+    if product is None or len(product.inputs) != 2:
+        return None
+    equation = equations.of(product)
+    letters = {tuple(operand) for operand in equation.operands} if equation is not None else ()
+    by_element = product.name in MULTIPLICATIONS | DOTS or len(letters) == 1
+    return product if by_element else None
 
 
 def _of(known: Paths, key: Key) -> set[Key]:

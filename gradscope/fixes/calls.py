@@ -16,6 +16,8 @@ from gradscope.model import Edit, Op, Site
 from gradscope.source import PRIMARIES, method_name, names_in
 from gradscope.store import Trace
 
+BEHIND_AN_ORDER = {"norm", "normalize", "vector_norm"}  # take the order of the norm first, then the axis
+
 
 def assigned_back(trace: Trace, site: Site | None) -> Edits:
     """`x.detach()` as a statement: `x = x.detach()`."""
@@ -97,7 +99,8 @@ def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
     file = Source(trace, site.path).file
     if not of_torch(trace, file, node.func):
         return ()
-    return with_argument(trace, site, "dim", str(dim), int(file.is_imported(node.func)))
+    position = (name in BEHIND_AN_ORDER) + int(file.is_imported(node.func))
+    return with_argument(trace, site, "dim", str(dim), position)
 
 
 def renamed(trace: Trace, site: Site | None, old: str, new: str) -> Edits:

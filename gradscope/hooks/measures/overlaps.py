@@ -27,7 +27,8 @@ class Overlaps(Hook):
         self.below: dict[int, dict[str, Any]] = {}
         self.told: set[int] = set()  # sites of products
         self.recorder.functions.follow(("rsub", "__rsub__"), self._subtracted)
-        self.recorder.functions.follow(["mul"], self._multiplied)
+        self.recorder.functions.follow(["mul", "dot", "vdot"], self._multiplied)
+        self.recorder.functions.follow(["einsum"], self._by_letters)
         self.recorder.signals.before_end.connect(self._tell)
 
     def _subtracted(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -59,6 +60,12 @@ class Overlaps(Hook):
             self.recorder.arrivals.when_here(
                 (given, fixed), lambda given, fixed: self._look(site, given, fixed)
             )
+
+    def _by_letters(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        given = args[1:]
+        if len(given) == 1 and type(given[0]) in (list, tuple):
+            given = tuple(given[0])
+        self._multiplied(name, given, kwargs, result, frame)
 
     def _look(self, site: int, given: torch.Tensor, fixed: torch.Tensor) -> None:
         least, most, low, high = (float(x) for t in (given, fixed) for x in t.aminmax())

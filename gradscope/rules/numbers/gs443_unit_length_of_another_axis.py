@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradscope import equations
 from gradscope.analysis.axes import PRODUCTS, VIEWS, Axes, Axis, axes
 from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, MULTIPLICATIONS, NORMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
@@ -70,9 +71,10 @@ def good() -> None:
 
 
 class _Unit(NamedTuple):
-    """What gave vectors of unit length, along which of its axes."""
+    """What gave vectors of unit length, along which of its axes, and the call that measured their length."""
 
     op: Op
+    length: Op
     key: Key
     axis: Axis
     dim: int
@@ -84,14 +86,13 @@ def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
         return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
-    for _, op in known.used_calls(PRODUCTS | MULTIPLICATIONS):
+    for _, op in known.used_calls(PRODUCTS | MULTIPLICATIONS | {"einsum", "linear"}):
         units = [unit for i in op.inputs if (unit := _unit(known, found, (op.graph, i))) is not None]
         if len(units) != 2 or len(op.inputs) != 2:
             continue
-        kept = found.of((op.graph, op.outputs[0]))
         wrong = [
             (unit, reader, summed)
-            for unit, (reader, summed) in zip(units, _summed(known, found, op), strict=False)
+            for unit, (reader, summed, kept) in zip(units, _summed(known, found, op), strict=False)
             if summed and unit.axis and unit.axis not in summed and unit.axis in kept
         ]
         places = {unit.op.site.user.location() for unit, _, _ in wrong}
@@ -115,21 +116,33 @@ def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
     if len(dims) != 1 or not -len(own_axes) <= dims[0] < len(own_axes):
         return None
     dim = dims[0] % len(own_axes)
-    return _Unit(op, key, own_axes[dim], dim)
+    return _Unit(op, length, key, own_axes[dim], dim)
 
 
-def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...]]]:
-    """For each side of a product: the call that sums, and the axes of that side that it sums over."""
+def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...], tuple[Axis, ...]]]:
+    """For each side of a product: the call that sums, the axes of that side that it sums over, and those that the
+    product keeps."""
     left, right = (found.of((op.graph, index)) for index in op.inputs)
+    own = found.of((op.graph, op.outputs[0]))
+    if op.name == "linear":
+        return [(op, left[-1:], left[:-1]), (op, right[-1:], right[:-1])] if left and len(right) > 1 else []
+    if op.name == "einsum":
+        equation = equations.of(op)
+        if equation is None or len(equation.operands) != 2:
+            return []
+        places = [equation.axes(place, len(side)) for place, side in enumerate((left, right))]
+        return [
+            (op, tuple(side[at] for letter, at in where.items() if letter in equation.contracted), own)
+            for side, where in zip((left, right), places, strict=True)
+        ]
     if op.name in PRODUCTS:
         two = len(left) > 1 and len(right) > 1
-        return [(op, left[-1:]), (op, right[-2:-1])] if two else []
-    own = found.of((op.graph, op.outputs[0]))
+        return [(op, left[-1:], own), (op, right[-2:-1], own)] if two else []
     for reader in known.graph(op.graph).consumers.get(op.outputs[0], ()):
         dims = [d for d in reader.extra.get("dims", []) if -len(own) <= d < len(own)]
         if reader.name == "sum" and dims:
             summed = tuple(own[d] for d in dims)
-            return [(reader, summed), (reader, summed)]
+            return [(reader, summed, own), (reader, summed, own)]
     return []
 
 
@@ -143,13 +156,15 @@ def _finding(
         for one, _, summed in wrong
     ]
     edits = [
-        along(trace, one.op.site.user, one.op.name, dim) if dim is not None else ()
+        along(trace, one.length.site.user, one.length.name.removeprefix("linalg_"), dim)
+        if dim is not None and _keeps_its_axes(known, one)
+        else ()
         for (one, _, _), dim in zip(wrong, dims, strict=True)
     ]
     loss = known.loss_of((reader.graph, reader.outputs[0]))
     shape = tuple(known.value(unit.key).shape)
     others = [one.op.site.user for one, _, _ in wrong[1:] if one.op.site.user.location() != made.location()]
-    both = " and ".join(dict.fromkeys(located(trace, one.op.site.user) for one, _, _ in wrong))
+    both = " and ".join(dict.fromkeys(located(trace, one.length.site.user) for one, _, _ in wrong))
     return Finding(
         message=f"{code(trace, made, '`normalize`')} makes unit length along axis {unit.dim} of {shape}, and the"
         f" product sums over {'another one' if dims[0] is None else f'axis {dims[0]}'}: what it gives is no cosine",
@@ -166,5 +181,12 @@ def _finding(
         fix=f"give `dim={dims[0]}` to {both}"
         if len(set(dims)) == 1 and dims[0] is not None
         else f"normalise along the axis that {located(trace, place)} sums over",
-        edits=tuple(edit for one in edits for edit in one) if all(edits) else (),
+        edits=tuple(dict.fromkeys(edit for one in edits for edit in one)) if all(edits) else (),
     )
+
+
+def _keeps_its_axes(known: Paths, unit: _Unit) -> bool:
+    """Whether the length has as many axes as what is divided by it: no other call brings one back."""
+    values = (unit.length.outputs[0], unit.length.inputs[0])
+    shapes = [known.value((unit.length.graph, value)).shape for value in values]
+    return len(shapes[0]) == len(shapes[1])

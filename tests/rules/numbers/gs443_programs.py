@@ -19,7 +19,7 @@ def bad_default_axis_of_a_sequence() -> None:
         opt.step()
 
 
-def bad_divided_by_its_norm() -> None:  # fix: by hand
+def bad_divided_by_its_norm() -> None:
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -35,6 +35,72 @@ def bad_divided_by_its_norm() -> None:  # fix: by hand
         near = (u * v).sum(1)  # effect: GS443
         far = F.relu((u * v.roll(1, 0)).sum(1))
         loss = (1 - near + far).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_frames_by_letters() -> None:
+    import torch
+    from torch import nn
+
+    class Frames(nn.Module):
+        def __init__(self, incoming: int, size: int) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(incoming, size, batch_first=True)
+            self.project = nn.Linear(size, size)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h, _ = self.rnn(x)
+            h = self.project(h)
+            unit: torch.Tensor = h / h.norm(dim=1, keepdim=True).clamp_min(1e-6)  # cause: GS443
+            return unit
+
+    torch.manual_seed(0)
+    one, two = Frames(6, 16), Frames(9, 16)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.005)
+    for _ in range(3):
+        a, b = one(torch.randn(20, 10, 6)), two(torch.randn(20, 10, 9))
+        scores = torch.einsum("btd,bsd->bts", a, b) / 0.1  # effect: GS443
+        steps = torch.arange(10).expand(20, -1)
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), steps.flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_norm_given_by_place() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, table = nn.Linear(6, 8), nn.Parameter(torch.randn(5, 8))
+    opt = torch.optim.Adam([*net.parameters(), table], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        u = nn.functional.normalize(net(x), dim=-1)
+        w = nn.functional.normalize(table, 2, 0)  # cause: GS443
+        scores = nn.functional.linear(u, w) / 0.1  # effect: GS443
+        loss = nn.functional.cross_entropy(scores, x[:, :5].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_length_without_its_axis() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(6, 10), nn.Linear(6, 10)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(4, 10, 6)
+        a, b = one(x), two(x)
+        a = a / torch.norm(a, dim=1).unsqueeze(1)  # cause: GS443
+        b = b / torch.norm(b, dim=2).unsqueeze(2)
+        scores = torch.einsum("btd,bsd->bts", a, b)  # effect: GS443
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1) / 0.1, torch.arange(10).repeat(4))
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -70,6 +136,26 @@ def good_attention_across_channels() -> None:
         q, k, v = (layer(x).transpose(1, 2) for layer in (query, key, value))
         weights = (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(1, 2)).softmax(-1)
         loss = ((weights @ v).mean(2) - x.mean((1, 2)).unsqueeze(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_features_first_by_letters() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Conv1d(6, 16, 3, padding=1), nn.Conv1d(9, 16, 3, padding=1)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.01)
+    for _ in range(3):
+        a, b = F.normalize(one(torch.randn(20, 6, 10))), F.normalize(two(torch.randn(20, 9, 10)))
+        scores = torch.einsum("bdt,bds->bts", a, b) / 0.1
+        steps = torch.arange(10).expand(20, -1)
+        u, v = F.normalize(a.mean(2), dim=0), F.normalize(b.mean(2), dim=0)
+        cross = (torch.einsum("bd,be->de", u, v) - torch.eye(16)).square().mean()
+        loss = F.cross_entropy(scores.flatten(0, 1), steps.flatten()) + cross
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -7,15 +7,16 @@ decoder is given comes from another distribution; what it is asked for later, of
 
 Fix: `torch.randn_like(std)`.
 
-Measured: numbers of `rand` or `rand_like` are multiplied by the exponential of a number that the loss takes
-for the logarithm of a variance, or of its half, and what comes out is added to a value with a gradient.
+Measured: numbers of `rand` or `rand_like` are multiplied by the exponential of a number that the loss takes for the
+logarithm of a variance, or of its half, or by what it takes for a deviation; and what comes out is added to a value
+with a gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.gaussians import SAME, divergence_of
+from gradscope.analysis.gaussians import SAME, divergence_of, divergence_of_deviation
 from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located
@@ -65,15 +66,16 @@ def good() -> None:
 
 @rule("GS442", name="noise-of-one-sign", severity="warning")
 def noise_of_one_sign(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(NORMAL) or "exp" not in trace.op_names:
+    if trace.op_names.isdisjoint(NORMAL) or trace.op_names.isdisjoint({"exp", "log"}):
         return
     known, told = paths(trace), set[tuple[str, int]]()
-    for _, product in known.used_calls(MULTIPLICATIONS):
+    for _, product in known.used_calls(MULTIPLICATIONS | {"addcmul"}):
         graph = known.graph(product.graph)
-        draws = [maker for index in product.inputs if (maker := _draw(graph, index)) is not None]
-        if len(draws) != 1 or len(product.inputs) != 2 or not _moves(graph, product):
+        factors = product.inputs[product.name == "addcmul" :]  # what the product is added to comes first
+        draws = [maker for index in factors if (maker := _draw(graph, index)) is not None]
+        if len(draws) != 1 or len(factors) != 2 or not _moves(graph, product):
             continue
-        totals = (_divergence(trace, graph, index) for index in product.inputs)
+        totals = (_divergence(trace, graph, index) for index in factors)
         total = next((op for op in totals if op is not None), None)
         place = draws[0].site.user
         if total is not None and place.location() not in told:
@@ -89,6 +91,8 @@ def _draw(graph: Graph, value: int) -> Op | None:
 
 def _moves(graph: Graph, product: Op) -> bool:
     """Whether it is added to a value with a gradient: the mean."""
+    if product.name == "addcmul":
+        return graph.values[product.inputs[0]].requires_grad
     return any(
         reader.name in ADDITIONS
         and any(i not in product.outputs and graph.values[i].requires_grad for i in reader.inputs)
@@ -97,7 +101,10 @@ def _moves(graph: Graph, product: Op) -> bool:
 
 
 def _divergence(trace: Trace, graph: Graph, factor: int) -> Op | None:
-    """The sum that takes what the factor is the exponential of, or the root of it, for the logarithm of a variance."""
+    """The sum that takes the factor for a deviation, or what it is the exponential of, or the root of it, for the
+    logarithm of a variance."""
+    if (total := divergence_of_deviation(trace, graph, factor)) is not None:
+        return total
     exponential = graph.maker_behind(factor, SAME | {"sqrt", "sqrt_"})
     if exponential is None or exponential.name != "exp":
         return None
@@ -121,8 +128,8 @@ def _finding(trace: Trace, draw: Op, product: Op, total: Op) -> Finding:
         if product.site.user.location() != site.location()
         else (),
         seen=(
-            f"{code(trace, total.site.user, 'the sum')} has the logarithm itself as a term and takes its exponential"
-            f" away: so is the divergence of a log variance; `{draw.name}` is multiplied by its deviation",
+            f"{code(trace, total.site.user, 'the sum')} has a variance as a term, and its logarithm with the opposite"
+            f" sign: so is the divergence of a Gaussian; `{draw.name}` is multiplied by its deviation",
         ),
         fix=f"draw standard normal noise: `{normal}` in place of `{draw.name}` in {located(trace, site)}",
         edits=renamed(trace, site, draw.name, normal),

@@ -1748,8 +1748,8 @@ class Revived(Kind):
 
 
 class HeldBack(Kind):
-    """Elements of weights whose gradient the program had set to zero between the pass and the step were moved by it all
-    the same, in some steps in a row. The event's site is that step."""
+    """Elements of weights whose gradient the program had set to zero, in a hook or between the pass and the step, were
+    moved by it all the same, in some steps in a row. The event's site is that step."""
 
     __slots__ = ()
     of = "held_back"
@@ -1759,6 +1759,7 @@ class HeldBack(Kind):
     moved = Field(_count)  # of them
     shrunk = Field(_count)  # of these, that came nearer to zero
     steps = Field(_count)  # in a row
+    hook = Field(_id)  # site: put a hook on one of the weights
 
 
 class MomentumAnew(Kind):

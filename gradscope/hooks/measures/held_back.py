@@ -1,6 +1,6 @@
-"""Which elements of a weight have a gradient that the program sets to zero between a pass and the step, the same ones
-each time, and are moved by the step all the same: by the weight decay, or by a momentum of before. Three weights of an
-optimizer are looked at, where their gradients are written to. On the CPU only."""
+"""Which elements of a weight have a gradient that the program sets to zero, between a pass and the step or in a hook on
+the weight, the same ones each time, and are moved by the step all the same: by the weight decay, or by a momentum of
+before. Three weights of an optimizer are looked at, where their gradients are written to. On the CPU only."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class _Held:
     """The elements of a weight that were held back at a step, and their values before it."""
 
     places: Any
+    left: Any  # where there was a gradient before
     values: Any
     again: int = 0
     moved: int = 0
@@ -44,13 +45,27 @@ class HeldBack(Hook):
         self.rest: dict[int, int] = {}  # steps until it is looked at again
         self.looks: dict[int, int] = {}
         self.left: dict[int, Any] = {}  # weight → where the last pass left a gradient that is not zero
+        self.given: dict[
+            int, Any
+        ] = {}  # the same, of what a hook on the weight was given in the pass that runs
+        self.hooks: dict[int, int] = {}  # weight → where that hook was put
         self.held: dict[int, _Held] = {}  # of a weight
         self.found: dict[int, dict[int, _Held]] = {}
         self.sites: dict[int, int] = {}  # of the step
+        self.recorder.signals.gradient_given.connect(self._given)
         self.recorder.signals.after_pass.connect(self._passed)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _given(self, tensor: int, grad: Any, site: int) -> None:
+        for number, records in self.weights.items():
+            for record in records if not self.rest.get(number) else ():
+                t = record.ref()
+                if id(t) == tensor and _readable(grad) and grad.shape == t.shape:
+                    with private.aside(), torch.no_grad():
+                        self.given.setdefault(record.id, grad.detach() != 0)
+                        self.hooks[record.id] = site
 
     def _passed(self, site: int, error: BaseException | None) -> None:
         for number, records in self.weights.items():
@@ -59,6 +74,9 @@ class HeldBack(Hook):
                     for record in records:
                         if (grad := _gradient(record)) is not None:
                             self.left[record.id] = grad != 0
+                            given = self.given.pop(record.id, None)
+                            if given is not None and given.shape == grad.shape:
+                                self.left[record.id] |= given
 
     def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         if number in self.found:
@@ -88,15 +106,19 @@ class HeldBack(Hook):
         before = self.held.pop(record.id, None)
         if weight is None or grad is None or left is None or left.shape != grad.shape:
             return False
-        places = (left & (grad == 0) & (weight != 0)).flatten()
+        left = left.flatten()
+        places = left & (grad == 0).flatten() & (weight != 0).flatten()
         count = int(places.sum())
         if not max(LEAST, SHARE * weight.numel()) <= count < weight.numel():
             return False
-        held = self.held[record.id] = _Held(places, weight.flatten().clone())
-        if before is not None and int((places & before.places).sum()) >= SAME * count:
-            was, now = before.values[places], held.values[places]
+        held = self.held[record.id] = _Held(places, left, weight.flatten().clone())
+        both = places & before.places if before is not None else places
+        if before is not None and (same := int(both.sum())) >= max(
+            LEAST, SAME * int((places & before.left).sum())
+        ):
+            was, now = before.values[both], held.values[both]
             held.moved, held.shrunk = int((now != was).sum()), int((now.abs() < was.abs()).sum())
-            held.again = before.again + 1 if held.moved >= MOVED * count else 0
+            held.again = before.again + 1 if held.moved >= MOVED * same else 0
         return True
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
@@ -106,6 +128,7 @@ class HeldBack(Hook):
     def _forget(self, number: int) -> None:
         for record in self.weights[number]:
             self.left.pop(record.id, None)
+            self.given.pop(record.id, None)
             self.held.pop(record.id, None)
 
     def _tell(self) -> None:
@@ -116,6 +139,7 @@ class HeldBack(Hook):
                     "held": sum(int(held.places.sum()) for held in found.values()),
                     "moved": sum(held.moved for held in found.values()),
                     "shrunk": sum(held.shrunk for held in found.values()),
+                    "hook": next((self.hooks[id] for id in found if id in self.hooks), None),
                 }  # fmt: skip
                 self.recorder.emit("held_back", self.sites[number], data)
 
@@ -130,9 +154,11 @@ def _weight(record: LeafRecord) -> Any:
 def _gradient(record: LeafRecord) -> Any:
     t = record.ref()
     grad = private.grad_of(t) if t is not None else None
-    if grad is None or not measurable(grad) or not grad.is_cpu or grad.layout is not torch.strided:
-        return None
-    return grad.detach() if grad.shape == t.shape else None
+    return grad.detach() if _readable(grad) and grad.shape == t.shape else None
+
+
+def _readable(grad: Any) -> bool:
+    return grad is not None and measurable(grad) and grad.is_cpu and grad.layout is torch.strided
 
 
 def _size(record: LeafRecord) -> int:

@@ -158,7 +158,7 @@ class Functions(Hook):
         self.before_write: Callable[..., None] | None = None
         self.before: dict[str, list[Callable[..., None]]] = {}  # op → told before each call, while looking
         self.after: dict[str, list[Callable[..., None]]] = {}  # op → told of each call, while looking
-        self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
+        self.on_register: Callable[[Any, Any, Any], Any] | None = None  # gives what is registered for a hook
         # told of each hook on a tensor: (tensor, hook, handle, frame)
         self.registered: Callable[[Any, Any, Any, Any], None] | None = None
         self.on_set_requires_grad: Callable[[], None] | None = None
@@ -285,8 +285,8 @@ class Functions(Hook):
         if self.on_register is None:
             return args, kwargs
         if len(args) > 1:
-            return (args[0], self.on_register(args[1], frame), *args[2:]), kwargs
-        return args, {**kwargs, "hook": self.on_register(kwargs["hook"], frame)}
+            return (args[0], self.on_register(args[0], args[1], frame), *args[2:]), kwargs
+        return args, {**kwargs, "hook": self.on_register(args[0], kwargs["hook"], frame)}
 
     # -- attributes -------------------------------------------------------------------
 

@@ -119,12 +119,12 @@ class GradientHooks(Hook):
         found = self.of_modules.get(function.__code__) if function is not None else None
         return self._watched(hook, *found, count) if found is not None else hook
 
-    def _watch(self, hook: Any, frame: Any) -> Any:
+    def _watch(self, tensor: Any, hook: Any, frame: Any) -> Any:
         """The hook to register instead: itself, watched."""
         found = self._about(hook, frame)
         if found is None:
             return hook
-        watched = self._watched(hook, *found[:2], 1)
+        watched = self._watched(hook, *found[:2], 1, id(tensor))
         return MethodType(watched, hook.__self__) if isinstance(hook, MethodType) else watched
 
     def _about(
@@ -141,7 +141,9 @@ class GradientHooks(Hook):
         defined = sites.below(site, function.__code__)
         return site, {"hook": defined, "name": function.__name__, "module": module}, function
 
-    def _watched(self, hook: Callable[..., Any], site: int, about: dict[str, Any], count: int) -> Any:
+    def _watched(
+        self, hook: Callable[..., Any], site: int, about: dict[str, Any], count: int, of: int | None = None
+    ) -> Any:
         @functools.wraps(hook)
         def watched(*args: Any) -> Any:
             given = args[-count:]
@@ -149,6 +151,9 @@ class GradientHooks(Hook):
             data: dict[str, Any] = {**about, "edited": False, "returned": None}
             try:
                 before = [(grad, version_of(grad)) for grad in _gradients(given)]
+                if of is not None:
+                    for told in self.recorder.signals.gradient_given:
+                        told(of, before[0][0], site)
             except BaseException as error:
                 self.recorder.fault("looking at a gradient", error)
             try:

@@ -66,6 +66,9 @@ class Signals:
         )  # module, the state it was given, what `load_state_dict` has returned, site
         self.data_set: Signal[Any, Any, int] = Signal()  # `t.data = …`: tensor, its new data, site
         self.zero_gradients: Signal[[]] = Signal()  # other gradients than before were exactly zero, together
+        # a hook of the program's on a tensor is about to run: the `id` of that, the gradient that it is given, and
+        # where the hook was put
+        self.gradient_given: Signal[int, Any, int] = Signal()
         # -- ops
         self.op: Signal[Row, list[Any], list[Any]] = Signal()  # row, inputs, outputs
         self.values_read: Signal[list[Live], int] = Signal()  # entries, index of the op

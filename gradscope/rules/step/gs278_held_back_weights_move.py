@@ -7,8 +7,8 @@ on with what it has seen before. The part that was to stay drifts away, a little
 Fix: put that part back after each step, `w.copy_(torch.where(mask, w, w_before))` under `torch.no_grad()`, or give the
 optimizer `weight_decay=0`; clear its state where it has a momentum of before.
 
-Measured: elements of a weight to which a pass left a gradient, and whose gradient was exactly 0 before the step, the
-same ones in some steps in a row; and their values before the next step.
+Measured: elements of a weight to which a pass left a gradient, or brought one to a hook on the weight, and whose
+gradient was exactly 0 before the step, the same ones in some steps in a row; and their values before the next step.
 Silent on: weights that are put back after each step, those that the model multiplies by their mask, weights of zero
 (GS245), masks that are drawn anew.
 """
@@ -94,7 +94,8 @@ def _finding(trace: Trace, event: HeldBack) -> Finding:
         if held & set(group["parameters"]) and isinstance(decay := group.get("weight_decay"), int | float)
     }
     decay = max(decays, default=0) if event.shrunk >= DECAYS * event.moved else 0
-    masked = writes_into(trace, event.parameters)
+    hook = user(trace.site(event.hook)) if event.hook is not None else None
+    masked = hook or writes_into(trace, event.parameters)
     by = f"its `weight_decay` of {decay:g}" if decay else "what it remembers of earlier gradients"
     again = f"put them back after {located(trace, step)}, from"
     less = (
@@ -108,10 +109,14 @@ def _finding(trace: Trace, event: HeldBack) -> Finding:
         cause_label=f"takes a part of every weight away, {decay:g} times the rate" if decay else "moves them",
         effect=step if decay and made is not None else None,
         effect_label=f"moves {event.moved} of {plural(event.held, 'weight')} that were held back",
-        related=((masked, "sets their gradients to zero"),) if masked is not None else (),
+        related=(
+            (masked, f"{'puts a hook on them that' if hook else ''} sets their gradients to zero".strip()),
+        )
+        if masked is not None
+        else (),
         seen=(
-            f"{event.held} elements of {parameter_names(trace, event.parameters)} had a gradient behind the pass and"
-            f" one of exactly 0 before the step, in {plural(event.steps, 'step')} in a row; {event.moved} of them were"
+            f"{event.held} elements of {parameter_names(trace, event.parameters)} had a gradient"
+            f" {'before their hook' if hook else 'behind the pass'} and one of exactly 0 before the step, in {plural(event.steps, 'step')} in a row; {event.moved} of them were"
             f" something else before the next one, {event.shrunk} nearer to zero",
         ),
         fix=f"{again} a copy: `w.copy_(torch.where(mask, w, w_before))` under `torch.no_grad()`; {less}",

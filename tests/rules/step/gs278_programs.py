@@ -20,6 +20,56 @@ def bad_momentum_of_before() -> None:
         opt.step()  # cause: GS278
 
 
+def bad_rows_by_a_hook() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, head = nn.Embedding(40, 8), nn.Linear(8, 2)
+    trainable = torch.ones(40, 1)
+    trainable[:30] = 0
+    table.weight.register_hook(lambda grad: grad * trainable)
+    opt = torch.optim.AdamW([*table.parameters(), *head.parameters()], lr=0.01)  # cause: GS278
+    for _ in range(12):
+        words = torch.randint(0, 40, (32, 4))
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(table(words).mean(1)), words[:, 0] % 2).backward()
+        opt.step()  # effect: GS278
+
+
+def good_rows_by_a_hook_without_decay() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table, head = nn.Embedding(40, 8), nn.Linear(8, 2)
+    trainable = torch.ones(40, 1)
+    trainable[:30] = 0
+    table.weight.register_hook(lambda grad: grad * trainable)
+    groups = [{"params": head.parameters()}, {"params": table.parameters(), "weight_decay": 0.0}]
+    opt = torch.optim.AdamW(groups, lr=0.01)
+    for _ in range(12):
+        words = torch.randint(0, 40, (32, 4))
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(table(words).mean(1)), words[:, 0] % 2).backward()
+        opt.step()
+
+
+def good_a_hook_that_turns_gradients_off_by_their_sign() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 8)
+    model.weight.register_hook(lambda grad: grad.clamp(min=0))
+    opt = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for _ in range(12):
+        x = torch.randn(16, 6)
+        opt.zero_grad()
+        (model(x) - torch.randn(16, 8)).pow(2).mean().backward()
+        opt.step()
+
+
 def good_no_decay() -> None:
     import torch
     from torch import nn

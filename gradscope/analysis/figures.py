@@ -144,6 +144,8 @@ def is_it(node: ast.AST, name: str) -> bool:
             node = node.value
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_hundred(node.left):
             node = node.right
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_hundred(node.right):
+            node = node.left
         else:
             return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == name
 

@@ -154,7 +154,7 @@ def _weight(record: LeafRecord) -> Any:
 def _gradient(record: LeafRecord) -> Any:
     t = record.ref()
     grad = private.grad_of(t) if t is not None else None
-    return grad.detach() if _readable(grad) and grad.shape == t.shape else None
+    return grad.detach() if grad is not None and _readable(grad) and grad.shape == t.shape else None
 
 
 def _readable(grad: Any) -> bool:

@@ -7,7 +7,7 @@ Fix: divide by the batch's own size, or add up the counts of all batches, and di
 
 The count and its divisor are read in the program's text, of loops that ran; that it is the count of one batch, and of
 how many samples, was seen in the run, with the number of batches that the loop went through. Silent on: counts that are
-added up, and datasets of one batch.
+added up, shares that are, or may be, and datasets of one batch.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.figures import additions, gone_through, passes_of, quotients
+from gradscope.analysis.figures import Addition, additions, gone_through, passes_of, quotients
 from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import code, located
+from gradscope.events import LoaderPassed
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules.mode._batch_figures import Figure, bare, figure
-from gradscope.source import called_name, stands_in
+from gradscope.rules.mode._loaders import dataset_given
+from gradscope.source import FUNCTIONS, SourceFile, arguments, called_name, stands_in
 from gradscope.store import Trace
 
 
@@ -71,10 +73,14 @@ def good() -> None:
 @rule("GS429", name="one-batch-over-all-samples", severity="warning")
 def one_batch_over_all_samples(trace: Trace) -> Iterator[Finding]:
     for path, function, loop in nodes_that_ran(trace, ast.For):
-        data = gone_through(loop)
-        batches = max((event.batches for event in passes_of(trace, path, loop)), default=0)
+        data, events = gone_through(loop), passes_of(trace, path, loop)
+        batches = max((event.batches for event in events), default=0)
         if data is None or batches < 2:
             continue
+        file = trace.source_file(path)
+        whole = {f"{ast.unparse(data)}.dataset", f"{ast.unparse(data)}.sampler"} | _datasets(
+            file, path, loop, events
+        )
         for made in own_nodes(loop):
             if (
                 not isinstance(made, ast.Assign)
@@ -86,30 +92,84 @@ def one_batch_over_all_samples(trace: Trace) -> Iterator[Finding]:
             wrong = [
                 q
                 for q in quotients(name, loop)
-                if _is_all_of(q.divisor, ast.unparse(data)) and not _is_a_part(trace, path, loop, q.node)
+                if _is_all_of(file, loop, q.divisor, whole) and not _is_a_part(trace, path, loop, q.node)
             ]
             if wrong and not _added_up(loop, name) and (counted := _counted(trace, path, made)) is not None:
                 assert wrong[0].divisor is not None
                 yield _finding(trace, path, function, made, wrong[0].node, wrong[0].divisor, counted, batches)
 
 
-def _is_all_of(divisor: ast.expr | None, data: str) -> bool:
-    """Whether it is `len(loader.dataset)` of the loader that the loop goes through."""
+def _datasets(file: SourceFile, path: str, loop: ast.For, events: list[LoaderPassed]) -> set[str]:
+    """The name of what the loader of a loop was made of, where the loop's function knows that by the same name, and
+    nothing else had it."""
+    made = [event.site.user for event in events if event.site.user.path == path]
+    given = dataset_given(file, made[0]) if len(made) == len(events) == 1 else None
+    if not isinstance(given, ast.Name):
+        return set()
+    settings = _settings(file, loop, given.id)
+    here = file.scope(made[0]) in (file.scope_of(loop), file.tree)
+    same = [file.scope_of(one) for one in settings] == [file.scope(made[0])]
+    return {given.id} if here and same else set()
+
+
+def _settings(file: SourceFile, loop: ast.For, name: str) -> list[ast.AST]:
+    """What gives a name that the loop reads a value: in its function, else in the file."""
+    scope = file.scope_of(loop)
+    inner: list[ast.AST] = (
+        [one for one in arguments(scope) if one.arg == name] if isinstance(scope, FUNCTIONS) else []
+    )
+    for around in (scope, file.tree):
+        for node in own_nodes(around) if around is not None else ():
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+                inner.append(node)
+        if inner:
+            break
+    return inner
+
+
+def _is_all_of(file: SourceFile, loop: ast.For, divisor: ast.expr | None, whole: set[str]) -> bool:
+    """Whether it is `len(loader.dataset)` of the loader that the loop goes through, or of what that was made of; or a
+    name that is given this alone."""
     divisor = bare(divisor)
-    whole = divisor.args[0] if isinstance(divisor, ast.Call) and len(divisor.args) == 1 else None
-    return called_name(divisor) == "len" and whole is not None and ast.unparse(whole) == f"{data}.dataset"
+    if isinstance(divisor, ast.Name):
+        settings = _settings(file, loop, divisor.id)
+        statement = file.parent.get(id(settings[0])) if len(settings) == 1 else None
+        divisor = bare(statement.value) if isinstance(statement, ast.Assign) else None
+    length = called_name(divisor) == "len" and isinstance(divisor, ast.Call) and len(divisor.args) == 1
+    return length and isinstance(divisor, ast.Call) and ast.unparse(divisor.args[0]) in whole
 
 
 def _is_a_part(trace: Trace, path: str, loop: ast.For, share: ast.expr | ast.stmt) -> bool:
-    """Whether the loop adds the shares of all batches up: each is then its batch's part of the whole."""
+    """Whether the loop adds the shares of all batches up: each is then its batch's part of the whole. So it may be of
+    those that it puts into a list, unless nothing but single ones are taken out of that."""
     file = trace.source_file(path)
     statement = file.statement_of(share)
     names = [ast.unparse(target) for target in getattr(statement, "targets", ())]
     return any(
         one.add is statement or any(ast.unparse(node) in names for node in ast.walk(one.term))
         for one in additions(trace)
-        if one.path == path and one.loop is loop
+        if one.path == path and one.loop is loop and not (one.is_list and _is_read_one_by_one(one))
     )
+
+
+def _is_read_one_by_one(one: Addition) -> bool:
+    """Whether the program takes nothing out of a list but `rows[-1]`, `max(rows)` and the like."""
+    added = {id(node) for node in ast.walk(one.add)}
+    for node in one.file.nodes:
+        if (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and id(node) not in added
+            and ast.unparse(node) == one.name
+        ):
+            above = one.file.parent.get(id(node))
+            single = isinstance(above, ast.Subscript) and not isinstance(above.slice, ast.Slice)
+            if (
+                isinstance(node.ctx, ast.Load)
+                and not single
+                and called_name(above) not in ("len", "max", "min")
+            ):
+                return False
+    return True
 
 
 def _added_up(loop: ast.For, name: str) -> bool:
@@ -132,7 +192,7 @@ def _counted(trace: Trace, path: str, made: ast.Assign) -> Figure | None:
         figure(known, (graph.id, value))
         for graph in trace.graphs
         for op in graph.called(EXITS)
-        if op.site.user.path == path and stands_in(made, op.site.user)
+        if any(frame.path == path and stands_in(made, frame) for frame in op.site.stack)
         for value in op.inputs
     ]
     hits = [one for one in found if one is not None and one.kind == "hits"]
@@ -150,7 +210,7 @@ def _finding(
     batches: int,
 ) -> Finding:
     site, here = site_of(path, function, quotient), Source(trace, path)
-    size = _length(here, counted)
+    size = _length(here, made, counted)
     edits: Edits = here.replace(divisor, size) if size else ()
     return Finding(
         message=f"{code(trace, site, 'the share')} divides the right answers of one batch by the number of all samples",
@@ -167,15 +227,29 @@ def _finding(
     )
 
 
-def _length(here: Source, counted: Figure) -> str:
-    """`len(y)` of the labels that the answers are compared with."""
-    compared = here.file.at(counted.op.site.user)
-    for node in ast.walk(compared) if compared is not None else ():
+def _length(here: Source, made: ast.Assign, counted: Figure) -> str:
+    """`len(y)` of the labels that the answers are compared with, by their name where the count is given."""
+    place = counted.op.site.user
+    name = _compared(here.file.at(place)) if place.path == here.path else ""
+    scope = here.file.scope(place)
+    if name and isinstance(scope, FUNCTIONS) and scope is not here.file.scope_of(made):
+        call = made.value
+        names = [one.arg for one in arguments(scope)]
+        if called_name(call) != scope.name or not isinstance(call, ast.Call) or name not in names:
+            return ""
+        given = call.args[names.index(name) :][:1]
+        starred = any(isinstance(one, ast.Starred) for one in call.args)
+        name = given[0].id if given and not starred and isinstance(given[0], ast.Name) else ""
+    return f"len({name})" if name else ""
+
+
+def _compared(count: ast.AST | None) -> str:
+    for node in ast.walk(count) if count is not None else ():
         given: ast.expr | None = None
         if isinstance(node, ast.Compare):
             given = node.comparators[0]
         elif called_name(node) in ("eq", "equal") and isinstance(node, ast.Call) and node.args:
             given = node.args[-1]
         if isinstance(given, ast.Name):
-            return f"len({given.id})"
+            return given.id
     return ""

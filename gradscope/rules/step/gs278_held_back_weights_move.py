@@ -109,15 +109,14 @@ def _finding(trace: Trace, event: HeldBack) -> Finding:
         cause_label=f"takes a part of every weight away, {decay:g} times the rate" if decay else "moves them",
         effect=step if decay and made is not None else None,
         effect_label=f"moves {event.moved} of {plural(event.held, 'weight')} that were held back",
-        related=(
-            (masked, f"{'puts a hook on them that' if hook else ''} sets their gradients to zero".strip()),
-        )
+        related=((masked, "its hook sets gradients to zero" if hook else "sets their gradients to zero"),)
         if masked is not None
         else (),
         seen=(
             f"{event.held} elements of {parameter_names(trace, event.parameters)} had a gradient"
-            f" {'before their hook' if hook else 'behind the pass'} and one of exactly 0 before the step, in {plural(event.steps, 'step')} in a row; {event.moved} of them were"
-            f" something else before the next one, {event.shrunk} nearer to zero",
+            f" {'before their hook' if hook else 'behind the pass'} and one of exactly 0 before the step, in"
+            f" {plural(event.steps, 'step')} in a row; {event.moved} of them were something else before the next one,"
+            f" {event.shrunk} nearer to zero",
         ),
         fix=f"{again} a copy: `w.copy_(torch.where(mask, w, w_before))` under `torch.no_grad()`; {less}",
         subjects=parameter_subjects(event.parameters),

@@ -1,3 +1,79 @@
+def bad_by_functions_into_a_history() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def matches(logits: torch.Tensor, labels: torch.Tensor) -> float:
+        return torch.eq(logits.argmax(dim=-1), labels).sum().item()
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    corpus = TensorDataset(x, (x[:, 0] > 0).long())
+    loader = DataLoader(corpus, batch_size=16, shuffle=True)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    size = len(corpus)
+    for _ in range(2):
+        for _step, (rows, wanted) in enumerate(loader):
+            logits = model(rows)
+            opt.zero_grad()
+            nn.functional.cross_entropy(logits, wanted).backward()
+            opt.step()
+            hits = matches(logits, wanted)  # effect: GS429
+            accuracy = 100.0 * hits / size  # cause: GS429
+            history.append(accuracy)
+        print(f"accuracy {history[-1]:.1f}%, best {max(history):.1f}%")
+
+
+def good_parts_in_a_list() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    corpus = TensorDataset(x, (x[:, 0] > 0).long())
+    loader = DataLoader(corpus, batch_size=16, shuffle=True)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    size = len(corpus)
+    for _ in range(2):
+        parts = []
+        for rows, wanted in loader:
+            logits = model(rows)
+            opt.zero_grad()
+            nn.functional.cross_entropy(logits, wanted).backward()
+            opt.step()
+            hits = (logits.argmax(1) == wanted).sum().item()
+            share = hits * 100 / size
+            parts.append(share)
+        print(f"accuracy {sum(parts):.1f}%")
+
+
+def good_the_name_is_that_of_the_batch() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    corpus = TensorDataset(x, (x[:, 0] > 0).long())
+    size = len(corpus)
+    print(size)
+    loader = DataLoader(corpus, batch_size=16)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for rows, wanted in loader:
+        size = len(rows)
+        logits = model(rows)
+        opt.zero_grad()
+        nn.functional.cross_entropy(logits, wanted).backward()
+        opt.step()
+        hits = (logits.argmax(1) == wanted).sum().item()
+        print(100 * hits / size)
+
+
 def good_added_up() -> None:
     import torch
     from torch import nn

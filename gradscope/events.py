@@ -611,6 +611,18 @@ class DropoutOff(Kind):
     off = Field(_count)  # and since then
 
 
+class AllDropped(Kind):
+    """Dropout had the rate 1 in every call in training."""
+
+    __slots__ = ()
+    of = "all_dropped"
+    module = Field(_key)
+    op = Field(_text)
+    calls = Field(_count)  # in training, with gradients
+    with_graph = Field(_count)  # of those, whose input has a graph
+    through = Field(_count)  # calls in evaluation, which let everything through
+
+
 class DrawnMask(Kind):
     """A place that draws numbers evenly did so in evaluations of its module as in its training."""
 

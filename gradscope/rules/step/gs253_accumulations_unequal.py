@@ -3,11 +3,13 @@
 Why: `i % 4 == 0` holds for the first batch, whose index is 0: the first step uses one batch alone. `(i + 1) % 4 == 0`
 holds for the last batch of a loader only where 4 divides its length: the batches after the last step are left to the
 first step of the next epoch, which sums up to 7 batches where each was divided by 4, and those of the last epoch are
-lost.
+lost. Where the gradients are cleared before each epoch, and it has no more than 4 batches, its first batch is all that is
+ever used.
 
 Fix: count from one, `(i + 1) % 4 == 0`, and step after the last batch too.
 
-Measured: how many passes each step used. A note where the rest of an epoch is carried on: some leave it so on purpose.
+Measured: how many passes each step used, and which were cleared unused behind the loop. A note where the rest of an
+epoch is carried on: some leave it so on purpose.
 Silent on: counts that begin at 1, steps that wait for something else, a rest that is cleared (GS215).
 """
 
@@ -18,13 +20,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.passes import passes_by_line
 from gradscope.analysis.step_conditions import counts_from_zero, without_remainder
 from gradscope.analysis.text import has_length
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import LOOPS, SourceFile, called_name
+from gradscope.source import LOOPS, SourceFile, called_name, stands_in
 from gradscope.store import Trace
 
 ENOUGH = 2  # steps after the first
@@ -89,10 +92,19 @@ class Used(NamedTuple):
     condition: Condition
 
 
-@rule("GS253", name="accumulations-unequal", severity="warning")
+WHY_ONLY = """`i % 4 == 0` holds for the first batch, whose index is 0, and the loop ends before it holds again: the
+step uses that batch alone, with a gradient that was divided for several, and what all later batches gave is cleared
+before the next one"""
+
+
+@rule("GS253", name="accumulations-unequal", severity="warning", over=("GS215",))
 def accumulations_unequal(trace: Trace) -> Iterator[Finding]:
     for used in _steps(trace):
-        if used.condition.from_one:
+        if set(used.passes) == {1}:
+            yield from _only_first(trace, used)
+        elif len(set(used.passes)) == 1:
+            continue
+        elif used.condition.from_one:
             yield from _carried_on(trace, used)
         elif used.condition.behind_the_first:
             yield from _one_more(trace, used)
@@ -111,7 +123,7 @@ def _steps(trace: Trace) -> Iterator[Used]:
         passes.setdefault(site.location(), []).extend([used] * turn.times)
         filled.setdefault(site.location(), set()).update(*(fill.event.filled for fill in turn.fills))
     for place, site in sites.items():
-        if len(passes[place]) > ENOUGH and len(set(passes[place])) > 1:
+        if len(passes[place]) > ENOUGH and set(passes[place]) != {0}:
             condition = _condition(trace.source_file(site.path), site)
             if condition is not None:
                 yield Used(site, passes[place], frozenset(filled[place]), condition)
@@ -191,6 +203,51 @@ def _first(trace: Trace, used: Used) -> Iterator[Finding]:
         count=1,
         subjects=parameter_subjects(used.filled) | {("step", step.location())},
     )
+
+
+def _only_first(trace: Trace, used: Used) -> Iterator[Finding]:
+    """The step of each round's first batch, whose other ones are cleared behind the loop, unused."""
+    condition = used.condition
+    if condition.from_one or condition.behind_the_first:
+        return
+    cleared, clears = _cleared_behind(trace, used)
+    steps = len(used.passes)
+    if cleared < steps or len(clears) != 1:
+        return
+    step, text, edits = used.step, *_with_the_last(trace, used)
+    cause, (clear,) = _place(trace, used), clears
+    yield Finding(
+        message=f"each step uses the first pass of a loop alone: {code(trace, cause)} holds for the first"
+        " batch, whose index is 0, and not for the last one",
+        cause=cause,
+        cause_label="is true at 0, and at no later batch",
+        effect=step,
+        effect_label="uses one batch alone, each time",
+        related=((clear, "clears what the batches after it gave"),),
+        seen=(
+            f"{plural(steps, 'step')} used the gradients of 1 pass each; {plural(cleared, 'pass')} behind them got no"
+            " step, and were cleared",
+        ),
+        fix=f"count from one{_too(text)}: {text} in place of {located(trace, cause)}",
+        edits=edits,
+        why=WHY_ONLY,
+        count=cleared,
+        subjects=parameter_subjects(used.filled) | {("step", step.location())},
+    )
+
+
+def _cleared_behind(trace: Trace, used: Used) -> tuple[int, list[Site]]:
+    """How many passes of the loop were cleared unused, and by which lines; none where one of these stands in it."""
+    loop, path, cleared = used.condition.loop, used.step.path, 0
+    clears: dict[tuple[str, int], Site] = {}
+    for site, line in passes_by_line(trace).items():
+        if line.dropped and line.parameters & used.filled:
+            if site.path != path or not stands_in(loop, site):
+                return 0, []
+            cleared += line.dropped
+            clears |= {clear.location(): clear for clear in line.clears}
+    inside = any(site.path == path and stands_in(loop, site) for site in clears.values())
+    return (0, []) if inside else (cleared, list(clears.values()))
 
 
 def _one_more(trace: Trace, used: Used) -> Iterator[Finding]:

@@ -180,3 +180,66 @@ def good_not_the_remainder_from_one() -> None:
         if not (i + 1) % 4:
             opt.step()
             opt.zero_grad()
+
+
+def bad_first_batch_of_each_epoch_alone() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.randn(64, 4), torch.randn(64, 1)), batch_size=16, shuffle=True)
+    every = 4
+    for _ in range(4):
+        opt.zero_grad()
+        for i, (x, y) in enumerate(loader):
+            loss = nn.functional.mse_loss(model(x), y) / every
+            loss.backward()
+            if i % every == 0:  # cause: GS253
+                opt.step()  # effect: GS253
+                opt.zero_grad()
+
+
+def bad_first_batch_of_each_epoch_alone_by_a_method() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+            self.opt = torch.optim.Adam(self.model.parameters(), lr=0.01)
+
+        def epoch(self, batches: list[torch.Tensor]) -> None:
+            self.model.zero_grad()
+            for i in range(len(batches)):
+                (self.model(batches[i]).pow(2).mean() / 8).backward()
+                if not i % 8:  # cause: GS253
+                    self.opt.step()  # effect: GS253
+                    self.model.zero_grad()
+
+    trainer = Trainer()
+    batches = [torch.randn(8, 4) for _ in range(6)]
+    for _ in range(5):
+        trainer.epoch(batches)
+
+
+def good_last_batch_of_each_epoch_alone() -> None:
+    """An epoch of four batches makes one step."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [torch.randn(8, 4) for _ in range(4)]
+    for _ in range(4):
+        opt.zero_grad()
+        for i, x in enumerate(batches):
+            (model(x).pow(2).mean() / 4).backward()
+            if (i + 1) % 4 == 0:
+                opt.step()
+                opt.zero_grad()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Paths
-from gradscope.analysis.text import classes_of_program, has_run
+from gradscope.analysis.text import classes_of_program, has_run, methods_named
 from gradscope.model import Module, Parameter
 from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
@@ -29,12 +29,31 @@ def in_library(trace: Trace, parameter: Parameter) -> bool:
     return module is not None and kinds[module.id] == "library"
 
 
+def taken_apart(trace: Trace, parameter: Parameter) -> Module | None:
+    """The program's own model around a layer that is never called as a whole, while the program calls others of its
+    parts from outside: a backbone without its head."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    while module is not None and module.id not in forwards(trace):
+        if module.cls in classes_of_program(trace) and _others_called(trace, module):
+            return module
+        module = trace.modules.get(module.parent) if module.parent is not None else None
+    return None
+
+
 def _used_for_parts(trace: Trace, module: Module) -> bool:
     """Whether a class that is not the program's own made this module of layers, and the program
     calls others of them itself."""
     if module.cls in CONTAINERS or module.cls in classes_of_program(trace):
         return False
-    return any(is_part_of(trace, id, module.id) for id in forwards(trace))
+    return _others_called(trace, module)
+
+
+def _others_called(trace: Trace, module: Module) -> bool:
+    """Whether parts of this module compute while its own `forward`, where the program's text has one, never runs."""
+    own = methods_named(trace, module.cls, "forward")
+    return any(is_part_of(trace, id, module.id) for id in forwards(trace)) and not any(
+        has_run(trace, path, forward) for path, forward in own
+    )
 
 
 @once

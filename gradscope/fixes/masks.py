@@ -78,7 +78,8 @@ def pooled_over(
     if of_torch and not call.args:
         return mask, plain, ()
     given = call.args[0] if of_torch else call.func.value
-    along = [here.file.text(one) for one in (*call.args[of_torch:], *call.keywords)]
+    along = [here.file.text(one) for one in call.args[of_torch:]]
+    along += [f"{one.arg}={here.file.text(one.value)}" for one in call.keywords]
     new = f"{here.part(given)}.sum({', '.join(along)}) / {name}.sum({', '.join(along)})"
     same = (mean.path, mean.function) == (product.path, product.function)
     edits = here.replace(call, new) if mask and same and "\n" not in new else ()

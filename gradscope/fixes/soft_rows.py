@@ -1,5 +1,5 @@
-"""What takes the place of the row of a table that an `argmax` has looked up: all rows, weighed by the probabilities that
-it chose among."""
+"""What takes the place of the row of a table that an `argmax` has looked up: all rows, weighed by the probabilities
+that it chose among."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def soft_rows(trace: Trace, chosen: Op) -> tuple[str, Edits] | None:
     if looked_up is None or len(dims) != 1 or not -len(scores) <= dims[0] < len(scores):
         return None
     axis = dims[0] % len(scores)
-    rows = next((v for v in graph.inputs(looked_up) if len(v.shape) == 2 and v.dtype.startswith("float")), None)
+    rows = next(
+        (v for v in graph.inputs(looked_up) if len(v.shape) == 2 and v.dtype.startswith("float")), None
+    )
     if rows is None or rows.shape[0] != scores[axis] or index.shape != (*scores[:axis], *scores[axis + 1 :]):
         return None
     here, there = Source(trace, chosen.site.user.path), Source(trace, looked_up.site.user.path)
@@ -90,7 +92,9 @@ def _edits(here: Source, there: Source, call: object, taken: ast.Call, new: tupl
     assigned, name = here.file.parent.get(id(place)), taken.args[0]
     if not isinstance(assigned, ast.Assign) or not isinstance(name, ast.Name) or function is None:
         return ()
-    if [ast.unparse(one) for one in assigned.targets] != [name.id] or there.file.function_of(taken) is not function:
+    if [ast.unparse(one) for one in assigned.targets] != [name.id] or there.file.function_of(
+        taken
+    ) is not function:
         return ()
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name.id]
     if len(uses) != 2:
@@ -102,4 +106,6 @@ def _takes_the_second(above: object) -> bool:
     """Whether it is `….indices` or `…[1]`."""
     if isinstance(above, ast.Attribute):
         return above.attr == "indices"
-    return isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 1
+    return (
+        isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 1
+    )

@@ -157,6 +157,8 @@ def _parts(known: Paths, labels: Key, rows: int) -> dict[Mask, _Part]:
             taken = known.value((number, op.outputs[0])).shape if op.outputs else ()
             if mask[0][0] == number or not taken or not 0 < taken[0] < rows or mask in found:
                 continue
+            if (number, op.outputs[0]) in known.used.feeds:  # another training takes these rows
+                continue
             if labels in _compared(known, (number, op.inputs[0])):
                 found[mask] = _Part(op, taken[0])
     return found

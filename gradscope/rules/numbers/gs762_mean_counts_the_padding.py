@@ -207,10 +207,17 @@ def _pools(trace: Trace, known: Paths, event: ZeroOnes, op: Op) -> Iterator[Op]:
     time = _axis_of_places(event, len(shape_of(known, key)))
     if time is None:
         return
-    found = [one.op for one in trail(trace, key).sums if one.over == {time} and one.left and one.op.name in MEANS]
+    found = [
+        one.op for one in trail(trace, key).sums if one.over == {time} and one.left and one.op.name in MEANS
+    ]
     for value, mean in graph.readers_behind([key[1]], lambda one: one.name in PASSING - JOINING):
         result = (mean.graph, mean.outputs[0]) if mean in found else None
-        if result is None or value != mean.inputs[0] or known.loss_of(result) is None or _scaled(known, result):
+        if (
+            result is None
+            or value != mean.inputs[0]
+            or known.loss_of(result) is None
+            or _scaled(known, result)
+        ):
             continue
         after = graph.readers_behind([result[1]], lambda one: one.name in SAME)
         if not any(reader.name in NORMING | NORMS | {"cosine_similarity"} for _, reader in after):
@@ -231,7 +238,8 @@ def _of_a_pool(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op) ->
     widths = {
         shape_of(known, _result(other))[time]
         for _, other in known.used_calls({op.name})
-        if other.site.user.span() == op.site.user.span() and len(shape_of(known, _result(other))) == len(shape)
+        if other.site.user.span() == op.site.user.span()
+        and len(shape_of(known, _result(other))) == len(shape)
     }
     alike = len(event.shape) == len(shape)
     text, fix, edits = pooled_over(
@@ -249,11 +257,14 @@ def _of_a_pool(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op) ->
         seen=(
             f"in {located(trace, op.site.user, f'`{op.name}`')} {mask} of shape {tuple(event.shape)} kept {kept:,} of"
             f" {event.elements:,} places, not as many of each sequence",
-            *((f"the sequences were padded to {min(widths)} to {max(widths)} places",) if len(widths) > 1 else ()),
+            *(
+                (f"the sequences were padded to {min(widths)} to {max(widths)} places",)
+                if len(widths) > 1
+                else ()
+            ),
         ),
         why="padding adds nothing to the sum, and counts in its divisor: a short sequence comes out smaller than a long"
-        " one of the same numbers"
-        + (", and in another batch as something else" if len(widths) > 1 else ""),
+        " one of the same numbers" + (", and in another batch as something else" if len(widths) > 1 else ""),
         fix=fix,
         edits=edits,
         severity="" if len(widths) > 1 else "note",

@@ -44,7 +44,7 @@ from gradscope.analysis.since import since_segment
 from gradscope.analysis.stops import Stop
 from gradscope.analysis.text import may_step, site_of
 from gradscope.analysis.unheld import replaced
-from gradscope.analysis.unused_parts import alternative, forwards, in_library, not_yet
+from gradscope.analysis.unused_parts import alternative, forwards, in_library, not_yet, taken_apart
 from gradscope.analysis.words import (
     code,
     listed,
@@ -475,6 +475,8 @@ def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
     if parameter.id in kept_up(trace) or in_library(trace, parameter) or not_yet(trace, parameter):
         return "note"
+    if taken_apart(trace, parameter) is not None:
+        return "note"
     if any(True for graph in trace.graphs for _ in exits(known, graph, parameter.id)):
         return "note"
     return (
@@ -533,6 +535,8 @@ def _fix(
             f"nothing, where the branch that uses `{attribute}` is off on purpose; else let that run, or make"
             f" {located(trace, made, 'it')} only where it does"
         )
+    if (whole := taken_apart(trace, parameters[0])) is not None:
+        return f"nothing, where only parts of `{whole.cls}` are meant to be used; else call it as a whole, {not_held}"
     if (read := _read_at(trace, made, attribute)) is not None:
         return f"let a loss depend on what {located(trace, read)} gives, {not_held}"
     return f"use `{attribute}` in `forward`, or remove {located(trace, made, 'it')}"

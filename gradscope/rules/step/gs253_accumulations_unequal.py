@@ -3,8 +3,8 @@
 Why: `i % 4 == 0` holds for the first batch, whose index is 0: the first step uses one batch alone. `(i + 1) % 4 == 0`
 holds for the last batch of a loader only where 4 divides its length: the batches after the last step are left to the
 first step of the next epoch, which sums up to 7 batches where each was divided by 4, and those of the last epoch are
-lost. Where the gradients are cleared before each epoch, and it has no more than 4 batches, its first batch is all that is
-ever used.
+lost. Where the gradients are cleared before each epoch, and it has no more than 4 batches, its first batch is all that
+is ever used.
 
 Fix: count from one, `(i + 1) % 4 == 0`, and step after the last batch too.
 

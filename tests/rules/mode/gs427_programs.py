@@ -161,3 +161,27 @@ def bad_parts_by_index_in_a_helper() -> None:  # fix: by hand
             print(right(net(x), kinds, idx_val))
     with torch.no_grad():
         print(right(net(x), kinds, idx_test))
+
+
+def good_learned_again_in_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 6)
+    y = (x[:, 0] > 0).long()
+    encoder, decoder, top = nn.Linear(6, 4), nn.Linear(4, 6), nn.Linear(4, 2)
+    first = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(6):
+        first.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        first.step()
+    for p in encoder.parameters():
+        p.requires_grad = False
+    second = torch.optim.Adam(top.parameters(), lr=0.01)
+    for _ in range(3):
+        for rows in torch.randperm(60).split(20):
+            loss = nn.functional.cross_entropy(top(encoder(x[rows])), y[rows])
+            second.zero_grad()
+            loss.backward()
+            second.step()

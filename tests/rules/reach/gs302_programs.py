@@ -802,3 +802,36 @@ def good_block_with_its_result() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_backbone_without_its_head() -> None:
+    import torch
+    from torch import nn
+
+    class Backbone(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two, self.head = nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown: torch.Tensor = self.head(torch.relu(self.two(torch.relu(self.one(x)))))
+            return shown
+
+    class Speaker(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.backbone, self.last = Backbone(), nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.relu(self.backbone.one(x))
+            x = torch.relu(self.backbone.two(x))
+            shown: torch.Tensor = self.last(x)
+            return shown
+
+    model = Speaker()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(3, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

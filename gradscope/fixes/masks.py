@@ -75,7 +75,7 @@ def pooled_over(
     if not alike or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return mask, plain, ()
     of_torch = here.file.is_imported(call.func)
-    if of_torch and not call.args:
+    if (of_torch and not call.args) or any(one.arg is None for one in call.keywords):
         return mask, plain, ()
     given = call.args[0] if of_torch else call.func.value
     along = [here.file.text(one) for one in call.args[of_torch:]]

@@ -153,6 +153,9 @@ def _takes_rows(known: Paths, op: Op) -> bool:
     if not drawn(known, op):
         return False
     given, index, taken = (values[i].shape for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
+    at = str(op.extra.get("at", ""))
+    if at.startswith("t") and len(at) > 1 and "t" not in at[1:]:  # `words[rows, 1:]`
+        return taken[: len(index)] == index
     node = known.trace.source_file(op.site.user.path).at(op.site.user)
     by_axes = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
     return not by_axes and taken == (*index, *given[1:])

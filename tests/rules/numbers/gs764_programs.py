@@ -112,3 +112,20 @@ def bad_two_draws_for_index_select() -> None:  # fix: by hand
             loss = nn.functional.huber_loss(model(recipe), strength)  # effect: GS764
             loss.backward()
             opt.step()
+
+
+def good_rows_and_a_stretch_of_them() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words = (torch.randint(0, 12, (64, 1)) + torch.arange(6)) % 12
+    embed, back = nn.Embedding(12, 16), nn.Linear(16, 12)
+    opt = torch.optim.Adam([*embed.parameters(), *back.parameters()], lr=0.01)
+    for _ in range(4):
+        for rows in torch.randperm(64).split(16):
+            scores = back(embed(words[rows])[:, :-1])
+            loss = nn.functional.cross_entropy(scores.flatten(0, 1), words[rows, 1:].flatten())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

@@ -2221,9 +2221,7 @@ class FirstBatchAgain(Kind):
     batches = Field(_count)  # that the loader has
     samples = Field(_count)  # of its dataset
     size = Field(_count)  # samples of a batch
-    varies = Field(
-        _flag
-    )  # random numbers were drawn between, or a network in training mode ran with gradients off
+    varies = Field(_flag)  # random numbers were drawn between, or a network ran in training mode
 
 
 class SameAnswers(Kind):

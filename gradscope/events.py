@@ -971,6 +971,16 @@ class Flatness(Kind):
     step = Field(_count)  # of the last of them
 
 
+class NeverWritten(Kind):
+    """A parameter got a gradient, and nothing had written to it since it was made."""
+
+    __slots__ = ()
+    of = "never_written"
+    parameter = Field(_id)
+    empty = Field(_flag)  # it was made of what `torch.empty` or the like gave
+    elements = Field(_count)
+
+
 class LateMask(Kind):
     """A mask over the places of a loss begins one place after what it is to let through, and ends one after it."""
 

@@ -45,7 +45,10 @@ class Ties(Hook):
                     self._seen(sys._getframe(1))
                     with DisableTorchFunction():
                         if recorder.live.find(made) is None:
-                            recorder.live.make(made).site = recorder.sites.current(sys._getframe(1))
+                            site = recorder.live.make(made).site = recorder.sites.current(sys._getframe(1))
+                            if recorder.sites.nodes[site].kind == "user":
+                                for follow in recorder.signals.parameter_made:
+                                    follow(made, data, site)
                         shared = recorder.live.find(data) is not None or type(data) is nn.Parameter
                         if recorder.segment.looked and shared:
                             frame = sys._getframe(1)

@@ -65,6 +65,9 @@ class Signals:
             Signal()
         )  # module, the state it was given, what `load_state_dict` has returned, site
         self.data_set: Signal[Any, Any, int] = Signal()  # `t.data = …`: tensor, its new data, site
+        self.parameter_made: Signal[Any, Any, int] = (
+            Signal()
+        )  # by the program itself: parameter, of what, site
         self.zero_gradients: Signal[[]] = Signal()  # other gradients than before were exactly zero, together
         # a hook of the program's on a tensor is about to run: the `id` of that, the gradient that it is given, and
         # where the hook was put

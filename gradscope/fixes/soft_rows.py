@@ -1,5 +1,4 @@
-"""What takes the place of the row of a table that an `argmax` has looked up: all rows, weighed by the probabilities
-that it chose among."""
+"""What takes the place of the row of a table that an `argmax` has looked up: all rows, each times its probability."""
 
 from __future__ import annotations
 

@@ -6,8 +6,11 @@ many of them.
 
 Fix: add what was kept to what the block returns, `return skip + x`.
 
+The same where the block returns a sum, and the sum takes what a normalisation has made of the input, under the old name.
+
 Measured: nothing in the function asks for the name; the result that it returns under the old name has the form of
-what it was given. Silent where forms differ, where something outside the function adds the two, where the kept name
+what it was given; of a sum, the normalisation alone reads the input, and the sum takes its result, or that times a
+gate. Silent where forms differ, where something outside the function adds the two, where the kept name
 is read anywhere in the function, and where the old name is not bound anew.
 """
 
@@ -19,7 +22,7 @@ from typing import NamedTuple
 
 from gradscope.analysis.names import place, shape_words
 from gradscope.analysis.never_read import read_again
-from gradscope.analysis.ops import ADDITIONS
+from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, NORMING
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import parameter_subjects
@@ -83,7 +86,8 @@ class _Kept(NamedTuple):
     statement: ast.Assign
     name: str
     given: str
-    back: ast.Name  # what is returned
+    back: ast.Name  # what is returned, or what the sum takes that is
+    total: ast.expr | None  # that sum
 
 
 @rule("GS457", name="kept-and-not-added", severity="warning", over=("GS705",))
@@ -101,6 +105,9 @@ def kept_and_not_added(trace: Trace) -> Iterator[Finding]:
         told.add((path, node.lineno))
         here = Source(trace, path)
         cause, back = site_of(path, function, node), site_of(path, function, kept.back)
+        if kept.total is not None:
+            yield _of_a_sum(trace, path, kept, shape, layers)
+            continue
         yield Finding(
             message=f"`{kept.name}` keeps what `{function}` was given, and nothing reads it: no way leads around the"
             " layers of this block",
@@ -133,9 +140,27 @@ def _kept(file: SourceFile, node: ast.Assign) -> _Kept | None:
     returns = [one for one in own_nodes(function) if isinstance(one, ast.Return)]
     anew = any(given in names_in(one, ast.Store) for one in later)
     back = returns[0].value if len(returns) == 1 else None
-    if not anew or returns[0] is not function.body[-1] or not isinstance(back, ast.Name) or back.id == name:
+    if not anew or back is None or returns[0] is not function.body[-1]:
         return None
-    return _Kept(function, node, name, given, back)
+    if not isinstance(back, ast.Name):
+        taken = [one for one in _factors(back) if one.id == given]
+        return _Kept(function, node, name, given, taken[0], back) if len(taken) == 1 else None
+    return _Kept(function, node, name, given, back, None) if back.id != name else None
+
+
+def _factors(node: ast.expr, alone: bool = True) -> Iterator[ast.Name]:
+    """The names that a sum adds, alone or times something else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left, False)
+        yield from _factors(node.right, False)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and alone:
+        for side in (node.left, node.right):
+            if isinstance(side, ast.Name):
+                yield side
+            else:
+                yield from _factors(side)
+    elif isinstance(node, ast.Name) and not alone:
+        yield node
 
 
 def _ways_through(trace: Trace, path: str, kept: _Kept) -> tuple[tuple[int, ...], set[int]] | None:
@@ -152,12 +177,58 @@ def _ways_through(trace: Trace, path: str, kept: _Kept) -> tuple[tuple[int, ...]
                 continue
             if first is None or last is None or first.shape != last.shape:
                 return None
+            if kept.total is not None and not _adds_the_normalised(graph, ops, kept.total):
+                return None
             readers = graph.consumers.get(last.index, ())
             if any(one.name in ADDITIONS and first.index in one.inputs for one in readers):
                 return None
             shape = first.shape
             layers |= {v.parameter for op in ops for v in graph.inputs(op) if v.parameter is not None}
     return (shape, layers) if shape is not None and layers else None
+
+
+def _adds_the_normalised(graph: Graph, ops: list[Op], total: ast.expr) -> bool:
+    """Whether each sum that is returned takes the result of a normalisation, or a product with it, and the
+    normalisation alone reads what it is of."""
+    numbers = {op.index for op in ops}
+    lines = range(total.lineno, (total.end_lineno or total.lineno) + 1)
+    sums = [op for op in ops if op.name in ADDITIONS and op.site.user.line in lines]
+    for op in sums:
+        makers = [graph.maker(index) for index in op.inputs]
+        makers += [
+            graph.maker(index)
+            for one in makers
+            if one is not None and one.name in MULTIPLICATIONS
+            for index in one.inputs
+        ]
+        norms = [one for one in makers if one is not None and one.name in NORMING and one.index in numbers]
+        if len(norms) != 1 or graph.values[norms[0].inputs[0]].shape != graph.values[op.outputs[0]].shape:
+            return False
+        if any(r is not norms[0] and r.index in numbers for r in graph.consumers.get(norms[0].inputs[0], ())):
+            return False
+    return bool(sums)
+
+
+def _of_a_sum(trace: Trace, path: str, kept: _Kept, shape: tuple[int, ...], layers: set[int]) -> Finding:
+    here = Source(trace, path)
+    cause = site_of(path, kept.function.name, kept.statement)
+    back = site_of(path, kept.function.name, kept.back)
+    return Finding(
+        message=f"`{kept.name}` keeps what `{kept.function.name}` was given, and nothing reads it: the sum that is"
+        f" returned takes the normalised `{kept.back.id}` in its place",
+        cause=back,
+        cause_label="is normalised: what the block was given goes no other way",
+        effect=cause,
+        effect_label=f"keeps `{kept.given}`; nothing asks for `{kept.name}`",
+        seen=(
+            f"what the function was given and what it returns are both {shape_words(shape)}; only the normalisation"
+            " reads what it was given",
+        ),
+        fix=f"write `{kept.name}` in place of `{kept.back.id}` at {place(back)}. Where the sum is to take what is"
+        f" normalised, take `{here.text_of(kept.statement)}` out",
+        edits=here.replace(kept.back, kept.name),
+        subjects=parameter_subjects(layers) | {("kept", *cause.location())},
+    )
 
 
 def _runs(graph: Graph, path: str, function: Function) -> Iterator[list[Op]]:

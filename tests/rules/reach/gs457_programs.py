@@ -97,3 +97,70 @@ def good_read_under_a_condition() -> None:
         opt.zero_grad()
         (model(torch.randn(16, 8)) - 1).pow(2).mean().backward()
         opt.step()
+
+
+def bad_gate_takes_the_normalised() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.one, self.gate = nn.LayerNorm(8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            residual = x  # noqa: F841  # effect: GS457
+            x = self.norm(x)
+            gate = torch.sigmoid(self.gate(x))
+            return gate * torch.relu(self.one(x)) + (1 - gate) * x  # cause: GS457
+
+    model = nn.Sequential(nn.Linear(8, 8), Block(), Block(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (model(torch.randn(16, 8)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_gate_takes_what_was_kept() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.one, self.gate = nn.LayerNorm(8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            residual = x
+            x = self.norm(x)
+            gate = torch.sigmoid(self.gate(x))
+            return gate * torch.relu(self.one(x)) + (1 - gate) * residual
+
+    model = nn.Sequential(nn.Linear(8, 8), Block(), Block(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (model(torch.randn(16, 8)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_sum_of_the_normalised_alone() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.one = nn.LayerNorm(8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.norm(x)
+            return torch.relu(self.one(x)) + x
+
+    model = nn.Sequential(nn.Linear(8, 8), Block(), Block(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (model(torch.randn(16, 8)) - 1).pow(2).mean().backward()
+        opt.step()

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from gradscope.analysis.ops import FILLS, WRITES_OF_PARTS
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._torch import TensorRef
@@ -18,6 +17,12 @@ from gradscope.hooks.recorder.values import few_of
 MOST = 256  # parameters that are held, and results of `empty`
 ELEMENTS = 256  # of each that are compared
 EMPTY = ("empty", "empty_like", "new_empty")
+WRITES = (
+    "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
+    "trunc_normal_", "bernoulli_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
+    "__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_", "add_", "mul_", "ones_",
+    "zeros_",
+)  # fmt: skip
 
 
 @dataclass
@@ -40,7 +45,7 @@ class NeverWritten(Hook):
         self.made: dict[int, _Made] = {}  # id → parameter that nothing has written to yet
         self.told: list[tuple[int, dict[str, Any]]] = []
         self.recorder.functions.follow(EMPTY, self._empty)
-        self.recorder.functions.follow(sorted(FILLS | WRITES_OF_PARTS), self._written)
+        self.recorder.functions.follow(WRITES, self._written)
         self.recorder.signals.parameter_made.connect(self._parameter)
         self.recorder.signals.data_set.connect(self._set)
         self.recorder.signals.before_pass.connect(self._pass)

@@ -109,7 +109,7 @@ def bad_gate_takes_the_normalised() -> None:
             self.norm, self.one, self.gate = nn.LayerNorm(8), nn.Linear(8, 8), nn.Linear(8, 8)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            residual = x  # noqa: F841  # effect: GS457
+            residual = x  # effect: GS457
             x = self.norm(x)
             gate = torch.sigmoid(self.gate(x))
             return gate * torch.relu(self.one(x)) + (1 - gate) * x  # cause: GS457

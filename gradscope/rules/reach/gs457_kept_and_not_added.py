@@ -6,7 +6,7 @@ many of them.
 
 Fix: add what was kept to what the block returns, `return skip + x`.
 
-The same where the block returns a sum, and the sum takes what a normalisation has made of the input, under the old name.
+The same where the block returns a sum that takes, under the old name, what a normalisation has made of its input.
 
 Measured: nothing in the function asks for the name; the result that it returns under the old name has the form of
 what it was given; of a sum, the normalisation alone reads the input, and the sum takes its result, or that times a

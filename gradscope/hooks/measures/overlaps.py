@@ -26,6 +26,7 @@ class Overlaps(Hook):
         self.differences, self.products = Looks(FIRST, MAX_SITES), Looks(FEW, MAX_SITES)
         self.below: dict[int, dict[str, Any]] = {}
         self.told: set[int] = set()  # sites of products
+        self.no_shares: dict[int, tuple[float, float]] = {}  # site of a product → the least and the most
         self.recorder.functions.follow(("rsub", "__rsub__"), self._subtracted)
         self.recorder.functions.follow(["mul", "dot", "vdot"], self._multiplied)
         self.recorder.functions.follow(["einsum"], self._by_letters)
@@ -77,10 +78,13 @@ class Overlaps(Hook):
             self.told.add(site)
             self.recorder.emit("beyond_one", site, data)
         elif high == 1 and (least < 0 or most > 1):
-            self.told.add(site)
-            self.recorder.emit("no_shares", site, {"low": least, "high": most})
+            low, high = self.no_shares.get(site, (least, most))
+            self.no_shares[site] = min(low, least), max(high, most)
 
     def _tell(self) -> None:
         for site, found in self.below.items():
             if found["below"]:
                 self.recorder.emit("one_less", site, found)
+        for site, (low, high) in self.no_shares.items():
+            if site not in self.told:
+                self.recorder.emit("no_shares", site, {"low": low, "high": high})

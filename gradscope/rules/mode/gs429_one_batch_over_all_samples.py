@@ -102,8 +102,9 @@ def one_batch_over_all_samples(trace: Trace) -> Iterator[Finding]:
 def _datasets(file: SourceFile, path: str, loop: ast.For, events: list[LoaderPassed]) -> set[str]:
     """The name of what the loader of a loop was made of, where the loop's function knows that by the same name, and
     nothing else had it."""
-    made = [event.site.user for event in events if event.site.user.path == path]
-    given = dataset_given(file, made[0]) if len(made) == len(events) == 1 else None
+    places = {event.site.user.span(): event.site.user for event in events}
+    made = list(places.values())
+    given = dataset_given(file, made[0]) if len(made) == 1 and made[0].path == path else None
     if not isinstance(given, ast.Name):
         return set()
     settings = _settings(file, loop, given.id)

@@ -21,6 +21,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import DIVISIONS
 from gradscope.analysis.overlaps import Overlap, overlap, sums_in
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.text import written_input
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward, NoShares
 from gradscope.fixes.source import Edits, Source
@@ -100,7 +101,9 @@ def _finding(
     trace: Trace, known: Paths, found: Overlap, value: int, event: NoShares, loss: Backward
 ) -> Finding:
     site = found.product.site.user
-    name = names_of(trace).name(known.graph(found.product.graph), value)
+    name = _written(trace, found.product, value) or names_of(trace).name(
+        known.graph(found.product.graph), value
+    )
     shown = f"`{name}`" if name else "the prediction"
     return Finding(
         message=f"{code(trace, site, 'the product')} takes {shown} for a mask from 0 to 1, and it holds scores, some"
@@ -111,13 +114,25 @@ def _finding(
         effect_label="goes back through this overlap",
         related=((found.quotient.site.user, "the overlap, divided by a sum of scores"),),
         seen=(
-            f"the other factor lay from 0 to 1, {shown} from {event.low:.3g} to {event.high:.3g} in one of the first"
-            f" calls; in {passes(known.alike(loss))} of this line",
+            f"the other factor lay from 0 to 1, {shown} from {event.low:.3g} to {event.high:.3g} in"
+            f" the calls looked at; in {passes(known.alike(loss))} of this line",
         ),
         fix=f"take `torch.sigmoid` of {shown} (of classes that leave each other out, `softmax` over them) before"
         f" {located(trace, site)}",
         edits=_squashed(trace, site, name) if name else (),
     )
+
+
+def _written(trace: Trace, product: Op, value: int) -> str:
+    """The name that the text of the product has for one of its factors."""
+    place, site = product.inputs.index(value), product.site.user
+    if product.name == "einsum":
+        call = trace.source_file(site.path).at(site)
+        given = call.args[place + 1 :][:1] if isinstance(call, ast.Call) else []
+    else:
+        written = written_input(trace, product, place)
+        given = [written] if written is not None else []
+    return given[0].id if given and isinstance(given[0], ast.Name) else ""
 
 
 def _squashed(trace: Trace, site: Site, name: str) -> Edits:

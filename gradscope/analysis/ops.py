@@ -125,6 +125,7 @@ WITH_TWIN = {
 }  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
 MIXED_IN = {"add_", "sub_", "lerp_"}  # write to what they are called on, with something added
 LARGEST = {"argmax", "max", "topk"}
+SORTS = {"sort", "argsort"}
 INVERSIONS = {"__invert__", "logical_not", "bitwise_not"}  # of a mask
 MASKING = {"masked_fill", "masked_fill_"}
 FILLED_WHERE = MASKING | {"where", "__setitem__"}

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, LARGEST, LAYERS, SCALES, SOFTMAXES
+from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, LARGEST, LAYERS, SCALES, SOFTMAXES, SORTS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.calls import along
@@ -26,8 +26,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 DRAWING = {"multinomial"}  # from each row
-ORDERING = {"sort", "argsort"}
-LAST = ORDERING | {"topk"}  # go along the last axis where none is given
+LAST = SORTS | {"topk"}  # go along the last axis where none is given
 PRODUCTS = {"matmul", "mm"}
 SAME = CASTS | ALIASES | {"clone", "contiguous"}
 
@@ -74,11 +73,11 @@ def good() -> None:
 
 @rule("GS447", name="largest-along-another-axis", severity="warning")
 def largest_along_another_axis(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(SOFTMAXES) or trace.op_names.isdisjoint(LARGEST | ORDERING | DRAWING):
+    if trace.op_names.isdisjoint(SOFTMAXES) or trace.op_names.isdisjoint(LARGEST | SORTS | DRAWING):
         return
     known, told = paths(trace), set[tuple[str, int]]()
     for number in known.graph_ids:
-        for op in known.graph(number).called(LARGEST | ORDERING | DRAWING):
+        for op in known.graph(number).called(LARGEST | SORTS | DRAWING):
             softmax = known.maker_behind((number, op.inputs[0]), SAME) if op.inputs else None
             if softmax is None or softmax.name not in SOFTMAXES or not softmax.inputs:
                 continue

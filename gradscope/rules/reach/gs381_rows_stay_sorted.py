@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import LOSSES, RECURRENT
+from gradscope.analysis.ops import LOSSES, RECURRENT, SORTS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import KEPT, TAKING
 from gradscope.analysis.words import code, located
@@ -28,7 +28,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-SORTS = {"sort", "argsort"}
 PACKS = {"_pack_padded_sequence"}
 HANDED_ON = KEPT | {"unsqueeze", "expand", "expand_as", "view_as", "repeat"}
 MOST = 2000  # values behind a loss that are looked at

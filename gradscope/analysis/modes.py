@@ -24,8 +24,9 @@ class TrainedInEval:
     times: int = 0  # that such a step was looked at
 
 
-def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
-    """Forwards in evaluation mode whose gradients steps used, once per line."""
+def trained_in_eval(known: Calls, *, without_layers: bool = False) -> Iterator[TrainedInEval]:
+    """Forwards in evaluation mode whose gradients steps used, once per line; or those of models without a layer that
+    the mode is of any matter to."""
     by_event = {id(call.event): call for call in known.all}
     pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
     candidates: list[Call] = []
@@ -39,7 +40,12 @@ def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
             modes.append(event)
         elif isinstance(event, ModuleCall):
             call = by_event.get(id(event))
-            if call is not None and (_in_eval(known, call) or _left(known, call, trained, modes, asked)):
+            counts = call is not None and (
+                _without_layers(call)
+                if without_layers
+                else _in_eval(known, call) or _left(known, call, trained, modes, asked)
+            )
+            if call is not None and counts:
                 candidates.append(call)
                 mode = _switched(known, modes, call)
                 meant |= {id(call)} if mode is not None and id(mode) not in asked else set()
@@ -103,6 +109,11 @@ def _in_eval(known: Calls, call: Call) -> bool:
         return False
     frozen = set(call.event.frozen_eval)
     return any(layer not in frozen for layer in call.event.eval_layers)
+
+
+def _without_layers(call: Call) -> bool:
+    event = call.event
+    return call.trains and not (event.training or event.eval_layers or event.train_layers)
 
 
 def _left(known: Calls, call: Call, trained: set[int], modes: list[Mode], asked: set[int]) -> bool:

@@ -8,7 +8,8 @@ Fix: leave `backward()`, `step()` and `zero_grad()` out of that loop, and run it
 
 Measured: the steps before that `eval()` took what one `DataLoader` gives, those behind it what another one gives, and
 were the last of the run, in which nothing else asks the model without gradients. Or `train()` and `eval()` took turns,
-and whatever the model was asked in evaluation mode was trained on. Silent where any of that is otherwise: GS403 tells
+and whatever the model was asked in evaluation mode was trained on; where it has no layer to which the mode matters,
+by other lines than those of the training. Silent where any of that is otherwise: GS403 tells
 of a training that forgot `train()`.
 """
 
@@ -16,15 +17,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.modes import TrainedInEval, trained_in_eval
+from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.words import code, listed, located, plural, user, variable
 from gradscope.events import Backward, Loader, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import Edits, Source
+from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS, SourceFile, stands_in
@@ -101,6 +104,16 @@ def evaluation_trains(trace: Trace) -> Iterator[Finding]:
             yield _finding(known, found)
         elif one.mode is not None and (turns := _turns(known, one, one.mode)) is not None:
             yield _of_turns(known, one, one.mode, turns)
+    for one in trained_in_eval(known, without_layers=True):
+        turns = _turns(known, one, one.mode) if one.mode is not None else None
+        if one.mode is not None and turns is not None and _by_lines_of_their_own(turns):
+            yield _of_turns(known, one, one.mode, turns)
+
+
+def _by_lines_of_their_own(turns: list[_Turn]) -> bool:
+    """Whether no step of an evaluation is made by the lines of the training."""
+    training = {site for turn in turns if turn.training for site in turn.sites}
+    return not any(training & turn.sites.keys() for turn in turns if not turn.training)
 
 
 @dataclass
@@ -109,6 +122,7 @@ class _Turn:
 
     training: bool
     steps: int = 0
+    sites: dict[int, Site] = field(default_factory=dict)  # of these
     asked: int = 0  # calls that no step used, before its last step
 
 
@@ -127,6 +141,7 @@ def _turns(known: Calls, one: TrainedInEval, mode: Mode) -> list[_Turn] | None:
             continue
         elif isinstance(event, Step) and event.optimizer == one.step.optimizer:
             turns[-1].steps += repeat
+            turns[-1].sites[event.site.id] = event.site
             turns[-1].asked += asked
             asked = 0
         elif isinstance(event, ModuleCall) and known.called(event) == mine:
@@ -146,7 +161,11 @@ def _of_turns(known: Calls, one: TrainedInEval, mode: Mode, turns: list[_Turn]) 
     evaluated = [turn for turn in turns if not turn.training]
     inside = sum(turn.steps for turn in evaluated)
     before = sum(turn.steps for turn in turns) - inside
-    fix, edits = _in_training_alone(trace, entry, step)
+    fix, edits = _without_the_loop(known, one, turns) or _in_training_alone(trace, entry, step)
+    apart = _handed_in(turns)
+    if apart is not None:
+        fix += f", and {located(trace, apart)} under `torch.no_grad()`"
+        edits = (*edits, *under_no_grad(trace, apart)) if edits else ()
     return Finding(
         message=f"the evaluation of {name} trains it: {plural(inside, 'step')} in evaluation mode",
         cause=step,
@@ -163,6 +182,45 @@ def _of_turns(known: Calls, one: TrainedInEval, mode: Mode, turns: list[_Turn]) 
         count=inside,
         subjects=frozenset({("module", known.called(one.call.event)), ("call", entry.location())}),
     )
+
+
+def _handed_in(turns: list[_Turn]) -> Site | None:
+    """The line that has the evaluation done by the lines that train as well, where it is not that of the training."""
+    training = [site for turn in turns if turn.training for site in turn.sites.values()]
+    evaluated = [site for turn in turns if not turn.training for site in turn.sites.values()]
+    here, there = beside_each_other(evaluated[0], training[0])
+    lines = {site.location() for site in (evaluated[0].user, training[0].user, there)}
+    return here if here.location() not in lines else None
+
+
+def _without_the_loop(known: Calls, one: TrainedInEval, turns: list[_Turn]) -> tuple[str, Edits] | None:
+    """The pass and the step taken out of the loop of the evaluation, where the training has another one."""
+    trace, step, entry = known.trace, one.step.site.user, one.call.entry
+    file = trace.source_file(step.path)
+    statement = file.statement(step)
+    loop = next((n for n in file.above(statement) if isinstance(n, LOOPS)), None) if statement else None
+    if loop is None or not _inside(step.path, loop, entry):
+        return None
+    training = [site.user for turn in turns if turn.training for site in turn.sites.values()]
+    evaluated = [site.user for turn in turns if not turn.training for site in turn.sites.values()]
+    if any(_inside(step.path, loop, site) for site in training):
+        return None
+    if not all(_inside(step.path, loop, site) for site in evaluated):
+        return None
+    lines = _steps_inside(trace, step.path, loop)
+    texts = listed([code(trace, site) for site in lines], limit=4)
+    fix = f"leave {texts} out of the loop in line {loop.lineno}, and run it under `torch.no_grad()`"
+    return fix, _without_steps(trace, loop, lines)
+
+
+def _steps_inside(trace: Trace, path: str, loop: ast.stmt) -> list[Site]:
+    """The lines of a loop that clear gradients, compute them, or step."""
+    made = {
+        event.site.user.location(): event.site.user
+        for event in trace.of(Backward, Step, ZeroGrad)
+        if _inside(path, loop, event.site.user)
+    }
+    return [made[place] for place in sorted(made)]
 
 
 def _in_training_alone(trace: Trace, entry: Site, step: Site) -> tuple[str, Edits]:
@@ -253,12 +311,7 @@ def _finding(known: Calls, found: _Evaluation) -> Finding:
     step, name = one.step.site.user, known.name(one.call.event)
     data = f"`{found.loader}`" if found.loader else "another loader"
     own = f"the samples of `{found.trained}`" if found.trained else "the samples of another loader"
-    made = {
-        event.site.user.location(): event.site.user
-        for event in trace.of(Backward, Step, ZeroGrad)
-        if _inside(step.path, found.loop, event.site.user)
-    }
-    lines = [made[place] for place in sorted(made)]
+    lines = _steps_inside(trace, step.path, found.loop)
     texts = listed([code(trace, site) for site in lines], limit=4)
     return Finding(
         message=f"the evaluation of {name} trains it: {plural(found.inside, 'step')} on what {data} gives",

@@ -253,3 +253,16 @@ def written_in_place(trace: Trace, site: Site) -> tuple[str, Edits]:
             off = off or any("no_grad" in ast.unparse(one) for one in node.decorator_list)
             break
     return " ".join(text.split()), here.replace(statement, text) if off else ()
+
+
+def without_training(trace: Trace, loop: ast.stmt, sites: list[Site]) -> Edits:
+    """A loop under `torch.no_grad()`, without the statements at these sites, which clear gradients, compute them or
+    step."""
+    here = Source(trace, sites[0].path)
+    statements = [here.file.statement(site) for site in sites]
+    if "torch" not in here.file.imported or not all(isinstance(one, ast.Expr) for one in statements):
+        return ()
+    indented = here.under(loop, "with torch.no_grad():")
+    removed = [edit for one in statements for edit in here.remove(one)]
+    gone = {edit.line for edit in removed}
+    return (*(edit for edit in indented if edit.line not in gone), *removed) if indented and removed else ()

@@ -26,6 +26,7 @@ from gradscope.analysis.modes import TrainedInEval, trained_in_eval
 from gradscope.analysis.stacks import beside_each_other
 from gradscope.analysis.words import code, listed, located, plural, user, variable
 from gradscope.events import Backward, Loader, Mode, ModuleCall, Step, ZeroGrad
+from gradscope.fixes.blocks import without_training
 from gradscope.fixes.source import Edits, Source
 from gradscope.fixes.statements import under_no_grad
 from gradscope.model import Finding, Site
@@ -210,7 +211,7 @@ def _without_the_loop(known: Calls, one: TrainedInEval, turns: list[_Turn]) -> t
     lines = _steps_inside(trace, step.path, loop)
     texts = listed([code(trace, site) for site in lines], limit=4)
     fix = f"leave {texts} out of the loop in line {loop.lineno}, and run it under `torch.no_grad()`"
-    return fix, _without_steps(trace, loop, lines)
+    return fix, without_training(trace, loop, lines)
 
 
 def _steps_inside(trace: Trace, path: str, loop: ast.stmt) -> list[Site]:
@@ -326,18 +327,7 @@ def _finding(known: Calls, found: _Evaluation) -> Finding:
         ),
         fix=f"leave {texts} out of the loop in line {found.loop.lineno}, and run it under `torch.no_grad()`; if it is"
         f" to train, call `train()` of {name} before {located(trace, one.call.entry, 'its call')}",
-        edits=_without_steps(trace, found.loop, lines),
+        edits=without_training(trace, found.loop, lines),
         count=found.inside,
         subjects=frozenset({("module", known.called(one.call.event)), ("call", one.call.entry.location())}),
     )
-
-
-def _without_steps(trace: Trace, loop: ast.stmt, sites: list[Site]) -> Edits:
-    here = Source(trace, sites[0].path)
-    statements = [here.file.statement(site) for site in sites]
-    if "torch" not in here.file.imported or not all(isinstance(one, ast.Expr) for one in statements):
-        return ()
-    indented = here.under(loop, "with torch.no_grad():")
-    removed = [edit for one in statements for edit in here.remove(one)]
-    gone = {edit.line for edit in removed}
-    return (*(edit for edit in indented if edit.line not in gone), *removed) if indented and removed else ()

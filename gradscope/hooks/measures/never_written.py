@@ -50,7 +50,12 @@ class NeverWritten(Hook):
         self.recorder.signals.data_set.connect(self._set)
         self.recorder.signals.before_pass.connect(self._pass)
         self.recorder.signals.before_step.connect(self._step)
+        self.recorder.signals.before_swap.connect(self._forget)
         self.recorder.signals.before_end.connect(self._tell)
+
+    def _forget(self, t: Any) -> None:
+        self.empty = []
+        self.made.pop(id(t), None)
 
     def _empty(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if type(result) is torch.Tensor and result.is_floating_point():
@@ -62,9 +67,9 @@ class NeverWritten(Hook):
         with private.aside():
             numbers = few_of(made, ELEMENTS)
             if numbers is not None:
-                empty = any(ref() is data for ref in self.empty) and not data._version
+                empty = any(ref() is data for ref in self.empty) and not private.version_of(data)
                 self.made[id(made)] = _Made(
-                    TensorRef(made), site, made._version, made.data_ptr(), numbers, empty
+                    TensorRef(made), site, private.version_of(made), made.data_ptr(), numbers, empty
                 )
 
     def _written(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -108,7 +113,7 @@ class NeverWritten(Hook):
 
 def _as_made(one: _Made) -> bool:
     held = one.ref()
-    if held is None or held._version != one.version or held.data_ptr() != one.memory:
+    if held is None or private.version_of(held) != one.version or held.data_ptr() != one.memory:
         return False
     now = few_of(held, ELEMENTS)
     return now is not None and now.shape == one.numbers.shape and _bits(now) == _bits(one.numbers)

@@ -151,7 +151,7 @@ class GradientHooks(Hook):
             data: dict[str, Any] = {**about, "edited": False, "returned": None}
             try:
                 before = [(grad, version_of(grad)) for grad in _gradients(given)]
-                if of is not None:
+                if of is not None and before:
                     for told in self.recorder.signals.gradient_given:
                         told(of, before[0][0], site)
             except BaseException as error:

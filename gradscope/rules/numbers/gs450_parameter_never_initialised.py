@@ -39,7 +39,8 @@ def bad() -> None:
             self.classes = nn.Parameter(torch.empty(3, 4))  # cause: GS450
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.layer(x) @ torch.tanh(torch.nan_to_num(self.classes)).t()
+            shown: torch.Tensor = self.layer(x) @ torch.tanh(torch.nan_to_num(self.classes)).t()
+            return shown
 
     model = Scores()
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -62,7 +63,8 @@ def good() -> None:
             nn.init.normal_(self.classes, std=0.02)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.layer(x) @ torch.tanh(self.classes).t()
+            shown: torch.Tensor = self.layer(x) @ torch.tanh(self.classes).t()
+            return shown
 
     model = Scores()
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -83,7 +85,7 @@ def parameter_never_initialised(trace: Trace) -> Iterator[Finding]:
         maker = _maker(trace, event)
         if not event.empty and maker is None:
             continue
-        ids = [one.parameter for one in events]
+        ids = [one.parameter for one in events if one.parameter is not None]
         names = parameter_names(trace, ids)
         text, edits = _numbers(trace, event, maker)
         broken = [one for one in trace.of(NonFinite) if not set(ids).isdisjoint(_given(trace, one))]
@@ -132,6 +134,7 @@ def _numbers(trace: Trace, event: NeverWritten, maker: ast.Call | None) -> tuple
     name = {"empty_like": "randn_like"}.get(own_name(maker.func), "randn")
     if any(one.arg not in ("dtype", "device") for one in maker.keywords):
         return filled, ()
-    arguments = [here.file.text(one) for one in (*maker.args, *maker.keywords)]
+    arguments = [here.file.text(one) for one in maker.args]
+    arguments += [f"{one.arg}={here.file.text(one.value)}" for one in maker.keywords]
     new = f"0.02 * {here.file.text(maker.func.value)}.{name}({', '.join(arguments)})"
     return f"`{new}` in place of `{here.file.text(maker)}`, or {filled}", here.replace(maker, new)

@@ -104,7 +104,7 @@ def activation_unread(trace: Trace) -> Iterator[Finding]:
             looked.add(op.site.id)
             reader = _goes_on(paths(trace), graph, op)
             unread = unread_at(trace, op.site) if reader is not None else None
-            if reader is not None and unread is not None and isinstance(unread.statement, ast.Assign):
+            if reader is not None and unread is not None and _is_named(unread):
                 one = _Dead(op, unread, reader, set(event.filled), graph.count)
                 functions.setdefault((op.site.user.path, op.site.user.function), []).append(one)
     for dead in functions.values():
@@ -119,6 +119,12 @@ def _goes_on(known: Paths, graph: Graph, op: Op) -> Op | None:
     later = [one for _, one in feeds if one is not None and one is not op and one.name not in ACTIVATIONS]
     behind = [one for one in later if one.graph == graph.id and one.index > op.index]
     return next((one for one in behind if _has_layers_behind(graph, one)), None)
+
+
+def _is_named(unread: Unread) -> bool:
+    """Whether a variable is what it is given to: an attribute may be asked for by a name in a text."""
+    statement = unread.statement
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
 
 
 def _has_layers_behind(graph: Graph, reader: Op) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import opcode
 import os
 import re
 import site as python_site
@@ -44,6 +45,8 @@ _CELL_FILE = re.compile(r"ipython-input-(\d+)-")
 MAX_STACK = (
     65  # numbers, two a frame, in a stack that is looked up whole: a deep recursion has too many of them
 )
+PREPARES = opcode.opmap.get("PRECALL")  # only CPython 3.11 has it
+PREPARED = 4  # bytes from there to the call: the instruction and its one cache entry
 _RECORDS = (".dist-info", ".egg-info")  # what pip leaves beside what it installs
 
 
@@ -100,6 +103,13 @@ class SiteNode:
             frames  # the positions on the way to it, each once however often a function calls itself
         )
         self.children: dict[tuple[int, int], SiteNode] = {}
+
+
+def _call_at(code: CodeType, lasti: int) -> int:
+    """Where the call stands that is prepared there. CPython 3.11 calls what is built in already while it prepares the
+    call, once it has specialized that: from then on the frame stands at another instruction of the same expression."""
+    prepares = PREPARES is not None and 0 <= lasti < len(code.co_code) and code.co_code[lasti] == PREPARES
+    return lasti + PREPARED if prepares else lasti
 
 
 class SiteTree:
@@ -163,7 +173,7 @@ class SiteTree:
         for code, lasti in reversed(path):
             child = node.children.get((id(code), lasti))
             if child is None:
-                child = self._add(node, code, lasti)
+                child = self._child(node, code, lasti)
                 if code.co_name == "forward" and node.kind == "user" and self.on_forward is not None:
                     self.on_forward(innermost, code, node.id)
             node = child
@@ -195,8 +205,7 @@ class SiteTree:
 
     def within(self, site: int, code: CodeType, lasti: int) -> int:
         """This position of `code`, as a frame below `site`."""
-        node = self.nodes[site]
-        return (node.children.get((id(code), lasti)) or self._add(node, code, lasti)).id
+        return self._child(self.nodes[site], code, lasti).id
 
     def of_traceback(self, traceback: TracebackType) -> int:
         """The id of the stack that an exception went up through, down to where it was raised."""
@@ -204,9 +213,18 @@ class SiteTree:
         entry: TracebackType | None = traceback
         while entry is not None:
             code, lasti = entry.tb_frame.f_code, entry.tb_lasti
-            node = node.children.get((id(code), lasti)) or self._add(node, code, lasti)
+            node = self._child(node, code, lasti)
             entry = entry.tb_next
         return node.id
+
+    def _child(self, parent: SiteNode, code: CodeType, lasti: int) -> SiteNode:
+        """This position of `code` below a site: the same one before and after Python has specialized the call."""
+        child = parent.children.get((id(code), lasti))
+        if child is None:
+            called = _call_at(code, lasti)
+            child = parent.children.get((id(code), called)) or self._add(parent, code, called)
+            parent.children[id(code), lasti] = child
+        return child
 
     def _add(self, parent: SiteNode, code: CodeType, lasti: int) -> SiteNode:
         self._codes[id(code)] = code

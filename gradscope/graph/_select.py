@@ -134,6 +134,9 @@ def _with_worst(
             held = [(step, found | before[tuple(step.graphs)]) for step, found in held]
         most = max((len(found) for _, found in held), default=0)
         fitting = [step for step, found in held if len(found) == most] if most else []
+        if len(fitting) > 1 and fitting[-1] is after and _is_of_a_loss(trace, fitting[-2], places):
+            if not _is_of_a_loss(trace, after, places):
+                fitting.pop()  # an evaluation that runs the same lines shows less than a step
         losing = [step for step in fitting if severing(trace, step.graphs)]
         if fitting:
             own = next((step for step in reversed(losing) if _is_own(trace, steps, step)), None)
@@ -142,6 +145,20 @@ def _with_worst(
                 return Selection(after.graphs, [], "after the last step", times=after.times)
             return _because(steps, _step_of(trace, steps, step, step.last), step, f"for {finding.code}")
     return None
+
+
+def _is_of_a_loss(trace: Trace, step: _Step, places: set[Span]) -> bool:
+    """Whether something that a pass goes through stands at one of these places."""
+    for event in trace.of(Backward):
+        if event.graph not in step.graphs:
+            continue
+        graph = trace.graph(event.graph)
+        for index in (value for root in event.roots for value in graph.upstream(root)):
+            op = graph.values[index].op
+            site = graph.ops[op].site if op is not None else None
+            if site is not None and not places.isdisjoint((site.span(), site.user.span())):
+                return True
+    return False
 
 
 def _places(trace: Trace, step: _Step, tail: bool) -> set[Span]:

@@ -371,6 +371,34 @@ def test_the_step_of_the_worst_finding_is_shown() -> None:
     assert "step 3 of 6" in shown.view.title and "step 3 of 6 is drawn, for GS201" in shown.notes
 
 
+def test_a_step_is_shown_rather_than_an_evaluation_that_runs_the_same_lines() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(2, 8), nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = self.one(x)
+            bent = torch.relu(hidden)  # noqa: F841
+            shown: torch.Tensor = self.two(hidden)
+            return shown
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            (model(torch.randn(8, 2)) - 1).pow(2).mean().backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(64, 2)).mean()
+    assert [finding.code for finding in scope.trace.findings] == ["GS466"]
+    shown = picture(scope.trace)
+    assert "step 3 of 3" in shown.view.title
+    assert any(data["kind"] == "backward" for data in nodes(shown.graph))
+
+
 def test_a_step_that_is_not_the_last_is_drawn_with_its_reason() -> None:
     model = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -108,6 +108,10 @@ class Site:
                 return outer
         return self.user
 
+    def frames_in(self, other: Site) -> Iterator[Site]:
+        """The frames of this stack that stand in the function of another site, the outermost first."""
+        return (f for f in self.stack if (f.path, f.function) == (other.path, other.function))
+
     def under(self, *files: str) -> bool:
         """Whether one of the stack's frames is in one of these files, by the ends of their paths ("torch/x.py")."""
         return any(frame.path.replace("\\", "/").endswith(files) for frame in self.stack)

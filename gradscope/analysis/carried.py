@@ -275,7 +275,7 @@ def made_by(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) ->
     assert maker is not None, "asked only for what was seen being made"
     found = names_of(trace).assignment(graph, maker, graph.values[index])
     effect = event.site.user
-    beside_it = (f for f in maker.site.stack if (f.path, f.function) == (effect.path, effect.function))
+    beside_it = maker.site.frames_in(effect)
     itself = known.made((event.graph, carried.value.index)) == key
     name = name_of(trace, *(known.graph(event.graph), carried.value.index) if itself else (graph, index))
     return Made(*found, key) if found is not None else Made(name, next(beside_it, maker.site.entry), key)

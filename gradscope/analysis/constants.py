@@ -358,7 +358,7 @@ def _takes(known: Paths, graph: Graph, exit: Op, added: Op) -> bool:
     node = file.at(place)
     operands = [node.value] if isinstance(node, ast.AugAssign) else []
     operands += [node.left, node.right] if isinstance(node, ast.BinOp) else []
-    frames = [f for f in exit.site.stack if (f.path, f.function) == (place.path, place.function)]
+    frames = list(exit.site.frames_in(place))
     named = {name for frame in frames for name in _given(file.statement(frame))}
     later = [f for op in graph.ops[exit.index + 1 :] if op.outputs for f in op.site.stack]
     for operand in operands:

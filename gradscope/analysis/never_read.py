@@ -195,8 +195,7 @@ def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
     counted = not _past_the_count(graph, op.writes[0])
     if maker is None or made.parameter is not None or (made.requires_grad and (made.is_leaf or not counted)):
         return None
-    here = op.site.path, op.site.function
-    if not any((frame.path, frame.function) == here for frame in maker.stack):
+    if not any(maker.frames_in(op.site)):
         return None
     file = trace.source_file(op.site.path)
     statement = file.statement(op.site)

@@ -211,8 +211,8 @@ def site_of(path: str, function: str, node: ast.expr | ast.stmt | ast.arg) -> Si
 
 def written_input(trace: Trace, op: Op, place: int) -> ast.expr | None:
     """The expression that an op is given for its input number `place`, where it is an operation, a method, or a
-    function or module that takes its inputs in order; what a method is called on comes first. None where the text does
-    not say."""
+    function or module that takes its inputs in order (`einsum` behind its equation); what a method is called on comes
+    first. None where the text does not say."""
     site = op.site.user
     file = trace.source_file(site.path)
     node = file.at(site)
@@ -225,6 +225,7 @@ def written_input(trace: Trace, op: Op, place: int) -> ast.expr | None:
         op.site.kind == "user" and isinstance(node.func, ast.Attribute) and not file.is_imported(node.func)
     )
     given = [node.func.value, *node.args] if method and isinstance(node.func, ast.Attribute) else node.args
+    place += op.name == "einsum"
     return given[place] if place < len(given) else None
 
 
@@ -283,7 +284,7 @@ def runs_in(trace: Trace, site: Site, loop: Site) -> bool:
     if node is None:
         return False
     inside = {id(n) for n in ast.walk(node)}
-    frames = (f for f in site.stack if (f.path, f.function) == (loop.path, loop.function))
+    frames = site.frames_in(loop)
     return any((at := file.at(frame)) is not None and id(at) in inside for frame in frames)
 
 

@@ -457,13 +457,10 @@ def _exponential(trace: Trace, made: Made, after: str) -> Repair:
 
 
 def _bounded(trace: Trace, site: Site) -> Edits:
-    """The exponential there of what is at most 20."""
+    """The exponential there of what has a bound."""
     here = Source(trace, site.path)
-    call = here.file.at(site)
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return ()
-    given = call.args[0] if here.file.is_imported(call.func) and call.args else call.func.value
-    return here.behind(given, f".{CLAMP}") if not isinstance(given, ast.Starred) else ()
+    given = here.file.asked_of(here.file.at(site))
+    return here.behind(given, f".{CLAMP}") if given is not None else ()
 
 
 def _masked_rows(trace: Trace, event: NonFinite, made: Made) -> Repair:

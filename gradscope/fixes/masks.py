@@ -72,13 +72,15 @@ def pooled_over(
     here = Source(trace, mean.path)
     call = here.file.at(mean)
     plain = f"divide the sum by what counts of each sequence in {where}: by the sum of `{name}` over the same axis"
-    if not alike or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    given = here.file.asked_of(call)
+    if (
+        not alike
+        or given is None
+        or not isinstance(call, ast.Call)
+        or any(k.arg is None for k in call.keywords)
+    ):
         return mask, plain, ()
-    of_torch = here.file.is_imported(call.func)
-    if (of_torch and not call.args) or any(one.arg is None for one in call.keywords):
-        return mask, plain, ()
-    given = call.args[0] if of_torch else call.func.value
-    along = [here.file.text(one) for one in call.args[of_torch:]]
+    along = [here.file.text(one) for one in call.args if one is not given]
     along += [f"{one.arg}={here.file.text(one.value)}" for one in call.keywords]
     new = f"{here.part(given)}.sum({', '.join(along)}) / {name}.sum({', '.join(along)})"
     same = (mean.path, mean.function) == (product.path, product.function)

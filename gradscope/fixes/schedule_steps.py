@@ -57,7 +57,7 @@ def _in_function_that_made(trace: Trace, made: SchedulerMade, step: Step, outer:
     home = made.site.user
     if (home.path, home.function) != (outer.site.path, outer.site.function):
         return None
-    same = (f for f in step.site.stack if (f.path, f.function) == (home.path, home.function))
+    same = step.site.frames_in(home)
     own = next((frame for frame in same if frame.kind == "user"), None)
     return own if own is not None and own.location() != step.site.user.location() else None
 

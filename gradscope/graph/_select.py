@@ -134,8 +134,9 @@ def _with_worst(
             held = [(step, found | before[tuple(step.graphs)]) for step, found in held]
         most = max((len(found) for _, found in held), default=0)
         fitting = [step for step, found in held if len(found) == most] if most else []
-        if len(fitting) > 1 and fitting[-1] is after and _is_of_a_loss(trace, fitting[-2], places):
-            if not _is_of_a_loss(trace, after, places):
+        if len(fitting) > 1 and fitting[-1] is after:
+            trains, evaluates = (_is_of_a_loss(trace, step, places) for step in fitting[-2:])
+            if trains and not evaluates:
                 fitting.pop()  # an evaluation that runs the same lines shows less than a step
         losing = [step for step in fitting if severing(trace, step.graphs)]
         if fitting:

@@ -221,9 +221,7 @@ def _lines_of_loss(trace: Trace, line: Site) -> set[tuple[str, int]]:
 def _computed_at(trace: Trace, line: Site) -> Site | None:
     """Where the function that makes the pass has its loss from."""
     made = _loss_of(trace, line)
-    here = (line.path, line.function)
-    frames = made.stack if made is not None else ()
-    return next((f for f in frames if f.kind == "user" and (f.path, f.function) == here), None)
+    return next((f for f in made.frames_in(line) if f.kind == "user"), None) if made is not None else None
 
 
 SLOWER = 1.2  # a pass of late by one of the beginning: less than this is the machine's

@@ -199,7 +199,7 @@ def _without_the_loop(known: Calls, one: TrainedInEval, turns: list[_Turn]) -> t
     trace, step, entry = known.trace, one.step.site.user, one.call.entry
     file = trace.source_file(step.path)
     statement = file.statement(step)
-    loop = next((n for n in file.above(statement) if isinstance(n, LOOPS)), None) if statement else None
+    loop = file.loop_of(statement) if statement is not None else None
     if loop is None or not _inside(step.path, loop, entry):
         return None
     training = [site.user for turn in turns if turn.training for site in turn.sites.values()]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import COMPARING_LOSSES, DRAWS, FILLED, LIKE, LOSSES, SUBTRACTIONS
+from gradscope.analysis.ops import DRAWS, FILLED, LIKE, LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import KEPT, collated, handed, loaders_of
 from gradscope.analysis.words import code, located, parameter_subjects, plural
@@ -86,7 +86,7 @@ def taken_by_position(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in known.backwards:
         graph = known.graph(event.graph)
-        for op in graph.called(LOSSES | COMPARING_LOSSES | SUBTRACTIONS):
+        for op in graph.called(LOSSES | SUBTRACTIONS):
             place = op.site.user.location()
             if len(op.inputs) < 2 or not op.nodes or place in told:
                 continue

@@ -222,7 +222,7 @@ def _once(trace: Trace, line: Site, loop: Loop) -> tuple[str, Edits]:
     if not isinstance(asked, ast.Call) or here.file.loop_of(asked) is not loop:
         return "", ()
     above = here.file.parent.get(id(asked))
-    if called_name(above) != "next" or names_in(asked) & _bound(loop):
+    if called_name(above) != "next" or names_in(asked) & names_in(loop, ast.Store):
         return "", ()
     scope = here.file.scope(line)
     name = free_name(["batches", "batch_iterator", "all_batches"], names_in(scope))
@@ -238,9 +238,3 @@ def _once(trace: Trace, line: Site, loop: Loop) -> tuple[str, Edits]:
 
 def _is_iter(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and called_name(node) == "iter" and len(node.args) == 1
-
-
-def _bound(loop: Loop) -> set[str]:
-    return {
-        node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }

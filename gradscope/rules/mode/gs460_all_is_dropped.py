@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gradscope.analysis.made import layer_made, root_made
-from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.analysis.words import code, located, parameter_subjects, plural, root_of
 from gradscope.events import AllDropped, Backward
 from gradscope.fixes.source import Binds, Source
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Site, Span
 from gradscope.rules import rule
+from gradscope.source import one_less
 from gradscope.store import Trace
 
 ENOUGH = 2  # calls in training
@@ -69,14 +70,12 @@ class _Given(NamedTuple):
 def all_is_dropped(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Backward):
         return
-    told: set[tuple[str, int, int]] = set()
+    found: dict[Span, Finding] = {}
     for event in trace.of(AllDropped):
         finding = _finding(trace, event) if event.calls >= ENOUGH else None
         if finding is not None and finding.cause is not None:
-            place = (finding.cause.path, finding.cause.line, finding.cause.column)
-            if place not in told:
-                told.add(place)
-                yield finding
+            found.setdefault(finding.cause.span(), finding)
+    yield from found.values()
 
 
 def _finding(trace: Trace, event: AllDropped) -> Finding:
@@ -109,9 +108,9 @@ def _finding(trace: Trace, event: AllDropped) -> Finding:
 
 def _trained_beside(trace: Trace, event: AllDropped) -> frozenset[Any]:
     """The parameters of the model that it is a part of."""
-    roots = {one.id: one.root for one in trace.modules.values()}
-    mine = [p.id for p in trace.parameters if roots.get(p.module or 0, -1) == roots.get(event.module)]
-    return parameter_subjects(mine)
+    module = trace.modules.get(event.module)
+    whole = {p.id for p in trace.parameters if module is not None and root_of(trace, p) == module.root}
+    return parameter_subjects(whole)
 
 
 def _given(trace: Trace, event: AllDropped) -> _Given | None:
@@ -154,7 +153,6 @@ def _turned(here: Source, rate: ast.expr) -> str:
     """1 less the rate that is given."""
     if isinstance(rate, ast.Constant):
         return "0.0"
-    if isinstance(rate, ast.BinOp) and isinstance(rate.op, ast.Sub) and isinstance(rate.left, ast.Constant):
-        if rate.left.value == 1:
-            return here.file.text(rate.right)
+    if (kept := one_less(rate)) is not None:
+        return here.file.text(kept)
     return f"1 - {here.part(rate, Binds.PRODUCT)}"

@@ -30,7 +30,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.fixes.statements import taken_away, under_no_grad
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import LOOPS, stands_in
+from gradscope.source import stands_in
 from gradscope.store import Trace
 
 ENOUGH = 3  # steps that used their own passes alone
@@ -204,7 +204,7 @@ def _repair(trace: Trace, left: _Left, entry: Site | None) -> tuple[str, Edits]:
 def _loop(trace: Trace, site: Site) -> ast.stmt | None:
     file = trace.source_file(site.path)
     statement = file.statement(site)
-    return next((one for one in file.above(statement) if isinstance(one, LOOPS)), None) if statement else None
+    return file.loop_of(statement) if statement is not None else None
 
 
 def _into_the_branch(trace: Trace, line: Site, step: Site) -> Edits:

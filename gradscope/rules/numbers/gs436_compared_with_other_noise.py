@@ -123,7 +123,7 @@ def _call_between(place: Site, mixing: Site) -> Site | None:
     nothing at `place`."""
     if (mixing.user.path, mixing.user.function) == (place.path, place.function):
         return None
-    frames = (f for f in mixing.stack if (f.path, f.function) == (place.path, place.function))
+    frames = mixing.frames_in(place)
     return next(frames, None)
 
 

@@ -125,14 +125,8 @@ def _finding(
 
 def _written(trace: Trace, product: Op, value: int) -> str:
     """The name that the text of the product has for one of its factors."""
-    place, site = product.inputs.index(value), product.site.user
-    if product.name == "einsum":
-        call = trace.source_file(site.path).at(site)
-        given = call.args[place + 1 :][:1] if isinstance(call, ast.Call) else []
-    else:
-        written = written_input(trace, product, place)
-        given = [written] if written is not None else []
-    return given[0].id if given and isinstance(given[0], ast.Name) else ""
+    written = written_input(trace, product, product.inputs.index(value))
+    return written.id if isinstance(written, ast.Name) else ""
 
 
 def _squashed(trace: Trace, site: Site, name: str) -> Edits:

@@ -116,7 +116,8 @@ def _given(trace: Trace, event: NonFinite) -> set[int | None]:
 def _maker(trace: Trace, event: NeverWritten) -> ast.Call | None:
     """The call that reserves the memory, where it is written in that of the parameter."""
     here = Source(trace, event.site.user.path)
-    for node in ast.walk(here.file.at(event.site.user) or ast.Module([], [])):
+    made = here.file.at(event.site.user)
+    for node in ast.walk(made) if made is not None else ():
         name = called_name(node)
         if not isinstance(node, ast.Call) or not here.file.is_imported(node.func):
             continue

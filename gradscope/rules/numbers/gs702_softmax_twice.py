@@ -174,6 +174,10 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
         taken = f"sigmoid ({located(trace, cause, given)}) out"
     if layer is not None:
         taken = f"layer {located(trace, layer)} out"
+    if needed:
+        fix = _of_probabilities(trace, op, elsewhere)
+    else:
+        fix = _kept(trace, op) if kept else _fix(trace, op, taken, mixed=mixed)
     return Finding(
         message=f"`{_called(op)}` applies a {applied}, and its input has been through `{through}` already",
         cause=cause,
@@ -186,11 +190,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
             *([(elsewhere.site.user, "takes them for probabilities")] if elsewhere is not None else []),
         ),
         seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
-        fix=_of_probabilities(trace, op, elsewhere)
-        if needed
-        else _kept(trace, op)
-        if kept
-        else _fix(trace, op, taken, mixed=mixed),
+        fix=fix,
         count=len(found),
         severity=severity,
         edits=edits,

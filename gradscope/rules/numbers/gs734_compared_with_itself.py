@@ -237,9 +237,7 @@ def _instead(trace: Trace, graph: Graph, op: Op, made: Made | None) -> tuple[str
             continue
         name = names.name(graph, value.index)
         if maker.site.user.kind == "user" and name and name.isidentifier():
-            inside = [
-                f for f in maker.site.stack if (f.path, f.function) == (made.site.path, made.site.function)
-            ]
+            inside = list(maker.site.frames_in(made.site))
             if inside and inside[0].line < made.node.lineno:
                 found.add(name)
     read = names.name(graph, old.index) or ""

@@ -226,10 +226,7 @@ def _stem(node: ast.expr) -> str:
 
 def _called(trace: Trace, lookup: Site, place: Site) -> Site:
     """The call of the model in the function that computes the loss."""
-    for frame in lookup.stack:
-        if frame.kind == "user" and (frame.path, frame.function) == (place.path, place.function):
-            return frame
-    return lookup.user
+    return next((f for f in lookup.frames_in(place) if f.kind == "user"), lookup.user)
 
 
 def _arguments(trace: Trace, place: Site) -> tuple[ast.expr | None, ast.expr | None]:

@@ -137,9 +137,8 @@ def _keeps_rows(known: Paths, op: Op) -> bool:
 
 
 def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, made: Site, loop: Site) -> Finding:
-    cause = next(
-        (f for f in reversed(maker.site.stack) if (f.path, f.function) == (loop.path, loop.function)), None
-    )
+    frames = list(maker.site.frames_in(loop))
+    cause = frames[-1] if frames else None
     kept = cause if cause is not None and cause.kind == "user" else maker.site.user
     passed = loss_event(known, loss)
     return Finding(

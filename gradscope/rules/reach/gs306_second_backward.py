@@ -270,7 +270,7 @@ def _time(event: Event) -> tuple[int, int]:
 
 def _frame(site: Site, other: Site) -> Site | None:
     """The frame of `site` in the function of `other`."""
-    return next((f for f in site.stack if (f.path, f.function) == (other.path, other.function)), None)
+    return next(site.frames_in(other), None)
 
 
 def _forward(known: Paths, event: ErrorRaised, shared: Shared, ids: set[int]) -> list[Site]:
@@ -542,7 +542,7 @@ def _made_for_others(
     for one in made:
         maker = known.maker(one.key)
         assert maker is not None, "asked only for what was seen being made"
-        here = (f for f in maker.site.stack if (f.path, f.function) == (effect.path, effect.function))
+        here = maker.site.frames_in(effect)
         sites.append(next(here, maker.site.entry))
     names = tuple(dict.fromkeys(name_of(trace, graph, one.value.index) for one in carried))
     related = [(site, "made once, with its graph") for site in sites[1:]]

@@ -126,7 +126,7 @@ def _returned(trace: Trace, target: _Target, flags: list[Flags]) -> tuple[Flags,
     file = trace.source_file(place.path)
     for event in flags:
         here = event.site.user
-        callers = (f for f in here.stack if (f.path, f.function) == (place.path, place.function))
+        callers = here.frames_in(place)
         call = next(callers, None)
         if call is None or here.path != place.path or call == here:
             continue

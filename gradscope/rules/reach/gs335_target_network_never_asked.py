@@ -110,8 +110,8 @@ def _asked(known: Paths, estimate: tuple[int, int], trained: set[int]) -> Op | N
 def _called(asked: Op, made: Op) -> Site:
     """Where the function that makes the target asks the network; else where the program does."""
     place = made.site.user
-    frames = (f for f in asked.site.stack if f.kind == "user")
-    return next((f for f in frames if (f.path, f.function) == (place.path, place.function)), asked.site.entry)
+    frames = (f for f in asked.site.frames_in(place) if f.kind == "user")
+    return next(frames, asked.site.entry)
 
 
 def _copy(known: Paths, trained: set[int]) -> _Copy | None:

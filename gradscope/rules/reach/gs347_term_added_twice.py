@@ -193,10 +193,7 @@ def _left_out(trace: Trace, graph: Graph, doubled: Op) -> list[tuple[str, Op]]:
         if value.shape or not value.requires_grad or goes_on:
             continue
         name = names.name(graph, value.index) or ""
-        same = any(
-            (frame.path, frame.function) == (doubled.site.user.path, doubled.site.user.function)
-            for frame in op.site.stack
-        )
+        same = any(op.site.frames_in(doubled.site.user))
         if name.isidentifier() and same:
             found[name] = op
     return list(found.items())

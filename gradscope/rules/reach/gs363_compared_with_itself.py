@@ -282,7 +282,7 @@ def _own_positive(trace: Trace, known: Paths, event: Backward, picked: Op, produ
 def _without_itself(trace: Trace, product: Op) -> tuple[str, Edits]:
     site = product.site.user
     here = Source(trace, site.path)
-    node, first = here.file.at(site), written_input(trace, product, 1 if product.name == "einsum" else 0)
+    node, first = here.file.at(site), written_input(trace, product, 0)
     rows = f"{here.part(first)}.shape[0]" if first is not None else "n"
     device = f", device={here.part(first)}.device" if first is not None else ""
     mask = f'.masked_fill(torch.eye({rows}, dtype=torch.bool{device}), float("-inf"))'

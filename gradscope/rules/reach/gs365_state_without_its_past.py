@@ -166,9 +166,7 @@ def _finding(trace: Trace, cut: Op, last: Op, places: int) -> Finding:
 def _beside(cut: Op, last: Op) -> Site:
     """The line of the layer's own function that detaches the state, perhaps by a function of its own."""
     beside = last.site.user
-    frames = [
-        frame for frame in cut.site.stack if (frame.path, frame.function) == (beside.path, beside.function)
-    ]
+    frames = list(cut.site.frames_in(beside))
     return frames[-1] if frames else cut.site.user
 
 

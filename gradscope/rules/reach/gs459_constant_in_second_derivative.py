@@ -25,7 +25,7 @@ from gradscope.analysis.text import classes_named, site_of
 from gradscope.analysis.words import plural
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.source import called_name, method_name, names_in
 from gradscope.store import Trace
@@ -109,6 +109,15 @@ class _Kept(NamedTuple):
     name: str  # of the attribute, or of the variable in backward
     bound: ast.Assign | None  # the statement of forward that gives it a name, where it has one
 
+    @property
+    def reads(self) -> list[ast.expr]:
+        """Where backward reads it."""
+        nodes = ast.walk(self.backward)
+        if self.position < 0:
+            return [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == self.name]
+        named = (n for n in nodes if isinstance(n, ast.Name) and n.id == self.name)
+        return [n for n in named if isinstance(n.ctx, ast.Load)]
+
 
 @rule("GS459", name="constant-in-second-derivative", severity="warning")
 def constant_in_second_derivative(trace: Trace) -> Iterator[Finding]:
@@ -161,26 +170,27 @@ def _class_of(trace: Trace, function: Op) -> tuple[str, ast.ClassDef] | None:
 
 def _kept(trace: Trace, function: Op) -> Iterator[_Kept]:
     """What the forward of the program's Function makes on its way, and its backward computes with."""
-    found = _class_of(trace, function)
-    if found is not None:
-        path, cls = found
-        parts = {part.name: part for part in cls.body if isinstance(part, ast.FunctionDef)}
-        forward, backward = parts.get("forward"), parts.get("backward")
-        if forward is None or backward is None or "setup_context" in parts:
-            return
-        given = set(arguments(forward))
-        gives = {name for value in results(forward) for name in _names_of(value)}
-        bound = _bound(forward)
-        for keeper, position, attribute, value in _keepers(forward):
-            statement = bound.get(value.id) if isinstance(value, ast.Name) else None
-            made = statement.value if statement is not None else value
-            if isinstance(value, ast.Name) and (statement is None or value.id in gives | given):
-                continue
-            if not _is_curved(made) or not names_in(made) & given:
-                continue
-            shown = attribute or _unpacked(backward, position)
-            if shown and _is_read(backward, attribute, shown):
-                yield _Kept(path, forward, backward, made, keeper, position, shown, statement)
+    path, cls = _class_of(trace, function) or ("", None)
+    parts = (
+        {part.name: part for part in cls.body if isinstance(part, ast.FunctionDef)} if cls is not None else {}
+    )
+    forward, backward = parts.get("forward"), parts.get("backward")
+    if forward is None or backward is None or "setup_context" in parts:
+        return
+    given = set(arguments(forward))
+    gives = {name for value in results(forward) for name in _names_of(value)}
+    bound = _bound(forward)
+    for keeper, position, attribute, value in _keepers(forward):
+        statement = bound.get(value.id) if isinstance(value, ast.Name) else None
+        made = statement.value if statement is not None else value
+        if isinstance(value, ast.Name) and (statement is None or value.id in gives | given):
+            continue
+        if not _is_curved(made) or not names_in(made) & given:
+            continue
+        shown = attribute or _unpacked(backward, position)
+        kept = _Kept(path, forward, backward, made, keeper, position, shown, statement)
+        if shown and kept.reads:
+            yield kept
 
 
 def _names_of(value: ast.expr) -> list[str]:
@@ -221,24 +231,19 @@ def _is_curved(made: ast.expr) -> bool:
     )
 
 
+def _unpacking(backward: ast.FunctionDef) -> ast.Assign | None:
+    """The statement of backward that gives names to what was saved."""
+    found = (n for n in ast.walk(backward) if isinstance(n, ast.Assign))
+    return next((n for n in found if getattr(n.value, "attr", "") == "saved_tensors"), None)
+
+
 def _unpacked(backward: ast.FunctionDef, position: int) -> str:
     """The name that backward gives to what was saved at this position."""
-    for node in ast.walk(backward):
-        if isinstance(node, ast.Assign) and getattr(node.value, "attr", "") == "saved_tensors":
-            target = node.targets[0]
-            names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
-            if position < len(names) and isinstance(name := names[position], ast.Name):
-                return name.id
-    return ""
-
-
-def _is_read(backward: ast.FunctionDef, attribute: str, name: str) -> bool:
-    return any(
-        (isinstance(n, ast.Attribute) and n.attr == attribute)
-        if attribute
-        else (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
-        for n in ast.walk(backward)
-    )
+    unpacking = _unpacking(backward)
+    target = unpacking.targets[0] if unpacking is not None else None
+    names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+    name = names[position] if position < len(names) else None
+    return name.id if isinstance(name, ast.Name) else ""
 
 
 def _finding(trace: Trace, kept: _Kept, function: Op, first: Op) -> Finding:
@@ -252,7 +257,7 @@ def _finding(trace: Trace, kept: _Kept, function: Op, first: Op) -> Finding:
         cause_label="made without a graph, and kept for backward",
         effect=first.site.user,
         effect_label="asks for a derivative that is differentiated again",
-        related=_read_at(kept),
+        related=((site_of(kept.path, "backward", kept.reads[0]), "read here"),),
         seen=(
             f"{plural(passes, 'pass')} with `create_graph=True` went through `{function.name}`, and later ones through"
             " what they gave",
@@ -262,16 +267,6 @@ def _finding(trace: Trace, kept: _Kept, function: Op, first: Op) -> Finding:
         edits=_computed_in_backward(here, kept),
         subjects=frozenset({("constant", made.location())}),
     )
-
-
-def _read_at(kept: _Kept) -> tuple[tuple[Site, str], ...]:
-    """Where backward reads it first."""
-    for node in ast.walk(kept.backward):
-        attribute = isinstance(node, ast.Attribute) and node.attr == kept.name and kept.position < 0
-        variable = isinstance(node, ast.Name) and node.id == kept.name and isinstance(node.ctx, ast.Load)
-        if isinstance(node, ast.expr) and (attribute or (variable and kept.position >= 0)):
-            return ((site_of(kept.path, "backward", node), "read here"),)
-    return ()
 
 
 def _computed_in_backward(here: Source, kept: _Kept) -> Edits:
@@ -285,11 +280,8 @@ def _computed_in_backward(here: Source, kept: _Kept) -> Edits:
     leave = here.remove(kept.bound) if kept.bound is not None and _only_kept(kept) else ()
     if kept.position >= 0:
         assert isinstance(kept.keeper, ast.Call)
-        unpack = next(
-            n
-            for n in ast.walk(kept.backward)
-            if isinstance(n, ast.Assign) and getattr(n.value, "attr", "") == "saved_tensors"
-        )
+        unpack = _unpacking(kept.backward)
+        assert unpack is not None
         target = next(n for n in ast.walk(unpack) if isinstance(n, ast.Name) and n.id == kept.name)
         return (
             *leave,
@@ -300,13 +292,12 @@ def _computed_in_backward(here: Source, kept: _Kept) -> Edits:
     calls = [n for n in ast.walk(kept.forward) if method_name(n) == "save_for_backward"]
     if calls or not isinstance(kept.keeper, ast.Assign):
         return ()
-    reads = [n for n in ast.walk(kept.backward) if isinstance(n, ast.Attribute) and n.attr == kept.name]
     start = next((s for s in kept.backward.body if not _is_docstring(s)), None)
     return (
         *leave,
         *here.replace(kept.keeper, f"{context}.save_for_backward({name})"),
         *here.before(start, f"({name},) = {context}.saved_tensors"),
-        *(edit for read in reads for edit in here.replace(read, text)),
+        *(edit for read in kept.reads for edit in here.replace(read, text)),
     )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from gradscope.analysis.never_read import Unread, unread_at
 from gradscope.analysis.ops import RELUS, SIGMOIDS
@@ -130,16 +131,10 @@ def _is_named(unread: Unread) -> bool:
 def _has_layers_behind(graph: Graph, reader: Op) -> bool:
     """Whether it, or what is computed of it, is computed with parameters: of a last result only a metric takes the
     activation."""
-    todo, seen = [reader], {reader.index}
-    for op in todo:  # grows while it is walked
-        if any(graph.values[i].parameter is not None for i in op.inputs):
-            return True
-        for index in op.outputs:
-            for one in graph.consumers.get(index, ()):
-                if one.index not in seen and len(seen) < FAR:
-                    seen.add(one.index)
-                    todo.append(one)
-    return False
+    behind = (op for _, op in graph.readers_behind(reader.outputs, lambda _: True))
+    return any(
+        graph.values[i].parameter is not None for op in (reader, *islice(behind, FAR)) for i in op.inputs
+    )
 
 
 def _finding(trace: Trace, dead: list[_Dead]) -> Finding:
@@ -147,8 +142,7 @@ def _finding(trace: Trace, dead: list[_Dead]) -> Finding:
     site = first.unread.site
     names = listed([f"`{one.unread.name}`" for one in dead], 4)
     calls = code(trace, site, "an activation") if len(dead) == 1 else f"{len(dead)} activations"
-    edits = tuple(edit for one in dead for edit in _handed_on(trace, one))
-    each = all(_handed_on(trace, one) for one in dead)
+    edits = [_handed_on(trace, one) for one in dead]
     return Finding(
         message=f"nothing reads what {calls} gave ({names}): the network goes on with what went into"
         f" {'it' if len(dead) == 1 else 'them'}",
@@ -167,7 +161,7 @@ def _finding(trace: Trace, dead: list[_Dead]) -> Finding:
             2,
         )
         + (f", and so on ({where(dead[2].unread.site)})" if len(dead) > 2 else ""),
-        edits=edits if each else (),
+        edits=tuple(edit for each in edits for edit in each) if all(edits) else (),
         count=first.count,
         subjects=parameter_subjects(first.filled),
     )

@@ -100,8 +100,8 @@ def _called_beside(trace: Trace, clear: Site, step: Site) -> Site | None:
     scope = file.scope_of(statement) if statement is not None else None
     if scope is None or not all(_clears(node) for node in ast.walk(scope)):
         return None
-    stack = next((event.site.stack for event in trace.of(ZeroGrad) if event.site.user == clear), ())
-    return next((f for f in stack if (f.path, f.function) == (step.path, step.function)), None)
+    made = next((event.site for event in trace.of(ZeroGrad) if event.site.user == clear), None)
+    return next(made.frames_in(step), None) if made is not None else None
 
 
 def _clears(node: ast.AST) -> bool:

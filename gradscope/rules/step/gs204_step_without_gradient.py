@@ -238,8 +238,7 @@ def _switched_off(trace: Trace, number: int, found: Finding, switched: OffAtTheP
 
 def _call_in(site: Site, step: Site | None) -> Site:
     """The call in the function of the step by which the flags were set: a helper may do it for several models."""
-    frames = [frame for frame in site.stack if frame.kind == "user"]
-    same = [f for f in frames if step is not None and (f.path, f.function) == (step.path, step.function)]
+    same = list(site.frames_in(step)) if step is not None else []
     return same[-1] if same else site.user
 
 
@@ -250,8 +249,8 @@ def _first_use(trace: Trace, off: Site, loss: Site, ids: set[int]) -> Site | Non
         for graph in trace.graphs
         for op in graph.ops
         if any(graph.values[i].parameter in ids for i in op.inputs)
-        for frame in op.site.stack
-        if (frame.path, frame.function) == (loss.path, loss.function) and off.line < frame.line <= loss.line
+        for frame in op.site.frames_in(loss)
+        if off.line < frame.line <= loss.line
     ]
     return min(found, key=lambda frame: (frame.line, frame.column), default=None)
 

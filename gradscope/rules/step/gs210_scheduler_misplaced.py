@@ -264,7 +264,7 @@ def _kept_out(trace: Trace, made: SchedulerMade, found: NeverReached) -> Finding
 def _in_function_of(schedule: Site, step: Site) -> Site:
     """The line of the schedule's own function by which the optimizer's step came: where another function makes
     the step, it may not know the schedule."""
-    same = (f for f in step.stack if (f.path, f.function) == (schedule.path, schedule.function))
+    same = step.frames_in(schedule)
     return next((frame for frame in same if frame.kind == "user"), step.user)
 
 

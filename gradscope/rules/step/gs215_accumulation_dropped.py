@@ -353,7 +353,7 @@ def _steps_now_and_then(trace: Trace, clear: Site, step: Site) -> ast.Call | Non
     """`self.optimizer.step()` beside the call that clears, of an object that makes the step itself: it stands in
     the same block, so that it runs as often as that, and steps in some of its calls only."""
     here = Source(trace, clear.path)
-    own = [f for f in step.stack if (f.path, f.function) == (clear.path, clear.function) and f.kind == "user"]
+    own = [f for f in step.frames_in(clear) if f.kind == "user"]
     call = here.file.at(own[-1]) if own else None
     statement, cleared = here.file.statement(own[-1]) if own else None, here.file.statement(clear)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):

@@ -34,7 +34,8 @@ def figure(known: Paths, key: Key) -> Figure | None:
     if (op.name in LOSSES and op.extra.get("reduction", "mean") == "mean") or op.name in MEANS:
         return Figure("mean", given.shape[0], op) if given.shape else None
     asked = known.maker_behind((op.graph, op.inputs[0]), CASTS)
-    if op.name == "sum" and asked is not None and asked.name in COMPARISONS and len(given.shape) == 1:
+    one_each = bool(given.shape) and all(size == 1 for size in given.shape[1:])
+    if op.name == "sum" and asked is not None and asked.name in COMPARISONS and one_each:
         return Figure("hits", given.shape[0], op)
     return None
 

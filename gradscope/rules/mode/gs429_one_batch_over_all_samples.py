@@ -26,7 +26,7 @@ from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules.mode._batch_figures import Figure, bare, figure
 from gradscope.rules.mode._loaders import dataset_given
-from gradscope.source import FUNCTIONS, SourceFile, arguments, called_name, stands_in
+from gradscope.source import FUNCTIONS, SourceFile, arguments, called_name, names_in, own_name, stands_in
 from gradscope.store import Trace
 
 
@@ -81,7 +81,7 @@ def one_batch_over_all_samples(trace: Trace) -> Iterator[Finding]:
         whole = {f"{ast.unparse(data)}.dataset", f"{ast.unparse(data)}.sampler"} | _datasets(
             file, path, loop, events
         )
-        for made in own_nodes(loop):
+        for made, within in (*((node, loop) for node in own_nodes(loop)), *_of_the_last(file, loop)):
             if (
                 not isinstance(made, ast.Assign)
                 or len(made.targets) != 1
@@ -91,12 +91,28 @@ def one_batch_over_all_samples(trace: Trace) -> Iterator[Finding]:
             name = made.targets[0].id
             wrong = [
                 q
-                for q in quotients(name, loop)
+                for q in quotients(name, within)
                 if _is_all_of(file, loop, q.divisor, whole) and not _is_a_part(trace, path, loop, q.node)
             ]
-            if wrong and not _added_up(loop, name) and (counted := _counted(trace, path, made)) is not None:
+            if not wrong or _added_up(loop, name):
+                continue
+            counted = _counted(trace, path, made)
+            if counted is not None or (within is not loop and _is_count(made.value, names_in(loop.target))):
                 assert wrong[0].divisor is not None
                 yield _finding(trace, path, function, made, wrong[0].node, wrong[0].divisor, counted, batches)
+
+
+def _of_the_last(file: SourceFile, loop: ast.For) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """(assignment, statement that may divide what it gives) behind a loop, where the assignment reads what the last
+    batch was and what the loop made of it."""
+    given = names_in(loop.target)
+    made = {name for node in own_nodes(loop) for name in names_in(node, ast.Store)}
+    behind = file.siblings(loop)
+    behind = behind[next(i for i, one in enumerate(behind) if one is loop) + 1 :]
+    for place, one in enumerate(behind):
+        read = names_in(one, ast.Load)
+        if isinstance(one, ast.Assign) and read & given and read & (made - given):
+            yield from ((one, later) for later in behind[place + 1 :])
 
 
 def _datasets(file: SourceFile, path: str, loop: ast.For, events: list[LoaderPassed]) -> set[str]:
@@ -105,12 +121,22 @@ def _datasets(file: SourceFile, path: str, loop: ast.For, events: list[LoaderPas
     places = {event.site.user.span(): event.site.user for event in events}
     made = list(places.values())
     given = dataset_given(file, made[0]) if len(made) == 1 and made[0].path == path else None
-    if not isinstance(given, ast.Name):
-        return set()
-    settings = _settings(file, loop, given.id)
-    here = file.scope(made[0]) in (file.scope_of(loop), file.tree)
-    same = [file.scope_of(one) for one in settings] == [file.scope(made[0])]
-    return {given.id} if here and same else set()
+    names = [given, *_tensors(given)]
+    if isinstance(given, ast.Name):
+        names += [name for value in file.assigned.get(given.id, []) for name in _tensors(value)]
+    here = bool(made) and file.scope(made[0]) in (file.scope_of(loop), file.tree)
+    return {
+        one.id
+        for one in names
+        if here
+        and isinstance(one, ast.Name)
+        and [file.scope_of(setting) for setting in _settings(file, loop, one.id)] == [file.scope(made[0])]
+    }
+
+
+def _tensors(made: ast.AST | None) -> list[ast.expr]:
+    """What a `TensorDataset(x, y)` is made of: each holds all samples."""
+    return made.args if isinstance(made, ast.Call) and own_name(made.func) == "TensorDataset" else []
 
 
 def _settings(file: SourceFile, loop: ast.For, name: str) -> list[ast.AST]:
@@ -129,15 +155,16 @@ def _settings(file: SourceFile, loop: ast.For, name: str) -> list[ast.AST]:
 
 
 def _is_all_of(file: SourceFile, loop: ast.For, divisor: ast.expr | None, whole: set[str]) -> bool:
-    """Whether it is `len(loader.dataset)` of the loader that the loop goes through, or of what that was made of; or a
-    name that is given this alone."""
+    """Whether it is `len(loader.dataset)` of the loader that the loop goes through, or of what that was made of, or
+    `x.shape[0]`; or a name that is given this alone."""
     divisor = bare(divisor)
     if isinstance(divisor, ast.Name):
         settings = _settings(file, loop, divisor.id)
         statement = file.parent.get(id(settings[0])) if len(settings) == 1 else None
         divisor = bare(statement.value) if isinstance(statement, ast.Assign) else None
-    length = called_name(divisor) == "len" and isinstance(divisor, ast.Call) and len(divisor.args) == 1
-    return length and isinstance(divisor, ast.Call) and ast.unparse(divisor.args[0]) in whole
+    return divisor is not None and ast.unparse(divisor) in {
+        length for name in whole for length in (f"len({name})", f"{name}.shape[0]", f"{name}.size(0)")
+    }
 
 
 def _is_a_part(trace: Trace, path: str, loop: ast.For, share: ast.expr | ast.stmt) -> bool:
@@ -187,17 +214,28 @@ def _added_up(loop: ast.For, name: str) -> bool:
 
 
 def _counted(trace: Trace, path: str, made: ast.Assign) -> Figure | None:
-    """What every call that was seen in the assignment takes out of a batch: a count of right answers."""
+    """What every call that was seen in the assignment takes out of a batch, or leaves in a tensor: a count of right
+    answers."""
     known = paths(trace)
-    found = [
-        figure(known, (graph.id, value))
+    ops = [
+        (graph.id, op)
         for graph in trace.graphs
-        for op in graph.called(EXITS)
+        for op in graph.called({*EXITS, "sum"})
         if any(frame.path == path and stands_in(made, frame) for frame in op.site.stack)
-        for value in op.inputs
     ]
+    taken = [(graph, value) for graph, op in ops if op.name in EXITS for value in op.inputs]
+    left = [(graph, value) for graph, op in ops if op.name == "sum" for value in op.outputs]
+    found = [figure(known, key) for key in taken or left]
     hits = [one for one in found if one is not None and one.kind == "hits"]
     return max(hits, key=lambda one: one.size) if hits and len(hits) == len(found) else None
+
+
+def _is_count(value: ast.expr, given: set[str]) -> bool:
+    """Whether it is `(answers == labels).sum()`, of what the last batch has: calls behind the loop are seldom
+    recorded."""
+    asked = [node for node in ast.walk(value) if isinstance(node, ast.Compare)]
+    whole = {called_name(node) for node in ast.walk(value)} & {"sum", "count_nonzero"}
+    return bool(whole) and any(names_in(node, ast.Load) & given for node in asked)
 
 
 def _finding(
@@ -207,21 +245,23 @@ def _finding(
     made: ast.Assign,
     quotient: ast.expr | ast.stmt,
     divisor: ast.expr,
-    counted: Figure,
+    counted: Figure | None,
     batches: int,
 ) -> Finding:
+    """counted: None for what stands behind the loop, of its last batch."""
     site, here = site_of(path, function, quotient), Source(trace, path)
-    size = _length(here, made, counted)
+    size = _length(here, made, counted) if counted is not None else _name_of_length(made.value)
+    most = f"{counted.size}" if counted is not None else "its own size"
     edits: Edits = here.replace(divisor, size) if size else ()
     return Finding(
         message=f"{code(trace, site, 'the share')} divides the right answers of one batch by the number of all samples",
         cause=site,
         cause_label="counts the samples of all batches",
         effect=site_of(path, function, made),
-        effect_label=f"counts anew in each batch, of {counted.size} samples",
-        seen=(
-            f"the loop goes through {batches:,} batches, and each gives a count of {counted.size} at most",
-        ),
+        effect_label=f"counts anew in each batch, of {counted.size} samples"
+        if counted is not None
+        else "counts in the last batch alone, behind the loop",
+        seen=(f"the loop goes through {batches:,} batches, and each gives a count of {most} at most",),
         fix=f"divide by the size of the batch{f', `{size}`,' if size else ''} in place of"
         f" {located(trace, site_of(path, function, divisor))}; or add the counts up, and divide behind the loop",
         edits=edits,
@@ -241,6 +281,11 @@ def _length(here: Source, made: ast.Assign, counted: Figure) -> str:
         given = call.args[names.index(name) :][:1]
         starred = any(isinstance(one, ast.Starred) for one in call.args)
         name = given[0].id if given and not starred and isinstance(given[0], ast.Name) else ""
+    return f"len({name})" if name else ""
+
+
+def _name_of_length(count: ast.expr) -> str:
+    name = _compared(count)
     return f"len({name})" if name else ""
 
 

@@ -116,3 +116,49 @@ def good_share_added_up() -> None:
             correct = (out.argmax(1) == b).sum().item()
             accuracy += correct / len(loader.dataset)  # type: ignore[arg-type]
         print(accuracy)
+
+
+def bad_behind_the_loop() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(96, 4)
+    y = (x[:, :1] > 0).float()
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows, wanted in loader:
+            said = model(rows)
+            opt.zero_grad()
+            nn.functional.binary_cross_entropy(said, wanted).backward()
+            opt.step()
+        said = said.round()
+        hits = (said == wanted).sum()  # effect: GS429
+        print(f"{100 * hits / x.size(0):.1f}%")  # cause: GS429
+
+
+def good_the_last_batch_by_its_size() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(96, 4)
+    y = (x[:, :1] > 0).float()
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows, wanted in loader:
+            said = model(rows)
+            opt.zero_grad()
+            nn.functional.binary_cross_entropy(said, wanted).backward()
+            opt.step()
+        hits = (said.round() == wanted).sum()
+        print(f"{100 * hits / rows.size(0):.1f}%")
+        with torch.no_grad():
+            right = (model(x).round() == y).sum()
+        print(right / x.size(0))

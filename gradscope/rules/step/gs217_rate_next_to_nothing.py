@@ -30,7 +30,7 @@ from gradscope.analysis.words import code, counted, located, optimizer_name, use
 from gradscope.events import Loader, Rates, SchedulerMade, Step
 from gradscope.fixes.source import Source
 from gradscope.fixes.statements import behind_their_loop, moved
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -42,6 +42,9 @@ SHORT = 32  # turns: shorter waves are nobody's wish
 WAVE_OFF = 0.1  # of the number of passes
 WAVING = {"CyclicLR", "CosineAnnealingWarmRestarts", "OneCycleLR", "CosineAnnealingLR"}
 RESTARTS = 3  # in each pass over a data loader
+WARMING = 5  # turns of a warm-up that tell its rhythm
+FEW = 20  # times as many steps as turns, and as high a rate as it came to
+EVEN = 0.1  # of a rise that is the same in each turn
 RISEN = 0.05  # of what a rate had come down by, at the end of the run
 
 
@@ -100,6 +103,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         wrong = _nothing(trace, event, maker, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
         wrong = wrong or _waves(trace, event, maker, optimizer.steps) or _risen(trace, event, maker)
         wrong = wrong or _seldom(trace, event, optimizer.steps) or _restarts(trace, event, maker)
+        wrong = wrong or _still_rising(trace, event, optimizer)
         if wrong is not None:
             yield Finding(
                 message=wrong.message,
@@ -314,6 +318,42 @@ def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
         _by_a_library(trace, event, steps, "step")
         or f"call {located(trace, event.site.user, 'it')} right after {after}, in the same loop",
     )
+
+
+def _still_rising(trace: Trace, event: Rates, optimizer: Optimizer) -> _Wrong | None:
+    """A warm-up that counts steps gets a turn in many of them: at the end of the run the rate is at its beginning."""
+    base, turns = optimizer.rate, event.turns
+    if turns < WARMING or turns * FEW > optimizer.steps or event.high is None or event.last != event.high:
+        return None
+    if base is None or event.own is None or base < FEW * event.high:
+        return None
+    if event.moved != turns or abs(event.own - turns - 1) > EVEN * (turns + 1):
+        return None
+    step = next((e.site.user for e in trace.of(Step) if e.optimizer == event.optimizer), None)
+    after = located(trace, step) if step is not None else "the step of its optimizer"
+    return _Wrong(
+        f"{_name(trace, event)} is in the first turns of its warm-up when the run ends: it is stepped"
+        f" {counted(turns, 'time')} in {counted(optimizer.steps, 'step')}",
+        "made here",
+        f"the learning rate of {optimizer_name(trace, event.optimizer)} rose by the same amount in each of"
+        f" {counted(turns, 'turn')}, to {event.high:.3g}, and had not stopped rising; it was made with {base:g}",
+        f"call {located(trace, event.site.user, 'its step')} right after {after}",
+        _each_step(trace, event.site.user, step) if step is not None else (),
+    )
+
+
+def _each_step(trace: Trace, own: Site, step: Site) -> tuple[Edit, ...]:
+    """Its step right behind the optimizer's, in whose loop it then runs."""
+    here = Source(trace, own.path)
+    statement, to = here.file.statement(own), here.file.statement(step)
+    if (
+        own.path != step.path
+        or own.function != step.function
+        or not isinstance(statement, ast.Expr)
+        or to is None
+    ):
+        return ()
+    return here.move(statement, to, after=True)
 
 
 def _counting(event: Rates) -> str:

@@ -524,3 +524,35 @@ def bad_one_cycle_of_batches_beside_a_warm_up() -> None:  # fix: by hand
             opt.step()
             warm_up.step()
         plan.step()  # effect: GS217
+
+
+def bad_a_warm_up_by_the_epoch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm = torch.optim.lr_scheduler.LambdaLR(opt, lambda turn: min(1.0, (turn + 1) / 200))  # cause: GS217
+    for _ in range(5):
+        for _ in range(20):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+        warm.step()  # effect: GS217
+
+
+def good_a_warm_up_of_epochs_in_a_short_run() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm = torch.optim.lr_scheduler.LambdaLR(opt, lambda turn: min(1.0, (turn + 1) / 10))
+    for _ in range(5):
+        for _ in range(20):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+        warm.step()

@@ -52,6 +52,19 @@ class Remainder(NamedTuple):
         return number is not None and ast.dump(number) == ast.dump(by)
 
 
+class OfOnePart(NamedTuple):
+    """`i + 1 % n` compared with 0: `%` takes the second term alone, as it binds like a product."""
+
+    sum: ast.BinOp
+    remainder: ast.BinOp
+
+    def text(self, file: SourceFile) -> str:
+        """The sum, with the remainder taken of all of it."""
+        left, right = file.text(self.sum.left), file.text(self.remainder.left)
+        sign = "+" if isinstance(self.sum.op, ast.Add) else "-"
+        return f"({left} {sign} {right}) % {file.text(self.remainder.right)}"
+
+
 class BeginsAnew(NamedTuple):
     """A counter that the loop of the passes sets, in an outer loop (or function) that ran more than once."""
 
@@ -183,6 +196,21 @@ def remainder(guard: Guard) -> Remainder | None:
     if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < 1:
         return None
     return Remainder(test.left, number)
+
+
+def of_one_part(test: ast.expr) -> OfOnePart | None:
+    """The remainder of one term, where a condition, or a part of it that has to hold, asks whether that of a sum is
+    0."""
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if not isinstance(part, ast.Compare) or len(part.ops) != 1 or not isinstance(part.ops[0], ast.Eq):
+            continue
+        whole, number = part.left, part.comparators[0]
+        if not isinstance(whole, ast.BinOp) or not isinstance(whole.op, (ast.Add, ast.Sub)):
+            continue
+        zero = isinstance(number, ast.Constant) and number.value == 0
+        if zero and isinstance(whole.right, ast.BinOp) and isinstance(whole.right.op, ast.Mod):
+            return OfOnePart(whole, whole.right)
+    return None
 
 
 def begins_anew(trace: Trace, guard: Guard) -> BeginsAnew | None:

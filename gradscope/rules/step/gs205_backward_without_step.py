@@ -21,7 +21,16 @@ from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
 from gradscope.analysis.names import place
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.step_conditions import BeginsAnew, Guard, Remainder, begins_anew, guard_of, remainder
+from gradscope.analysis.step_conditions import (
+    BeginsAnew,
+    Guard,
+    OfOnePart,
+    Remainder,
+    begins_anew,
+    guard_of,
+    of_one_part,
+    remainder,
+)
 from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import (
@@ -156,12 +165,14 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
 
 def _held_back(
     trace: Trace, optimizer: Optimizer, trained: list[Parameter]
-) -> tuple[Guard, BeginsAnew | Remainder | None] | None:
+) -> tuple[Guard, BeginsAnew | OfOnePart | Remainder | None] | None:
     """The condition that keeps the step from running, where it will never hold: nothing that it asks for comes
     any farther, or it has not held in more passes than an accumulation takes."""
     guard = guard_of(trace, optimizer)
     if guard is None:
         return None
+    if (part := of_one_part(guard.test)) is not None:
+        return guard, part
     rest = remainder(guard)
     if rest is not None and rest.never:
         return guard, rest
@@ -178,7 +189,7 @@ def _under_a_condition(
     effect: Site | None,
     seen: list[str],
     guard: Guard,
-    why: BeginsAnew | Remainder | None,
+    why: BeginsAnew | OfOnePart | Remainder | None,
 ) -> Finding:
     """The step is there, under a condition that no turn has met."""
     ids, passes = {p.id for p in trained}, max(p.passes for p in trained)
@@ -211,11 +222,25 @@ class Repair(NamedTuple):
     related: tuple[tuple[Site, str], ...] = ()
 
 
-def _repair(trace: Trace, guard: Guard, why: BeginsAnew | Remainder) -> Repair:
+def _repair(trace: Trace, guard: Guard, why: BeginsAnew | OfOnePart | Remainder) -> Repair:
+    if isinstance(why, OfOnePart):
+        return _of_the_sum(trace, guard, why)
     return (
         _counted_on(trace, guard, why)
         if isinstance(why, BeginsAnew)
         else _compared_with_zero(trace, guard, why)
+    )
+
+
+def _of_the_sum(trace: Trace, guard: Guard, found: OfOnePart) -> Repair:
+    here = Source(trace, guard.path)
+    new = found.text(here.file)
+    asked = located(trace, site_of(guard.path, guard.function, found.sum))
+    part = here.file.text(found.remainder)
+    return Repair(
+        f"put parentheses around the sum: `{new}` in place of {asked}, which adds to `{part}`: `%` binds like a"
+        " product",
+        here.replace(found.sum, new),
     )
 
 

@@ -2,9 +2,10 @@
 
 Why: `optimizer.state_dict()` makes new dicts of the groups: a rate that is written into these goes with them, and the
 optimizer steps at the one that it has. And the variable of a loop over `optimizer.param_groups` still holds the last
-group behind the loop: a line that stands there, and not within it, writes that one's rate alone.
+group behind the loop: a line that stands there, and not within it, writes that one's rate alone. And a condition such
+as `i + 1 % n == 0`, where `%` takes the 1 alone, never lets the line run.
 
-Fix: write into `optimizer.param_groups`, and in the loop over them.
+Fix: write into `optimizer.param_groups`, and in the loop over them; put parentheses around the sum.
 
 Measured: which groups of the optimizer stepped at another rate than at their first step, of all steps. Silent on:
 rates that did arrive, programs that write rates in other places too, a state that is kept and loaded again.
@@ -17,13 +18,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.schedules import is_rate, rates_written
+from gradscope.analysis.step_conditions import OfOnePart, of_one_part
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, counted, located, optimizer_name
 from gradscope.events import RatesStood
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile, called_name, method_name
+from gradscope.source import FUNCTIONS, SourceFile, called_name, method_name
 from gradscope.store import Trace
 
 GROUPS = "param_groups"
@@ -88,6 +90,42 @@ def rate_never_arrives(trace: Trace) -> Iterator[Finding]:
         yield _of_a_copy(trace, line, line.copied, event)
     elif line.behind is not None and event.moved == (len(event.rates) - 1,):
         yield _of_the_last(trace, line, line.behind, event)
+    elif not event.moved and (asked := _asked_in_vain(trace.source_file(line.site.path), line)) is not None:
+        yield _never_written(trace, line, *asked, event)
+
+
+def _asked_in_vain(file: SourceFile, line: Written) -> tuple[ast.If, OfOnePart] | None:
+    """The branch that it stands in, where that asks for the remainder of one term of a sum."""
+    for above in file.above(line.node):
+        if isinstance(above, FUNCTIONS):
+            return None
+        if isinstance(above, ast.If) and line.node not in above.orelse:
+            part = of_one_part(above.test)
+            if part is not None:
+                return above, part
+    return None
+
+
+def _never_written(
+    trace: Trace, line: Written, branch: ast.If, part: OfOnePart, event: RatesStood
+) -> Finding:
+    here = Source(trace, line.site.path)
+    asked = site_of(line.site.path, line.site.function, branch.test)
+    whole = site_of(line.site.path, line.site.function, part.sum)
+    new = part.text(here.file)
+    return Finding(
+        message=f"the learning rate of {optimizer_name(trace, event.optimizer)} is written under a condition that has"
+        " not held once: `%` takes the remainder of one term of a sum",
+        cause=asked,
+        cause_label=f"adds to the remainder `{here.file.text(part.remainder)}`: `%` binds like a product",
+        effect=line.site,
+        effect_label="writes the rate, and never ran",
+        seen=(f"{counted(event.steps, 'step')}, all at the rate {_rates(event)}",),
+        why="`i + 1 % n` is `i + (1 % n)`: that is 0 for no count above 0, or for hardly any.",
+        fix=f"put parentheses around the sum: `{new}` in place of {located(trace, whole)}",
+        edits=here.replace(part.sum, new),
+        subjects=frozenset({("optimizer", event.optimizer)}),
+    )
 
 
 def _written(file: SourceFile, path: str, function: str, node: ast.Assign) -> Written:

@@ -439,3 +439,21 @@ def bad_remainder_compared_with_its_divisor() -> None:
             if i % every == every:  # cause: GS205
                 opt.step()
                 opt.zero_grad()
+
+
+def bad_remainder_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    accumulate = 4
+    for _ in range(2):
+        for i in range(12):
+            x = torch.randn(8, 4)
+            loss = nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()) / accumulate
+            loss.backward()  # effect: GS205
+            if i + 1 % accumulate == 0:  # cause: GS205
+                opt.step()
+                opt.zero_grad()

@@ -84,3 +84,43 @@ def good_rate_looked_at_in_the_state() -> None:
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
         print([group["lr"] for group in opt.state_dict()["param_groups"]])
+
+
+def bad_remainder_of_one_term() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    rate = 0.1
+    opt = torch.optim.SGD(model.parameters(), lr=rate)
+    for epoch in range(3):
+        for i in range(12):
+            x = torch.randn(8, 4)
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+            opt.step()
+            if i + epoch * 12 % 10 == 0 and i > 0:  # cause: GS395
+                rate *= 0.5
+                for group in opt.param_groups:
+                    group["lr"] = rate  # effect: GS395
+
+
+def good_not_yet() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    rate = 0.1
+    opt = torch.optim.SGD(model.parameters(), lr=rate)
+    for epoch in range(3):
+        for i in range(12):
+            x = torch.randn(8, 4)
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+            opt.step()
+            if (i + epoch * 12) % 100 == 0 and i > 0:
+                rate *= 0.5
+                for group in opt.param_groups:
+                    group["lr"] = rate

@@ -2101,6 +2101,8 @@ class LoaderPassed(Kind):
     loop = Field(_id)  # the site that goes through it
     passes = Field(_count)  # whole ones
     batches = Field(_count)  # that the latest whole pass gave
+    first = Field(_count)  # samples of its first one; 0 where that is not known
+    last = Field(_count)  # and of its last one
 
 
 class SamplesDropped(Kind):

@@ -63,6 +63,8 @@ class _Pass:
     made: int
     loop: int
     batches: int = 0
+    first: int = 0  # samples of its first batch
+    last: int = 0  # and of the latest one
 
 
 class Loaders(Hook):
@@ -76,8 +78,8 @@ class Loaders(Hook):
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.counted: dict[int, _Counted] = {}  # by site of a loader
         self.running: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()  # by iterator
-        # site of a loader, loop → how often it was gone through to its end, batches of the latest time
-        self.rounds: dict[tuple[int, int], tuple[int, int]] = {}
+        # site of a loader, loop → how often it was gone through to its end, and the latest time
+        self.rounds: dict[tuple[int, int], tuple[int, _Pass]] = {}
         self.gone_through: set[int] = set()  # sites of loaders
         self.sites: dict[int, None] = {}  # where loaders were made
         self.patch(DataLoader, "__len__", self._count(DataLoader.__len__))
@@ -162,6 +164,8 @@ class Loaders(Hook):
                 raise
             if (run := self.running.get(iterator)) is not None:
                 run.batches += 1
+                run.last = _rows(batch)
+                run.first = run.first or run.last
             for follow in followers:
                 try:
                     follow(iterator, batch)
@@ -175,8 +179,8 @@ class Loaders(Hook):
         """A pass has come to its end."""
         run = self.running.pop(iterator, None)
         if run is not None:
-            passes, _ = self.rounds.get((run.made, run.loop), (0, 0))
-            self.rounds[run.made, run.loop] = passes + 1, run.batches
+            passes, _ = self.rounds.get((run.made, run.loop), (0, run))
+            self.rounds[run.made, run.loop] = passes + 1, run
 
     def _begin(self, loader: Any, made: int, loop: int) -> None:
         """A pass that drops what does not fill a batch: remembered until it asks its sampler."""
@@ -214,8 +218,14 @@ class Loaders(Hook):
             self.recorder.emit(
                 "loader_counted", made, {"asked": list(counted.asked), "length": counted.length}
             )
-        for (made, loop), (passes, batches) in self.rounds.items():
-            data = {"loop": loop, "passes": passes, "batches": batches}
+        for (made, loop), (passes, run) in self.rounds.items():
+            data = {
+                "loop": loop,
+                "passes": passes,
+                "batches": run.batches,
+                "first": run.first,
+                "last": run.last,
+            }
             self.recorder.emit("loader_passed", made, data)
 
     def _note(self, loader: Any, made: int, loop: int) -> None:
@@ -234,6 +244,13 @@ class Loaders(Hook):
             with private.aside():
                 data["content"] = print_of_dataset(vars(loader).get("dataset"))
         self.recorder.emit("loader", made, data)
+
+
+def _rows(batch: Any) -> int:
+    """How many samples a batch of torch's own collation has; 0 where that can't be told without asking the program's
+    own classes."""
+    part = batch[0] if type(batch) in (list, tuple) and batch else batch
+    return part.shape[0] if type(part) is torch.Tensor and part.dim() else 0
 
 
 def _makes(frame: FrameType, loader: Any) -> bool:

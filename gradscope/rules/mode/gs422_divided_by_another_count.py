@@ -17,15 +17,13 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.figures import Quotient, Sum, gone_through, sums
-from gradscope.analysis.ops import ADDITIONS, EXITS
-from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import located
 from gradscope.events import Loader
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.mode._batch_figures import Figure, bare, figure
+from gradscope.rules.mode._batch_figures import Figure, bare, figure_added, length_in
 from gradscope.source import called_name, own_name, stands_in
 from gradscope.store import Trace
 
@@ -81,7 +79,7 @@ def divided_by_another_count(trace: Trace) -> Iterator[Finding]:
         alone = sum(other.name == one.name and other.scope is one.scope for other in known) == 1
         for quotient in one.quotients(one.scope) if alone and not one.is_list else ():
             counted = _counts(known, one, quotient.divisor) if _is_last(one, quotient) else ""
-            term = _term(trace, one) if counted else None
+            term = figure_added(trace, one) if counted else None
             if term is not None and (term.kind, counted) in (("mean", "samples"), ("hits", "batches")):
                 yield _finding(trace, known, one, quotient, term)
                 break
@@ -179,30 +177,6 @@ def _is_last(one: Sum, quotient: Quotient) -> bool:
     return not changed
 
 
-# -- what is added
-
-
-def _term(trace: Trace, one: Sum) -> Figure | None:
-    """What every call that was seen at the addition adds; None where they differ, or are something else."""
-    term = one.term
-    while isinstance(term, ast.Call) and not term.args and isinstance(term.func, ast.Attribute):
-        term = term.func.value  # `loss.item()`
-    if isinstance(term, ast.BinOp) and isinstance(term.op, (ast.Mult, ast.Div)):
-        return None
-    known = paths(trace)
-    found = []
-    for graph in trace.graphs:
-        for op in graph.called(EXITS | ADDITIONS):
-            here = op.site.user
-            if here.path == one.path and stands_in(one.add, here):
-                found += [figure(known, (graph.id, value)) for value in op.inputs]
-                if op.name in EXITS:
-                    break
-    terms = [term for term in found if term is not None]
-    kinds = {term.kind for term in terms}
-    return max(terms, key=lambda term: term.size) if len(kinds) == 1 and terms[0].size > 1 else None
-
-
 # -- the finding
 
 
@@ -242,7 +216,7 @@ def _remedy(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: 
     instead = f"in place of {located(trace, site_of(one.path, one.function, quotient.divisor))}"
     if term.kind == "mean":
         counted = _counted_beside(known, one, quotient.divisor)
-        size = ast.unparse(counted) if counted is not None else _length(one.loop)
+        size = ast.unparse(counted) if counted is not None else length_in(one.loop)
         if size:
             added = located(trace, site_of(one.path, one.function, one.add))
             edits = here.around(one.term, "", f" * {size}", Binds.PRODUCT)
@@ -256,14 +230,3 @@ def _remedy(trace: Trace, known: list[Sum], one: Sum, quotient: Quotient, term: 
         return f"divide by the number of samples {instead}", ()
     edits = here.replace(quotient.divisor, f"len({loader}.dataset)")
     return f"divide by the number of samples {instead}: `len({loader}.dataset)`", edits
-
-
-def _length(loop: ast.For) -> str:
-    """`len(x)` of the first tensor of a batch: of `for x, y in loader` and `for i, (x, y) in enumerate(loader)`."""
-    target = loop.target
-    if not isinstance(target, ast.Tuple):
-        return ""
-    inner = next((part for part in target.elts if isinstance(part, ast.Tuple)), None)
-    first = (inner or target).elts[0]
-    is_batch = inner is not None or called_name(loop.iter) != "enumerate"
-    return f"len({first.id})" if isinstance(first, ast.Name) and is_batch else ""

@@ -457,6 +457,16 @@ def _turned(trace: Trace, event: Backward, part: Part) -> tuple[str, Edits]:
     here = Source(trace, own.path)
     node = here.file.at(own)
     before = "1 - " if _is_overlap(paths(trace), part.op) else "-"
+    statement = here.file.parent.get(id(node))
+    if isinstance(statement, ast.Assign) and any(isinstance(one, ast.Tuple) for one in statement.targets):
+        own = event.site.user  # it is one of several: turned where the pass begins
+        here = Source(trace, own.path)
+        call = here.file.at(own)
+        method = call.func if isinstance(call, ast.Call) else None
+        node = method.value if isinstance(method, ast.Attribute) and method.attr == "backward" else None
+        if isinstance(node, ast.expr):
+            text = f"({before}{here.file.operand(node)})"
+            return f"write `{text}.backward()` in {located(trace, own)}", here.replace(node, text)
     if not isinstance(node, ast.expr):
         return f"turn the sign of {located(trace, own)}", ()
     text = f"{before}{here.file.operand(node)}"

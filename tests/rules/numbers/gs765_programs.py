@@ -641,3 +641,26 @@ def good_likelihood_with_a_minus_and_a_policy_that_is_to_leave_its_own_draws() -
         opt.zero_grad()
         chosen.log_prob(chosen.sample()).mean().backward()
         opt.step()
+
+
+def bad_one_of_several() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 6), nn.Sigmoid())
+    opt = torch.optim.Adam(model.parameters(), lr=0.02)
+
+    def turn(x: torch.Tensor, masks: torch.Tensor) -> tuple[torch.Tensor, float]:
+        out = model(x)
+        both = (out * masks).sum(1)
+        dice = (2.0 * both + 1e-5) / (out.sum(1) + masks.sum(1) + 1e-5)  # cause: GS765
+        return dice.mean(), (out.round() == masks).float().mean().item()
+
+    for _ in range(20):
+        x = torch.randn(16, 6)
+        loss, share = turn(x, (x > 0).float())
+        opt.zero_grad()
+        loss.backward()  # effect: GS765
+        opt.step()
+    print(share)

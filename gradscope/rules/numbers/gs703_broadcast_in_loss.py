@@ -31,17 +31,9 @@ from gradscope.fixes.calls import assigned_back, method_added
 from gradscope.fixes.statements import beside, line_before
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._broadcasts import NEAR, POINTWISE, expanded
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
-
-POINTWISE = {
-    "pow", "square", "abs", "mul", "sqrt", "log1p", "cosh", "log",
-    "clamp", "neg", "add", "sub", "div", "where", "float", "to",
-    "detach", "min", "max", "minimum", "maximum", "__rsub__", "rsub", "exp",
-    "relu", "softplus", "sigmoid", "tanh", "clamp_min", "clamp_max", "log_sigmoid",
-}  # fmt: skip
-EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
-NEAR = 8  # ops that are followed back to an explicit unsqueeze, or on to the reduction
 
 
 def bad() -> None:
@@ -107,7 +99,7 @@ def _repeats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 
 def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
-    wide = [_expanded(known, (graph.id, i)) for i in op.inputs[:2]]
+    wide = [expanded(known, (graph.id, i)) for i in op.inputs[:2]]
     if op.name in POINTWISE_LOSSES:
         return not all(wide)
     result = graph.id, op.outputs[0]
@@ -189,30 +181,6 @@ def _weighs_samples(known: Paths, graph: Graph, op: Op) -> bool:
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for n in shape if n != 1)
-
-
-def _expanded(known: Paths, key: Key) -> bool:
-    """Whether the program gave it its dimension of size 1 on purpose, for pairs."""
-    for _ in range(NEAR):
-        sources, op = known.sources(key)
-        if op is not None:
-            graph = known.graph(key[0])
-            if op.name in EXPLICIT:
-                return True
-            if op.name == "__getitem__" and _adds_dimension(graph, op):
-                return True
-            if op.name not in POINTWISE and op.name not in ("contiguous", "detach", "clone"):
-                return False
-        if not sources:
-            return False
-        key = sources[0]
-    return False
-
-
-def _adds_dimension(graph: Graph, op: Op) -> bool:
-    built = [graph.nodes[i].name for i in op.nodes]
-    before, after = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
-    return "UnsqueezeBackward0" in built or len(after) > len(before)
 
 
 def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:

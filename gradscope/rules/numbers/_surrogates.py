@@ -29,6 +29,7 @@ class Product(NamedTuple):
     op: Op
     weight: Key
     ways: dict[Key, bool]  # what the ratio was made from → whether a clip came since
+    turned: bool  # a minus stands before the ratio
 
 
 def surrogate(known: Paths, op: Op) -> tuple[Product, Product] | None:
@@ -66,15 +67,17 @@ def _product(known: Paths, key: Key) -> Product | None:
         return None
     (weight,) = (side for side in sides if side not in tracked)
     ways: dict[Key, bool] = {}
-    at, clipped = tracked[0], False
+    at, clipped, turned, is_ratio = tracked[0], False, False, False
     while len(ways) < FAR:
         ways[at] = clipped
         maker = known.maker(at)
-        if maker is None or not maker.inputs or maker.name not in FORMS | CLIPS | EXPONENTIALS:
+        if maker is None or not maker.inputs or maker.name not in FORMS | CLIPS | EXPONENTIALS | NEGATIONS:
             break
+        is_ratio = is_ratio or maker.name in EXPONENTIALS  # a minus before that is of a logarithm
+        turned = turned != (maker.name in NEGATIONS and not is_ratio)
         clipped = clipped or maker.name in CLIPS
         at = maker.graph, maker.inputs[0]
-    return Product(op, weight, ways)
+    return Product(op, weight, ways, turned)
 
 
 def _of_one_ratio(plain: Product, clipped: Product) -> bool:

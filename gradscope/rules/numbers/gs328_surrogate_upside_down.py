@@ -21,8 +21,9 @@ from gradscope.analysis.schedules import goes_down
 from gradscope.analysis.senses import is_negated, signed
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward, Step
-from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Op
+from gradscope.fixes.calls import renamed
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._surrogates import FORMS, MAXIMA, MINIMA, Product, surrogate
 from gradscope.store import Trace
@@ -92,17 +93,21 @@ def _finding(
 ) -> Finding:
     place, smaller = op.site.user, op.name in MINIMA
     sides = [(plain.weight, clipped.weight), [(op.graph, index) for index in op.inputs]]
-    negated = any(all(is_negated(known, key, FORMS) for key in keys) for keys in sides)
+    minus = [all(is_negated(known, key, FORMS) for key in keys) for keys in sides]
+    negated = sum([*minus, plain.turned and clipped.turned]) % 2 == 1
     times = known.times_through(op.graph, op.nodes) or known.graph(op.graph).count
-    which, other = ("smaller", "max") if smaller else ("larger", "min")
+    which = "smaller" if smaller else "larger"
+    other = op.name.replace(*("min", "max") if smaller else ("max", "min"))
     taken = located(trace, place, "the minimum")
     if smaller and not negated:
         fix, edits = f"put a minus before {taken}", _negated(trace, op)
     else:
-        fix, edits = f"take `{other}` in place of `{op.name}` in {taken}", ()
+        fix = f"take `{other}` in place of `{op.name}` in {taken}"
+        edits = renamed(trace, place, op.name, other)
     return Finding(
         message=f"the loss {'rises' if smaller else 'falls'} with {code(trace, place, 'the minimum')}: each step makes"
-        f" the {which} of the two products {'smaller' if smaller else 'larger'} still, and the clip holds nothing",
+        f" the {which} of the two {'negated ' * (smaller and negated)}products"
+        f" {'smaller' if smaller else 'larger'} still, and the clip holds nothing",
         cause=place,
         cause_label=f"the {which} product of a ratio and of the clipped ratio",
         effect=event.site.user,
@@ -118,7 +123,7 @@ def _finding(
     )
 
 
-def _negated(trace: Trace, op: Op) -> tuple[Edit, ...]:
+def _negated(trace: Trace, op: Op) -> Edits:
     here = Source(trace, op.site.user.path)
     node = here.file.at(op.site.user)
     return here.replace(node, f"(-{here.file.text(node)})") if isinstance(node, ast.expr) else ()

@@ -57,6 +57,14 @@ class Sum(NamedTuple):
 
 def sums(known: Paths, *, with_graph: bool = False) -> Iterator[Sum]:
     """The targets without a graph that are sums of data and of a network's estimate, or those that have one, too."""
+    for op, sources, prediction in added(known, with_graph=with_graph):
+        for estimate, data in (sources, sources[::-1]):
+            if known.fed_by(estimate) and not known.fed_by(data):
+                yield Sum(op, data, estimate, prediction)
+
+
+def added(known: Paths, *, with_graph: bool = False) -> Iterator[tuple[Op, list[Key], Key]]:
+    """The sums of two values outside of modules that losses take for their targets: both, and the prediction."""
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.called(COMPARING_LOSSES | SUBTRACTIONS):
@@ -68,18 +76,17 @@ def sums(known: Paths, *, with_graph: bool = False) -> Iterator[Sum]:
             ]
             if sides and (op.name in COMPARING_LOSSES or squared(known, op)):
                 for target, prediction in sides:
-                    yield from _sums(known, (number, target), (number, prediction))
+                    for made, sources in _added(known, (number, target)):
+                        yield made, sources, (number, prediction)
 
 
-def _sums(known: Paths, target: Key, prediction: Key) -> Iterator[Sum]:
+def _added(known: Paths, target: Key) -> Iterator[tuple[Op, list[Key]]]:
     key: Key | None = target
     for _ in range(DEEP):
         sources, op = known.sources(key) if key is not None else ([], None)
         if op is not None and op.name in ADDITIONS:
             if op.module is None and len(sources) == 2:
-                for estimate, data in (sources, sources[::-1]):
-                    if known.fed_by(estimate) and not known.fed_by(data):
-                        yield Sum(op, data, estimate, prediction)
+                yield op, sources
             return
         if op is not None and op.name == "where":  # the reward alone where an episode has ended
             sources = [source for source in sources if known.fed_by(source)]

@@ -17,7 +17,7 @@ from gradscope.analysis.gradients import Trained, trained_alone
 from gradscope.analysis.ops import COMPARING_LOSSES, POWERS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.schedules import goes_down
-from gradscope.analysis.senses import Part, site_in, sole_part
+from gradscope.analysis.senses import Part, seen_from, site_in, sole_part
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -87,7 +87,7 @@ def estimate_made_smaller(trace: Trace) -> Iterator[Finding]:
             continue
         last = {p.id for i in part.op.inputs if (p := known.parameter_of((part.op.graph, i))) is not None}
         if last and last <= estimating and not last & used:
-            yield _finding(trace, event, part, used)
+            yield _finding(trace, known, event, part, used)
 
 
 def _estimating(known: Paths, lines: list[Trained]) -> set[int]:
@@ -125,21 +125,28 @@ def _is_label(known: Paths, graph: int, value: int) -> bool:
     )
 
 
-def _finding(trace: Trace, event: Backward, part: Part, used: set[int]) -> Finding:
-    cause = site_in(part, event)
+def _finding(trace: Trace, known: Paths, event: Backward, part: Part, used: set[int]) -> Finding:
+    estimate = site_in(part, event)
+    last = known.maker((event.graph, event.roots[0]))
+    cause = seen_from(last, event.site.user) if last is not None else estimate
+    if cause.path != estimate.path or cause.function != estimate.function:
+        cause = estimate
+    text = located(trace, cause)
+    edits = _negated(trace, event, cause.path)
     return Finding(
-        message=f"the step makes what {code(trace, cause, 'the critic')} estimates smaller: right for a cost, wrong for"
-        " a reward",
+        message=f"the step makes what {code(trace, estimate, 'the critic')} estimates smaller: right for a cost, wrong"
+        " for a reward",
         cause=cause,
         cause_label="the loss rises with this estimate",
         effect=event.site.user,
         effect_label="goes down it",
+        related=((estimate, "the estimate"),) if estimate.location() != cause.location() else (),
         seen=(
-            f"the loss is the mean of {code(trace, cause, 'the estimate')} alone, with a positive sign; other passes"
+            f"the loss is the mean of {code(trace, estimate, 'the estimate')} alone, with a positive sign; other passes"
             " train what estimates it, this one does not",
         ),
-        fix=f"where a larger estimate is better, put a minus before {located(trace, cause)}",
-        edits=_negated(trace, event, cause.path),
+        fix=f"where a larger estimate is better, put a minus before {text}",
+        edits=edits,
         count=event.count,
         subjects=parameter_subjects(used),
     )

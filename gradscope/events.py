@@ -1665,6 +1665,18 @@ class AddedFlags(Kind):
     calls = Field(_count)
 
 
+class HalfOverflow(Kind):
+    """Numbers of float16 became infinite at a line before each looked-at step, whose gradients were all zero."""
+
+    __slots__ = ()
+    of = "half_overflow"
+    name = Field(_text)  # of the call
+    zeroed = Field(_id)  # site of what was multiplied with 0 then
+    largest = Field(_known)  # number that it was given
+    parameters = Field(_ids)  # of the first of these steps
+    calls = Field(_count)  # steps
+
+
 class AddedTerms(Kind):
     """The two single numbers with a graph that a line adds up."""
 

@@ -14,6 +14,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import entered, real, taken_out, without_past
 from gradscope.analysis.ops import ARRAYS, PASSING, SCALES, SUMS, WRITES_OF_PARTS, ZERO_GRADIENT
 from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.policies import is_part_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import holds
@@ -104,7 +105,7 @@ def _tensors(
     if len(parts) < 2 or not is_cut(known, root):
         return
     for part in parts:
-        if known.parameter_of(part) is not None:
+        if known.parameter_of(part) is not None or _of_before(known, part, parts):
             continue
         found = [
             (cut, output, "grad" if differentiates(cut) else cut_kind(known.trace, known, cut, output))
@@ -147,6 +148,18 @@ def _tensors(
                     cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset(),
                     also=tuple(also) if kind == "detach" else (), elsewhere=other,
                 )  # fmt: skip
+
+
+def _of_before(known: Paths, part: Key, parts: Iterable[Key]) -> bool:
+    """Whether this is the log-probability that a distribution of before gave, and the loss has one with its graph
+    beside it: the estimate of how far the two are apart."""
+    given = [
+        maker is not None and is_part_of(maker.site, "log_prob")
+        for maker in (known.maker_behind(key, PASSING) for key in (part, *parts))
+    ]
+    return given[0] and any(
+        log and known.value(other).requires_grad for log, other in zip(given[1:], parts, strict=True)
+    )
 
 
 def _lines(cut: Cut) -> set[tuple[str, int]]:

@@ -165,7 +165,7 @@ def _score(known: Calls, graph: Graph, value: int, actor: frozenset[int]) -> boo
     """Whether a value is the `log_prob`, summed up and the like, of what was drawn from the same distribution: a ratio
     of probabilities is another method."""
     return any(
-        _drawn(known, (graph.id, i), actor)
+        is_drawn(known.paths, (graph.id, i), actor)
         for op in calls_behind(graph, value, EXPONENTIALS | PROBABILITIES)
         if is_part_of(op.site, "log_prob")
         for i in op.inputs
@@ -173,12 +173,12 @@ def _score(known: Calls, graph: Graph, value: int, actor: frozenset[int]) -> boo
     )
 
 
-def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
+def is_drawn(known: Paths, value: Key, actor: frozenset[int]) -> bool:
     """Whether a value was drawn with probabilities that these parameters give."""
-    for key in known.paths.flow([value]).order:
-        sources, op = known.paths.sources(key)
+    for key in known.flow([value]).order:
+        sources, op = known.sources(key)
         if op is not None and (op.name in DRAWS or is_part_of(op.site, "sample")):
-            behind = (known.paths.parameter_of(source) for source in known.paths.flow(sources).order)
+            behind = (known.parameter_of(source) for source in known.flow(sources).order)
             if any(parameter is not None and parameter.id in actor for parameter in behind):
                 return True
     return False

@@ -7,8 +7,10 @@ learns nothing of the others any more.
 Fix: `loss = policy_loss - coefficient * entropy`.
 
 Measured: the loss is also made of log-probabilities of actions, and rises with the entropy of the distribution, by the
-signs of all numbers that it is scaled by on the way.
-Silent on: entropies alone, which some trainings are to make smaller; entropies by the program's own arithmetic.
+signs of all numbers that it is scaled by on the way. Or the loss falls with the bare mean of the log-probability of
+what the policy has drawn, by which it is taught as well: minus that mean is the entropy, estimated.
+Silent on: entropies alone, which some trainings are to make smaller; log-probabilities of actions that were given;
+differences of two log-probabilities.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.policies import is_part_of
+from gradscope.analysis.names import name_of
+from gradscope.analysis.ops import EXPONENTIALS, MULTIPLICATIONS, SUBTRACTIONS, SUMS
+from gradscope.analysis.policies import calls_behind, is_drawn, is_part_of, scored
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.senses import seen_from, signed
+from gradscope.analysis.senses import Term, seen_from, signed
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -66,14 +70,105 @@ def entropy_made_smaller(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for event in known.backwards:
-        if event.site.user.location() in told or not _of_a_policy(known, event):
+        if event.site.user.location() in told:
             continue
-        for term in signed(known, event, _is_entropy):
-            op = known.maker(term.key)
-            if op is not None and term.added is not None and term.sign > 0 and _is_entropy(op):
-                told.add(event.site.user.location())
-                yield _finding(trace, known, event, term.key, term.added, op)
-                break
+        found = next(_found(trace, known, event), None)
+        if found is not None:
+            told.add(event.site.user.location())
+            yield found
+
+
+def _found(trace: Trace, known: Paths, event: Backward) -> Iterator[Finding]:
+    for term in signed(known, event, _is_entropy) if _of_a_policy(known, event) else ():
+        op = known.maker(term.key)
+        if op is not None and term.added is not None and term.sign > 0 and _is_entropy(op):
+            yield _finding(trace, known, event, term.key, term.added, op)
+    if any(is_part_of(site, "log_prob") for site in known.graph(event.graph).sites):
+        for term in signed(known, event, lambda op: _with_data(known, op)):
+            if term.added is not None and term.sign < 0 and _is_score(known, term.key):
+                yield _of_estimate(trace, known, event, term, term.added)
+
+
+def _with_data(known: Paths, op: Op) -> bool:
+    """Whether numbers without a graph are added to others, or taken from them: a difference of two probabilities."""
+    values = known.graph(op.graph).values
+    return op.name in SUMS and any(values[i].shape and not values[i].requires_grad for i in op.inputs)
+
+
+def _is_score(known: Paths, key: Key) -> bool:
+    """Whether this is the log-probability, of what the same policy has drawn, by which it is taught as well: its
+    product with numbers without a graph, or the ratio that it is made to with that of before."""
+    graph, index = known.graph(key[0]), key[1]
+    if not graph.values[index].shape or not scored(graph, index):
+        return False
+    if not any(_teaches(known, graph, index, op) for op in graph.consumers.get(index, ())):
+        return False
+    actor = known.reach([key]).parameters
+    return any(
+        is_drawn(known, (graph.id, i), actor)
+        for op in calls_behind(graph, index, EXPONENTIALS)
+        if is_part_of(op.site, "log_prob")
+        for i in op.inputs
+        if not graph.values[i].requires_grad
+    )
+
+
+def _teaches(known: Paths, graph: Graph, index: int, op: Op) -> bool:
+    others = [i for i in op.inputs if i != index]
+    if len(others) != 1 or not op.outputs or graph.values[others[0]].requires_grad:
+        return False
+    if not graph.values[others[0]].shape or (graph.id, op.outputs[0]) not in known.used.order:
+        return False
+    if op.name in MULTIPLICATIONS:
+        return True
+    ratios = (reader.name in EXPONENTIALS for reader in graph.consumers.get(op.outputs[0], ()))
+    return op.name in SUBTRACTIONS and op.inputs[0] == index and any(ratios)
+
+
+def _of_estimate(trace: Trace, known: Paths, event: Backward, term: Term, added: Op) -> Finding:
+    score = known.maker(term.key)
+    turned = term.turned or added
+    alone = added.index >= turned.index  # nothing else is turned round with it
+    place = turned.site.user if alone else added.site.user
+    what = code(trace, place, "a term")
+    text, edits = _turned_back(trace, place) if alone else ("", ())
+    named = f"`{name_of(trace, known.graph(event.graph), term.key[1])}`"
+    return Finding(
+        message=f"the loss falls with the mean log-probability of what the policy itself has drawn ({what}): that is"
+        " its entropy with a plus, and the steps make what was drawn likelier, whatever it brought",
+        cause=place,
+        cause_label="minus the log-probability: the entropy, estimated, is made smaller",
+        effect=event.site.user,
+        effect_label="goes down it",
+        related=tuple(
+            (op.site.user, label)
+            for op, label in ((added, "adds it to the loss"), (score, "the log-probability"))
+            if op is not None and op.site.user.location() != place.location()
+        ),
+        seen=(
+            f"the loss falls with {named}, with no weight of the samples: it is also what the advantages are weighed"
+            " with, and it is of actions that were drawn from the same policy",
+        ),
+        fix="turn its sign round, so that the loss rises with the log-probability: "
+        + (text or f"the term is to have another sign in {located(trace, place)}"),
+        edits=edits,
+        subjects=parameter_subjects(known.behind(term.key)) | {("entropy", *place.location())},
+    )
+
+
+def _turned_back(trace: Trace, site: Site) -> tuple[str, Edits]:
+    """`x` for `-x`, `a + x` for `a - x`."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        new = here.file.text(node.operand)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        new = f"{here.file.text(node.left)} + {here.file.text(node.right)}"
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub):
+        new = f"{here.file.text(node.target)} += {here.file.text(node.value)}"
+    else:
+        return "", ()
+    return f"`{new}` in {located(trace, site)}", here.replace(node, new)
 
 
 def _is_entropy(op: Op) -> bool:

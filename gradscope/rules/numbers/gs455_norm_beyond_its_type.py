@@ -37,10 +37,10 @@ def bad() -> None:
         x = torch.randn(64, 8)
         opt.zero_grad()
         nn.functional.mse_loss(model(x), 400 * x[:, :1]).backward()
-        grads = [p.grad.half() for p in model.parameters()]
+        grads = [p.grad.half() for p in model.parameters() if p.grad is not None]
         norm = sum(g.pow(2).sum() for g in grads) ** 0.5  # cause: GS455
         for p, g in zip(model.parameters(), grads, strict=True):
-            p.grad.copy_(g * (1.0 / (norm.float() + 1e-6)).clamp(max=1.0))  # effect: GS455
+            p.grad = (g * (1.0 / (norm.float() + 1e-6)).clamp(max=1.0)).float()  # effect: GS455
         opt.step()
 
 
@@ -55,10 +55,10 @@ def good() -> None:
         x = torch.randn(64, 8)
         opt.zero_grad()
         nn.functional.mse_loss(model(x), 400 * x[:, :1]).backward()
-        grads = [p.grad.half() for p in model.parameters()]
+        grads = [p.grad.half() for p in model.parameters() if p.grad is not None]
         norm = sum(g.float().pow(2).sum() for g in grads) ** 0.5
         for p, g in zip(model.parameters(), grads, strict=True):
-            p.grad.copy_(g * (1.0 / (norm + 1e-6)).clamp(max=1.0))
+            p.grad = (g * (1.0 / (norm + 1e-6)).clamp(max=1.0)).float()
         opt.step()
 
 

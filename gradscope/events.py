@@ -1677,6 +1677,19 @@ class HalfOverflow(Kind):
     calls = Field(_count)  # steps
 
 
+class HeldByClip(Kind):
+    """For how many samples the larger of two errors is one that a clamp holds where it is."""
+
+    __slots__ = ()
+    of = "held_by_clip"
+    place = Field(_count)  # of the clipped one, 0 or 1
+    clamp = Field(_id)  # its site
+    bound = Field(_known)
+    held = Field(_count)  # elements
+    elements = Field(_count)
+    calls = Field(_count)
+
+
 class AddedTerms(Kind):
     """The two single numbers with a graph that a line adds up."""
 

@@ -42,7 +42,9 @@ class Hinges(Hook):
             return  # nearly every call
         given = by_name(("input", "min", "max"), args, kwargs)
         value: Any = given.get("input")
-        if not getattr(value, "requires_grad", False) or (name != "relu" and given.get("min") != 0):
+        low = given.get("min")
+        cuts_at_zero = name == "relu" or (isinstance(low, int | float) and low == 0)
+        if not getattr(value, "requires_grad", False) or not cuts_at_zero:
             return
         self._look(name, value, None, frame)
 

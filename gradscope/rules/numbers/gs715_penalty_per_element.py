@@ -14,17 +14,14 @@ that pull the norm to 0.
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.analysis.ops import NORMS, REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import along, renamed
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._derivatives import is_grad
+from gradscope.rules.numbers._penalties import FORMS, norm_of_gradient, squared
 from gradscope.store import Trace
-
-FORMS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "__getitem__"}
-BEFORE = FORMS | {"pow", "square", "add", "sqrt", "clamp", "clamp_min", "float", "to"}
 
 
 def bad() -> None:
@@ -71,13 +68,13 @@ def penalty_per_element(trace: Trace) -> Iterator[Finding]:
         graph = known.graph(key[0])
         if len(op.inputs) != 1:
             continue
-        found = _norm_of_gradient(known, (key[0], op.inputs[0]))
+        found = norm_of_gradient(known, (key[0], op.inputs[0]))
         if found is None:
             continue
         norm, grad = found
         outputs = _outputs(known, (grad.graph, grad.inputs[0]))
         samples = known.graph(grad.graph).values[grad.inputs[1]].shape[:1]
-        if not samples or not 1 < samples[0] <= outputs or not _squared(known, key):
+        if not samples or not 1 < samples[0] <= outputs or not squared(known, key):
             continue
         if outputs < prod(graph.values[op.inputs[0]].shape) or (
             outputs == samples[0] and _over_samples(known, norm, samples[0])
@@ -97,20 +94,6 @@ def _over_samples(known: Paths, norm: Op, samples: int) -> bool:
     return shape[:1] == (samples,) and any(dim % len(shape) == 0 for dim in dims)
 
 
-def _norm_of_gradient(known: Paths, key: Key) -> tuple[Op, Op] | None:
-    """The norm that a value is, and the `autograd.grad` of one tensor that it was taken of."""
-    norm = None
-    while True:
-        sources, op = known.sources(key)
-        if op is None or len(sources) != 1:
-            return (norm, op) if op is not None and norm is not None and is_grad(op) else None
-        if op.name in NORMS | {"sum"} and norm is None:
-            norm = op
-        elif op.name not in BEFORE:
-            return None
-        key = sources[0]
-
-
 def _outputs(known: Paths, key: Key) -> int:
     """How many outputs a gradient is of: those that were summed, where one was made of them."""
     while True:
@@ -118,14 +101,6 @@ def _outputs(known: Paths, key: Key) -> int:
         if op is None or op.name not in REDUCTIONS | FORMS or len(sources) != 1:
             return prod(known.value(key).shape)
         key = sources[0]
-
-
-def _squared(known: Paths, key: Key) -> bool:
-    """Whether the difference is squared, as a penalty."""
-    return any(
-        op is not None and (op.name in ("pow", "square") or (op.name == "mul" and len(set(op.inputs)) == 1))
-        for _, op in known.used.feeds.get(key, ())
-    )
 
 
 def _finding(trace: Trace, known: Paths, norm: Op, grad: Op, op: Op, outputs: int) -> Finding:

@@ -8,9 +8,10 @@ Fix: sum over the axes of one sample only, `dim=-1`, so that each sample keeps i
 each sample already, leave the sum out.
 
 Measured: the result of a sum to a single number meets a tensor that has the same size along the first axis as what
-was summed, and both are reduced together.
-Silent on: sums over parameters, as in a weight decay; totals that are divided by; what is left of a total without the
-sample itself; sums that meet other single numbers.
+was summed, and both are reduced together; or a mean over dimension 0 is taken of that single number, which has none:
+the mean does nothing, and the term grows with the batch.
+Silent on: sums over parameters, as in a weight decay; means of a single number that name no dimension; totals that are
+divided by; what is left of a total without the sample itself; sums that meet other single numbers.
 """
 
 import ast
@@ -20,7 +21,7 @@ from math import prod
 
 from gradscope.analysis.axes import axes
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS, NEGATIONS, SCALES, SUMS
+from gradscope.analysis.ops import ADDITIONS, MEANS, MULTIPLICATIONS, NEGATIONS, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.source import Edits, Source
@@ -85,6 +86,27 @@ def whole_batch_for_each_sample(trace: Trace) -> Iterator[Finding]:
             told.setdefault(found.sum.site.user.location(), []).append(found)
     for totals in told.values():
         yield _finding(trace, known, totals[0])
+    means: dict[tuple[str, int], tuple[Op, Op, Key]] = {}
+    for _, op in known.used_calls(MEANS):
+        mean = _mean_of_one(known, op)
+        if mean is not None:
+            means.setdefault(mean[0].site.user.location(), (op, *mean))
+    for place, (op, made, summed) in means.items():
+        if place not in told:
+            yield _of_one_number(trace, known, op, made, summed)
+
+
+def _mean_of_one(known: Paths, op: Op) -> tuple[Op, Key] | None:
+    """Of a mean over a named dimension of a single number: the sum of a batch that this number is, and what it adds."""
+    graph = known.graph(op.graph)
+    if op.extra.get("dims") not in ([0], [-1]) or graph.values[op.inputs[0]].shape:
+        return None
+    found = _sum(known, (graph.id, op.inputs[0]))
+    if found is None:
+        return None
+    before = known.value(found[1])
+    weights = before.kind == "parameter" or axes(known.trace).given(axes(known.trace).of(found[1])[0])
+    return found if before.shape[0] > 1 and before.requires_grad and not weights else None
 
 
 def _total(known: Paths, op: Op) -> _Total | None:
@@ -186,6 +208,29 @@ def _finding(trace: Trace, known: Paths, found: _Total) -> Finding:
         seen=(
             f"{before} is summed to a single number, which then meets {other} {beside} and stands in"
             f" {plural(places, 'place')}",
+        ),
+        fix=fix,
+        edits=edits,
+        count=known.alike(event) if event is not None else 1,
+    )
+
+
+def _of_one_number(trace: Trace, known: Paths, mean: Op, made: Op, summed: Key) -> Finding:
+    site, before = made.site.user, known.value(summed).shape
+    event = known.loss_of((mean.graph, mean.outputs[0]))
+    fix, edits = _fix(trace, site, before, before[:1])
+    result, of = code(trace, mean.site.user, "a mean"), code(trace, site, "a sum")
+    return Finding(
+        message=f"{of} adds up all {before[0]} samples, so that {result} is the mean of a single number: it does"
+        " nothing",
+        cause=site,
+        cause_label=f"one number of {before}",
+        effect=mean.site.user,
+        effect_label="the mean of one number is that number",
+        related=((event.site.user, "learns from the total"),) if event is not None else (),
+        seen=(
+            f"{before} is summed to a single number before the mean over dimension {mean.extra['dims'][0]}, which"
+            f" divides by 1 and not by {before[0]}: the term grows with the size of the batch",
         ),
         fix=fix,
         edits=edits,

@@ -31,6 +31,7 @@ from gradscope.analysis.words import located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.numbers._complements import complement_of
 from gradscope.rules.numbers._penalties import norm_of_gradient, squared
 from gradscope.source import method_name
 from gradscope.store import Trace
@@ -120,7 +121,7 @@ def _mix(known: Paths, key: Key) -> Mix | None:
     for (side, own), other in zip(zip(sides, products, strict=True), products[::-1], strict=True):
         for share, whole in _both_ways(own):
             for rest, another in _both_ways(other):
-                if _rest_of(known, rest) == share:
+                if complement_of(known, rest, SAME) == share:
                     return Mix(op, share, whole, another)
             base = sides[1] if side == sides[0] else sides[0]
             if _goes_from(known, whole) == base and base != whole:
@@ -137,14 +138,6 @@ def _factors(known: Paths, key: Key) -> list[Key]:
     if op is None or op.name not in MULTIPLICATIONS or len(op.inputs) != 2:
         return []
     return [known.source_behind((op.graph, index), SAME) for index in op.inputs]
-
-
-def _rest_of(known: Paths, key: Key) -> Key | None:
-    """Of `1 - x` the `x`."""
-    op = known.maker(key)
-    if op is None or op.name not in REVERSED_SUBTRACTIONS or len(op.inputs) != 1:
-        return None
-    return known.source_behind((op.graph, op.inputs[0]), SAME)
 
 
 def _goes_from(known: Paths, key: Key) -> Key | None:

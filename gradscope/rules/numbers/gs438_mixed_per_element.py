@@ -118,13 +118,12 @@ def _mix(known: Paths, key: Key) -> Mix | None:
         return None
     sides = [known.source_behind((op.graph, index), SAME) for index in op.inputs]
     products = [_factors(known, side) for side in sides]
-    for (side, own), other in zip(zip(sides, products, strict=True), products[::-1], strict=True):
-        for share, whole in _both_ways(own):
-            for rest, another in _both_ways(other):
+    for place, base in ((0, sides[1]), (1, sides[0])):
+        for share, whole in _both_ways(products[place]):
+            for rest, another in _both_ways(products[1 - place]):
                 if complement_of(known, rest, SAME) == share:
                     return Mix(op, share, whole, another)
-            base = sides[1] if side == sides[0] else sides[0]
-            if _goes_from(known, whole) == base and base != whole:
+            if _goes_from(known, whole) == base != whole:
                 return Mix(op, share, base, whole)
     return None
 
@@ -195,8 +194,10 @@ def _edits(trace: Trace, place: Site, rank: int) -> Edits:
     call = here.file.at(place)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not call.args:
         return ()
+    if any(one.arg is None for one in call.keywords):
+        return ()
     name, ones = call.func.attr, ", 1" * (rank - 1)
-    keywords = "".join(f", {here.file.text(keyword)}" for keyword in call.keywords)
+    keywords = "".join(f", {one.arg}={here.file.text(one.value)}" for one in call.keywords)
     first = call.args[0]
     if name == "rand_like" and len(call.args) == 1 and not call.keywords and isinstance(first, ast.Name):
         torch = here.file.text(call.func.value)

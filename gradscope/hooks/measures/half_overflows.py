@@ -18,17 +18,8 @@ from gradscope.hooks.recorder.values import readable
 FIRST = 8  # steps that are looked at in any case
 MOST = 1_000_000  # elements
 NAMES = (
-    "pow",
-    "square",
-    "mul",
-    "sum",
-    "norm",
-    "linalg_norm",
-    "linalg_vector_norm",
-    "vector_norm",
-    "dot",
-    *ADDITIONS,
-)
+    "pow", "square", "mul", "sum", "norm", "linalg_norm", "linalg_vector_norm", "vector_norm", "dot", *ADDITIONS,
+)  # fmt: skip
 FACTORS = ("mul", "mul_", "div", "div_", "_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_")
 
 
@@ -38,13 +29,12 @@ class HalfOverflows(Hook):
     def install(self) -> None:
         self.steps = Looks(FIRST)
         self.open = True  # until the next step: it is one of those that are looked at
-        self.made: tuple[int, str, float] | None = (
-            None  # the first overflow before a step: site, call, largest input
-        )
+        # the first overflow before a step: site, call, largest input
+        self.made: tuple[int, str, float] | None = None
         self.zeroed: int | None = None  # site of what multiplied by 0 since
         self.found = Unbroken()
-        self.recorder.functions.follow([*NAMES], self._made)
-        self.recorder.functions.follow([*FACTORS], self._multiplied)
+        self.recorder.functions.follow(NAMES, self._made)
+        self.recorder.functions.follow(FACTORS, self._multiplied)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -78,7 +68,7 @@ class HalfOverflows(Hook):
         made, zeroed, looked = self.made, self.zeroed, self.open
         self.made = self.zeroed = None
         self.open = self.steps.due(0)
-        if not looked:
+        if not looked or (made is None and not self.found.told):
             return
         if not _all_zero(leaves):
             for site in list(self.found.told):

@@ -1,5 +1,5 @@
 """For how many samples the larger of two errors is the one that a clamp holds where it is: no gradient comes from
-there. Looked at in the first calls of a maximum, then ever more rarely."""
+there. Looked at in the first calls of a clamp, then ever more rarely."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.values import readable
 
-FIRST = 8  # calls of a line that are looked at in any case, then ever more rarely
+FIRST = 8  # clamps of a line that are looked at in any case, then ever more rarely
 PLACES = 16
 MOST = 100_000  # elements
 LEAST = 8
@@ -52,10 +52,13 @@ class HeldByClips(Hook):
             return
         if value.numel() < LEAST or (node := private.grad_fn_of(result)) is None:
             return
+        site = self.recorder.sites.current(frame)
+        if not self.looks.due(site):
+            return
         with private.aside(), torch.no_grad():
             bound = float(high) if plain else float((high - low).abs().mean()) / 2
             held = (value < low) | (value > high)
-        self.clamp = private.sequence_of(node), self.recorder.sites.current(frame), bound, held
+        self.clamp = private.sequence_of(node), site, bound, held
 
     def _largest(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if self.clamp is None or len(args) != 2 or kwargs:
@@ -69,14 +72,12 @@ class HeldByClips(Hook):
         if behind[0] == behind[1]:
             return
         self.clamp = None
-        site = self.recorder.sites.current(frame)
-        if not self.looks.due(site):
-            return
         place = int(behind[1])
         with private.aside(), torch.no_grad():
             still = int(((args[place] > args[1 - place]) & held).sum())
         told = self.found.setdefault(
-            site, {"place": place, "clamp": clamp, "bound": bound, "held": 0, "elements": 0, "calls": 0}
+            self.recorder.sites.current(frame),
+            {"place": place, "clamp": clamp, "bound": bound, "held": 0, "elements": 0, "calls": 0},
         )
         told["calls"] += 1
         told["held"] += still

@@ -166,6 +166,16 @@ def nodes_that_ran(trace: Trace, *kinds: type[N]) -> Iterator[tuple[str, str, N]
             yield found
 
 
+def nodes_called(trace: Trace, *kinds: type[N]) -> Iterator[tuple[str, str, N]]:
+    """The same, and those of functions without a call of torch, of which nothing is recorded, where one that ran calls
+    them by their name."""
+    ran = _functions_that_ran(trace)
+    called = {called_name(node) for _, _, node in nodes_that_ran(trace, ast.Call)}
+    for path, function, node in nodes_of_functions(trace, *kinds):
+        if (path, function) in ran or function in called:
+            yield path, function, node
+
+
 @once
 def _functions_that_ran(trace: Trace) -> set[tuple[str, str]]:
     return {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}

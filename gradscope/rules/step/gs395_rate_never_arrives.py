@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from gradscope.analysis.schedules import is_rate, rates_written
 from gradscope.analysis.step_conditions import OfOnePart, of_one_part
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.text import nodes_called, site_of
 from gradscope.analysis.words import code, counted, located, optimizer_name
 from gradscope.events import RatesStood
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, SourceFile, called_name, method_name
+from gradscope.source import FUNCTIONS, SourceFile, method_name
 from gradscope.store import Trace
 
 GROUPS = "param_groups"
@@ -76,12 +76,11 @@ def rate_never_arrives(trace: Trace) -> Iterator[Finding]:
     stood, lines = trace.of(RatesStood), list(rates_written(trace))
     if not stood or not lines or len(trace.optimizers) != 1:
         return
-    ran = {(path, function) for path, function, _ in nodes_that_ran(trace, ast.stmt)}
-    called = {called_name(node) for _, _, node in nodes_that_ran(trace, ast.Call)}
+    ran = {id(node) for _, _, node in nodes_called(trace, ast.Assign)}
     written = [
         _written(trace.source_file(path), path, function, node)
         for path, function, node in lines
-        if (path, function) in ran or function in called
+        if id(node) in ran
     ]
     if len(written) != 1:
         return

@@ -2,8 +2,9 @@
 
 Why: `optimizer.state_dict()` makes new dicts of the groups: a rate that is written into these goes with them, and the
 optimizer steps at the one that it has. And the variable of a loop over `optimizer.param_groups` still holds the last
-group behind the loop: a line that stands there, and not within it, writes that one's rate alone. And a condition such
-as `i + 1 % n == 0`, where `%` takes the 1 alone, never lets the line run.
+group behind the loop: a line that stands there, and not within it, writes that one's rate alone. So does a line that
+names a group by its number, in a loop that counts them. And a condition such as `i + 1 % n == 0`, where `%` takes the 1
+alone, never lets its line run.
 
 Fix: write into `optimizer.param_groups`, and in the loop over them; put parentheses around the sum.
 
@@ -25,7 +26,7 @@ from gradscope.events import RatesStood
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.source import FUNCTIONS, SourceFile, method_name
+from gradscope.source import FUNCTIONS, SourceFile, called_name, method_name, names_in
 from gradscope.store import Trace
 
 GROUPS = "param_groups"
@@ -82,15 +83,75 @@ def rate_never_arrives(trace: Trace) -> Iterator[Finding]:
         for path, function, node in lines
         if id(node) in ran
     ]
+    event = stood[0]
+    for line in written:
+        one = _of_one_group(trace.source_file(line.site.path), line, event) if event.moved else None
+        if one is not None:
+            yield _always_that(trace, line, *one, event)
     if len(written) != 1:
         return
-    (line,), event = written, stood[0]
+    (line,) = written
     if line.copied is not None and not event.moved:
         yield _of_a_copy(trace, line, line.copied, event)
     elif line.behind is not None and event.moved == (len(event.rates) - 1,):
         yield _of_the_last(trace, line, line.behind, event)
     elif not event.moved and (asked := _asked_in_vain(trace.source_file(line.site.path), line)) is not None:
         yield _never_written(trace, line, *asked, event)
+
+
+def _of_one_group(
+    file: SourceFile, line: Written, event: RatesStood
+) -> tuple[ast.For, ast.Constant, int] | None:
+    """(loop, index, group) of `groups[0]["lr"] = …` in a loop that counts over several groups and reads its number
+    nowhere: a group that the loop counts, and that kept its first rate."""
+    target = next(target for target in line.node.targets if is_rate(target))
+    group = target.value if isinstance(target, ast.Subscript) else None
+    loop = file.loop_of(line.node)
+    if not isinstance(group, ast.Subscript) or not _is_groups(group.value) or not isinstance(loop, ast.For):
+        return None
+    index, numbers = group.slice, _counted_numbers(loop)
+    if not isinstance(index, ast.Constant) or type(index.value) is not int or index.value not in numbers:
+        return None
+    if any(isinstance(loop.target, ast.Name) and loop.target.id in names_in(one) for one in loop.body):
+        return None
+    kept = [n for n in numbers if n < len(event.rates) and n not in event.moved]
+    return (loop, index, kept[0]) if kept and index.value in event.moved else None
+
+
+def _counted_numbers(loop: ast.For) -> range:
+    """The numbers of `for i in range(2)`, where they are written out."""
+    call = loop.iter
+    if called_name(call) != "range" or not isinstance(call, ast.Call) or call.keywords:
+        return range(0)
+    given = [one.value for one in call.args if isinstance(one, ast.Constant) and type(one.value) is int]
+    return range(*given) if 0 < len(given) == len(call.args) < 3 else range(0)
+
+
+def _always_that(
+    trace: Trace, line: Written, loop: ast.For, index: ast.Constant, group: int, event: RatesStood
+) -> Finding:
+    here, always, name = Source(trace, line.site.path), str(index.value), ast.unparse(loop.target)
+    holder = optimizer_name(trace, event.optimizer)
+    target = next(target for target in line.node.targets if is_rate(target))
+    return Finding(
+        message=f"{code(trace, line.site, 'the rate')} writes the rate of group {always} in every round, and that"
+        f" of group {group} never",
+        cause=line.site,
+        cause_label=f"does not read `{name}`, which counts the groups",
+        effect=event.site.user,
+        effect_label=f"steps group {group} at its first rate, {event.rates[group]:g}",
+        related=((site_of(line.site.path, line.site.function, loop.iter), "counts the groups"),),
+        seen=(
+            f"in {counted(event.steps, 'step')} group {always} of {holder} came to step at other rates, group"
+            f" {group} stayed at {event.rates[group]:g}",
+        ),
+        why="a line that names a group by its number writes that one's rate again in each round of the loop; the"
+        " others step at what they were made with.",
+        fix=f"take the loop's own number: `{here.text_with(target, index, name)}` in {located(trace, line.site)}",
+        edits=here.replace(index, name),
+        count=event.steps,
+        subjects=frozenset({("rate", event.optimizer)}),
+    )
 
 
 def _asked_in_vain(file: SourceFile, line: Written) -> tuple[ast.If, OfOnePart] | None:

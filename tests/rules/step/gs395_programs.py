@@ -124,3 +124,46 @@ def good_not_yet() -> None:
                 rate *= 0.5
                 for group in opt.param_groups:
                     group["lr"] = rate
+
+
+def bad_always_the_first_group() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD(
+        [
+            {"params": [body.weight], "lr": 0.1},
+            {"params": [body.bias], "lr": 0.1},
+            {"params": head.parameters(), "lr": 0.5},
+        ]
+    )
+    for step in range(12):
+        x = torch.randn(8, 4)
+        rate = 0.1 * 0.9**step
+        for i in range(2):
+            opt.param_groups[0]["lr"] = rate  # cause: GS395
+        for i in range(2, len(opt.param_groups)):
+            opt.param_groups[i]["lr"] = 5 * rate
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(body(x)), (x[:, 0] > 0).long()).backward()
+        opt.step()  # effect: GS395
+
+
+def good_one_group_by_its_number() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD(
+        [{"params": body.parameters(), "lr": 0.1}, {"params": head.parameters(), "lr": 0.5}]
+    )
+    for epoch in range(2):
+        for step in range(6):
+            x = torch.randn(8, 4)
+            opt.param_groups[1]["lr"] = 0.5 * 0.9 ** (6 * epoch + step)
+            opt.zero_grad()
+            nn.functional.cross_entropy(head(body(x)), (x[:, 0] > 0).long()).backward()
+            opt.step()

@@ -189,7 +189,8 @@ def _finding(trace: Trace, known: Paths, found: Joined) -> Finding:
         else (),
         seen=(
             f"{code(trace, view, 'a view')} makes {after} of the scores {before}; of its last {heads * found.places}"
-            f" numbers {heads} are heads, which `{found.product.name}` (line {found.product.site.user.line}) treats one by one",
+            f" numbers {heads} are heads, which `{found.product.name}` (line {found.product.site.user.line}) treats one"
+            " by one",
         ),
         fix=f"let the softmax go over the places of each head: {instead} in {located(trace, view)}",
         edits=edits,

@@ -6,7 +6,10 @@ not the last step, but the last of the layer's sequences.
 
 Fix: `batch_first=True` where the batch comes first; without it where time does.
 
-The same where the samples lie on the first axis together with another one, as after `x.reshape(batch * rows, …)`.
+The same where the samples lie on the first axis together with another one, as after `x.reshape(batch * rows, …)`; and
+where the program itself goes from step to step, hands the state on, and lays what the layer gave side by side along the
+axis that is the batch to the layer: each step then runs along the samples, and the one state is handed from the last of
+them to the first.
 
 A note where only the loss says which axis the samples are on: steps with a target each may be meant.
 
@@ -14,11 +17,12 @@ Silent on: single sequences, layers along an axis of which nothing says that it 
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple, TypedDict
 
-from gradscope.analysis.axes import Axes, Run, axes, size_of
-from gradscope.analysis.ops import LOSSES, RECURRENT
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.axes import Axes, Run, axes, size_of, time_axis
+from gradscope.analysis.ops import ALIASES, JOINING, LOSSES, RECURRENT
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Site
@@ -28,6 +32,9 @@ from gradscope.store import Trace
 
 LAYERS = RECURRENT | {"multi_head_attention_forward"}  # that are told which axis comes first
 PICKING = {"__getitem__", "select"}
+TAKEN = PICKING | {"unbind", "__iter__", "split", "chunk", "narrow"}  # one step out of a sequence
+SQUEEZING = {"squeeze", "unsqueeze", "contiguous", "dropout"}
+CARRYING = ALIASES | {"clone", "contiguous"}
 
 
 class Cause(TypedDict):
@@ -88,6 +95,8 @@ def runs_along_samples(trace: Trace) -> Iterator[Finding]:
             picks.setdefault(pick.op.site.user.location(), (pick, []))[1].append(run)
         else:
             others.setdefault((made(trace, known, run.op) or run.op.site.user).location(), []).append(run)
+    for stepped in _stepped(known, found):
+        yield _of_one_step(trace, known, *stepped)
     for pick, runs in picks.values():
         yield _of_one_sequence(trace, known, runs, pick)
     told = {run.along for _, runs in picks.values() for run in runs}
@@ -163,6 +172,64 @@ def _loss(known: Paths, found: Axes, graph: Graph, values: Iterable[int], run: R
             todo.extend(v for v in op.outputs if v not in seen)
             seen.update(op.outputs)
     return None
+
+
+def _stepped(known: Paths, found: Axes) -> Iterator[tuple[Run, Op, Op, int]]:
+    """Recurrent layers that are called for one step after the other, with the state of the call before, each along an
+    axis of several places, where the results are laid side by side along their other axis, of one place: the first
+    call, what gave its step, what lays them side by side, and how many they are."""
+    told: set[tuple[str, int]] = set()
+    alone = [
+        run for run in found.runs if run.op.name in RECURRENT and size_of(run.apart) == 1 < size_of(run.along)
+    ]
+    for first, second in pairwise(alone):
+        place = first.op.site.user.location()
+        if place in told or first.op.graph != second.op.graph or first.op.site.id != second.op.site.id:
+            continue
+        graph = known.graph(first.op.graph)
+        handed = [known.source_behind((graph.id, index), CARRYING) for index in second.op.inputs[1:]]
+        steps = [_step(known, (graph.id, run.op.inputs[0])) for run in (first, second)]
+        if not any((graph.id, state) in handed for state in first.op.outputs[1:]) or steps[0] is None:
+            continue
+        if steps[1] is None or steps[0].inputs[0] != steps[1].inputs[0]:
+            continue
+        axis = 1 - time_axis(first.op)
+        for _, joined in graph.readers_behind(first.op.outputs[:1], lambda op: op.name in SQUEEZING):
+            if joined.name not in JOINING or not joined.outputs or len(joined.inputs) < 2:
+                continue
+            rank = len(graph.values[joined.outputs[0]].shape)
+            dims = joined.extra.get("dims") or [0]
+            if rank == 3 and len(dims) == 1 and dims[0] % rank == axis:
+                told.add(place)
+                yield first, steps[0], joined, len(joined.inputs)
+                break
+
+
+def _step(known: Paths, key: Key) -> Op | None:
+    """The call that took one step, as it is given to a layer, out of a tensor."""
+    maker = known.maker_behind(key, SQUEEZING)
+    return maker if maker is not None and maker.name in TAKEN and maker.inputs else None
+
+
+def _of_one_step(trace: Trace, known: Paths, run: Run, step: Op, joined: Op, steps: int) -> Finding:
+    layer, along = _name(trace, run), size_of(run.along)
+    shape = known.graph(run.op.graph).values[run.op.inputs[0]].shape
+    fix, edits = _other_first(trace, known, run, made(trace, known, run.op))
+    return Finding(
+        message=f"`{layer}` is called for {steps} steps one by one, and in each of them runs along the {along} samples"
+        " of the batch: it takes them for a sequence",
+        **_cause(trace, known, run),
+        effect=run.op.site.user,
+        effect_label=f"is given {shape}: one sequence of {along} steps to it",
+        related=((joined.site.user, f"lays {steps} results side by side, as steps"),),
+        seen=(
+            f"each call was given {shape} and the state of the call before; `{joined.name}` lays the {steps} results"
+            f" side by side along the axis that is the batch to the layer, so that the {along} places are samples: there is"
+            " one state for all of them, which goes from sample to sample",
+        ),
+        fix=fix,
+        edits=edits,
+    )
 
 
 def _of_one_sequence(trace: Trace, known: Paths, runs: list[Run], pick: Pick) -> Finding:

@@ -409,3 +409,86 @@ def bad_with_a_state_of_as_many_places() -> None:  # fix: by hand
         opt.zero_grad()
         nn.functional.cross_entropy(head(out).transpose(1, 2), y).backward()
         opt.step()
+
+
+def bad_step_by_step_along_the_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn = nn.LSTM(3, 4)  # cause: GS711
+    head = nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+
+    def tag(words: torch.Tensor) -> torch.Tensor:
+        state, given = None, []
+        for step in words.transpose(0, 1):
+            out, state = rnn(step.unsqueeze(1), state)  # effect: GS711
+            given.append(out)
+        return head(torch.cat(given, dim=1))
+
+    for _ in range(3):
+        scores = tag(torch.randn(8, 5, 3))  # eight samples of five words
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(2, (40,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_step_by_step_and_stacked() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn = nn.GRU(3, 4, num_layers=2)  # cause: GS711
+    head = nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, state, given = torch.randn(8, 5, 3), None, []
+        for t in range(x.size(1)):
+            out, state = rnn(x[:, t].unsqueeze(1), state)  # effect: GS711
+            given.append(out.squeeze(1))
+        scores = head(torch.stack(given, 1))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(2, (40,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_step_by_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        state, given = None, []
+        for step in torch.randn(8, 5, 3).transpose(0, 1):
+            out, state = rnn(step.unsqueeze(1), state)
+            given.append(out)
+        scores = head(torch.cat(given, dim=1))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(2, (40,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_long_series_in_parts() -> None:
+    """Parts of one series, one after the other: the state goes from the end of one to the beginning of the next."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        state, given = None, []
+        for part in torch.randn(5, 8, 3):
+            out, state = rnn(part.unsqueeze(1), state)
+            given.append(out)
+        scores = head(torch.cat(given, dim=0))
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), torch.randint(2, (40,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

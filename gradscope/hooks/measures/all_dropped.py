@@ -27,7 +27,7 @@ class AllDropped(Hook):
 
     def _dropped(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         given = by_name(NAMES, args, kwargs)
-        rate, active = given.get("p", 0.5), given.get("training", kwargs.get("train", True))
+        rate, active = given.get("p", 0.5), given.get("training", (kwargs or {}).get("train", True))
         record = self.recorder.modules.inner
         if type(rate) not in (int, float) or record is None:
             return

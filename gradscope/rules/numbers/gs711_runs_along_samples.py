@@ -224,8 +224,8 @@ def _of_one_step(trace: Trace, known: Paths, run: Run, step: Op, joined: Op, ste
         related=((joined.site.user, f"lays {steps} results side by side, as steps"),),
         seen=(
             f"each call was given {shape} and the state of the call before; `{joined.name}` lays the {steps} results"
-            f" side by side along the axis that is the batch to the layer, so that the {along} places are samples: there is"
-            " one state for all of them, which goes from sample to sample",
+            f" side by side along the axis that is the batch to the layer, so that the {along} places are samples:"
+            " there is one state for all of them, which goes from sample to sample",
         ),
         fix=fix,
         edits=edits,

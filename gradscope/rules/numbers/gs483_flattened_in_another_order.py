@@ -6,8 +6,8 @@ learns how often each target comes.
 
 Fix: turn the targets first, `targets.T.reshape(-1)`, or `torch.stack(out, dim=1)` the answers to (batch, steps, …).
 
-The two sizes are those of the run, and differ, so that they are not one and the same layout. Two views that put the same
-axes into one in different orders are GS709's. Silent on: sizes that are equal.
+The two sizes are those of the run, and differ, so that they are not one and the same layout. Two views that put the
+same axes into one in different orders are GS709's. Silent on: sizes that are equal.
 """
 
 import ast
@@ -117,12 +117,6 @@ def _flat(known: Paths, key: Key) -> _Flat | None:
 
 
 def _finding(trace: Trace, op: Op, answers: _Flat, targets: _Flat) -> Finding:
-    joined = answers.op.name in JOINING
-    how = (
-        f"{answers.outer} parts of {answers.inner} rows"
-        if joined
-        else f"({answers.outer}, {answers.inner}, …)"
-    )
     said = code(trace, answers.op.site.user, "the answers")
     wanted = code(trace, targets.op.site.user, "the targets")
     edits, turned = _turned(trace, targets.op)

@@ -55,11 +55,13 @@ class Sum(NamedTuple):
     prediction: Key  # what the loss compares with the target
 
 
-def sums(known: Paths, *, with_graph: bool = False) -> Iterator[Sum]:
-    """The targets without a graph that are sums of data and of a network's estimate, or those that have one, too."""
+def sums(known: Paths, *, with_graph: bool = False, of_data: bool = True) -> Iterator[Sum]:
+    """The targets without a graph that are sums of data and of a network's estimate, or those that have one, too.
+    of_data: what is added has nothing of a network; where a program keeps what it did, a reward comes of its actions.
+    """
     for op, sources, prediction in added(known, with_graph=with_graph):
         for estimate, data in (sources, sources[::-1]):
-            if known.fed_by(estimate) and not known.fed_by(data):
+            if known.fed_by(estimate) and not (of_data and known.fed_by(data)):
                 yield Sum(op, data, estimate, prediction)
 
 

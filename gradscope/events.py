@@ -1532,6 +1532,17 @@ class RawInput(Kind):
     deviations = Field(_numbers)
 
 
+class Squashed(Kind):
+    """How much of what a sigmoid or `tanh` was given lay where its derivative is below a thousandth."""
+
+    __slots__ = ()
+    of = "squashed"
+    name = Field(_text)  # of the call
+    first = Field(_number)  # a share, in the first call
+    last = Field(_number)  # and in the last one that was looked at
+    calls = Field(_count)  # looked at
+
+
 class Compared(Kind):
     """What one place compared for equality."""
 

@@ -8,18 +8,20 @@ Fix: bring the inputs to about 1, for training and evaluation alike: `(x - mean)
 data.
 
 Measured: the inputs of the first layer at its first call, and the loss beside that of the best constant answer, over at
-least 100 passes. Silent where the loss came below that, and where both the mean and the deviation of the inputs are
-below 10: layers bear a few times the usual scale, and data that are mostly noise teach nothing at any.
+least 100 passes; or that a sigmoid or `tanh` behind that layer is flat for most of its numbers, in the first pass and
+still in a late one. Silent on other layers where the loss came below that, and where both the mean and the deviation of
+the inputs are below 10: layers bear a few times the usual scale, and data that are mostly noise teach nothing at any.
 """
 
 import ast
 from collections.abc import Iterator
+from statistics import fmean
 
 from gradscope.analysis.constant_answers import NoBetter, no_better
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import holds, located, parameter_subjects, plural, where
-from gradscope.events import ModuleCall, RawInput
+from gradscope.analysis.words import code, holds, located, parameter_subjects, percent, plural, where
+from gradscope.events import ModuleCall, PassTime, RawInput, Squashed
 from gradscope.fixes.calls import argument_as
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -28,6 +30,11 @@ from gradscope.store import Trace
 
 APART = 10  # times: of the deviations of two columns, or of all numbers and of one column
 LARGE = 10.0  # inputs
+MOSTLY = 0.6  # of what a sigmoid is given lies where it is flat
+MEASURED = 16  # losses, at least
+FEW = 3  # of them, at first
+FALLEN = 0.75  # of these: the layer learns
+LOOKS = 5  # at it, the last of them not in the first steps
 SPREAD = 10.0  # of the mean or the deviation: a few large numbers among small ones are no other scale
 
 GIVEN = ("input", "target")  # to a loss
@@ -73,16 +80,87 @@ def good() -> None:
 @rule("GS785", name="inputs-out-of-scale", severity="warning", over=("GS784", "GS720", "GS705"), symptom=True)
 def inputs_out_of_scale(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
+    large = [event for event in trace.of(RawInput) if event.trains and _is_large(event)]
+    told: set[int] = set()
     for found in no_better(trace):
-        for event in trace.of(RawInput):
-            op = _layer(known, found.op, event) if event.trains else None
-            if op is None or max(-event.low, event.high) < LARGE or max(abs(event.mean), event.std) < SPREAD:
-                continue  # nearly all of them are about 1
-            if found.parameters & {
+        for event in large:
+            op = _layer(known, found.op, event)
+            if op is not None and found.parameters & {
                 p.id for v in op.inputs if (p := known.parameter_of((op.graph, v))) is not None
             }:
+                told.add(event.site.id)
                 yield _finding(trace, found, event, op)
                 break
+    for event in large:
+        flat = _flat_behind(known, event) if event.site.id not in told else None
+        if flat is not None:
+            yield _flattened(trace, event, *flat)
+
+
+def _is_large(event: RawInput) -> bool:
+    """Whether more than a few of the numbers are far from 1."""
+    return max(-event.low, event.high) >= LARGE and max(abs(event.mean), event.std) >= SPREAD
+
+
+def _flat_behind(known: Paths, event: RawInput) -> tuple[Op, Op, Squashed] | None:
+    """The measured call and the sigmoid, or `tanh`, that reads it, where that is flat for most of it, from first to
+    last."""
+    measured = {one.site.id: one for one in known.trace.of(Squashed)}
+    for _, op in known.used_calls({"sigmoid", "tanh"}):
+        layer = known.maker((op.graph, op.inputs[0])) if op.inputs else None
+        share = measured.get(op.site.id)
+        if layer is None or share is None or (layer.site.id, layer.name) != (event.site.id, event.name):
+            continue
+        if share.calls >= LOOKS and min(share.first or 0, share.last or 0) >= MOSTLY:
+            return None if _learns(known, event) else (layer, op, share)
+    return None
+
+
+def _learns(known: Paths, event: RawInput) -> bool:
+    """Whether the losses that the layer is trained by came down, all the same."""
+    trace = known.trace
+    lines = {one.site.user.location() for one in known.backwards if event.parameter in one.filled}
+    sites = {time.site.id for time in trace.of(PassTime) if time.site.user.location() in lines}
+    losses = [number for _, number in trace.numbers("loss", sites=sites)]
+    if len(losses) < MEASURED:
+        return True
+    late = losses[3 * len(losses) // 4 :]
+    return fmean(late) < FALLEN * fmean(losses[:FEW])
+
+
+def _evaluated_elsewhere(trace: Trace, event: RawInput, calls: list[Site]) -> bool:
+    """Whether the layer was given such numbers without gradients, too, by a way that none of these calls begins."""
+    spans = {call.span() for call in calls}
+    others = [one for one in trace.of(RawInput) if one.parameter == event.parameter and not one.trains]
+    return any(not spans & {frame.span() for frame in one.site.stack} for one in others)
+
+
+def _flattened(trace: Trace, event: RawInput, layer: Op, squash: Op, share: Squashed) -> Finding:
+    calls = _calls_given(trace, layer)
+    cause = calls[0] if calls else layer.site.user
+    form = _form(trace, event, layer, cause)
+    first, last = percent(share.first or 0), percent(share.last or 0)
+    return Finding(
+        message=f"the inputs lie between {event.low:.4g} and {event.high:.4g}, where layers are made for about 1:"
+        f" {code(trace, squash.site.user, f'`{squash.name}`')} is flat for {last} of what it is given",
+        cause=cause,
+        cause_label=f"is given numbers from {event.low:.4g} to {event.high:.4g}",
+        effect=squash.site.user,
+        effect_label="lets hardly any gradient back to the layer before it",
+        related=_named(trace, cause),
+        seen=(
+            f"what `{layer.name}` is given at first: {event.low:.4g} to {event.high:.4g}, on the average"
+            f" {event.mean:.4g}, with a deviation of {event.std:.4g}",
+            f"`{squash.name}` has a derivative below a thousandth for {first} of its numbers in the first pass, for"
+            f" {last} in the last that was looked at",
+        ),
+        fix=f"bring them to about 1, for training and evaluation alike: `{form.format('x')}` for what"
+        f" {located(trace, cause)} is given",
+        edits=()
+        if _evaluated_elsewhere(trace, event, calls)
+        else tuple(e for site in calls for e in argument_as(trace, site, "input", 0, form)),
+        subjects=frozenset({("input", *layer.site.user.location())}),
+    )
 
 
 def _layer(known: Paths, loss: Op, event: RawInput) -> Op | None:

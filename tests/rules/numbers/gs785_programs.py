@@ -128,3 +128,39 @@ def bad_pressure_and_humidity_in_a_row() -> None:
             opt.zero_grad()
             loss.backward()  # effect: GS785
             opt.step()
+
+
+def bad_flat_behind_the_first_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rates = 128 + 14 * torch.randn(64, 2)
+    labels = (rates.sum(1, keepdim=True) > 256).float()
+    hidden, out = nn.Linear(2, 12), nn.Linear(12, 1)
+    opt = torch.optim.Adam([*hidden.parameters(), *out.parameters()], lr=0.02)
+    for _ in range(120):
+        said = out(torch.tanh(hidden(rates)))  # cause: GS785 # effect: GS785
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(said, labels).backward()
+        opt.step()
+
+
+def good_large_behind_a_norm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rates = 128 + 14 * torch.randn(64, 2)
+    labels = (rates.sum(1, keepdim=True) > 256).float()
+    net = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 12), nn.Tanh(), nn.Linear(12, 1))
+    gates = nn.Linear(3, 4)
+    opt = torch.optim.Adam([*net.parameters(), *gates.parameters()], lr=0.02)
+    for _ in range(40):
+        x = torch.randn(64, 3)
+        said = net(rates) + 0.01 * torch.sigmoid(40 * gates(x)).mean(
+            1, keepdim=True
+        )  # sharp gates, on purpose
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(said, labels).backward()
+        opt.step()

@@ -4,6 +4,7 @@ Why: the target `reward + gamma * net(next)` stands for a number that the predic
 With its graph, backward also moves the target towards the prediction: the update is another one
 than the method's, and learning gets slow or drifts away. An advantage `returns - value` that the policy's
 loss takes with its graph trains the critic to please the policy; so does any reward that a trained part computes.
+A teacher that learns from labels is drawn to its student, where that is told to say what the teacher says.
 
 Fix: make the target under `with torch.no_grad():`, or `detach()` it before the loss.
 
@@ -23,7 +24,9 @@ from gradscope.analysis.intent import milder, says_residual
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES
 from gradscope.analysis.policies import Advantage, Reward, advantages, rewards
-from gradscope.analysis.reach import passes
+from gradscope.analysis.reach import Paths, passes
+from gradscope.analysis.soft_targets import SoftTarget, soft_targets
+from gradscope.analysis.text import written_input
 from gradscope.analysis.trained_copies import TrainedCopy, trained_copies
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
@@ -78,6 +81,8 @@ def target_not_detached(trace: Trace) -> Iterator[Finding]:
         yield _of_reward(trace, graph, reward)
     for copy in trained_copies(trace, known):
         yield _of_copy(trace, copy)
+    for soft in soft_targets(known.paths):
+        yield _of_teacher(trace, known.paths, soft)
 
 
 def _of_target(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Finding:
@@ -217,4 +222,43 @@ def _of_copy(trace: Trace, found: TrainedCopy) -> Finding:
         fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
         count=found.times,
         subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _of_teacher(trace: Trace, known: Paths, found: SoftTarget) -> Finding:
+    """What a network says is another one's target, with its graph."""
+    made, product, lesson = (op.site.user for op in (found.made, found.product, found.labelled))
+    name = names_of(trace).name(trace.graph(found.target[0]), found.target[1]) or ""
+    subject = f"`{name}`" if name else code(trace, made, "the target")
+    names = parameter_names(trace, sorted(found.own))
+    put, edits = f"put `.detach()` behind {located(trace, made)}", _behind(trace, made)
+    if found.both:
+        put, edits = (
+            f"compute {located(trace, product)} of what the target's scores are without their graph",
+            (),
+        )
+    elif not found.alone:
+        node = written_input(trace, found.product, found.side)
+        put = f"compare with `{name or ast.unparse(node) if node else 'target'}.detach()` in {located(trace, product)}"
+        named = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        edits = Source(trace, product.path).append(node, ".detach()") if node is not None and named else ()
+        made = product
+    return Finding(
+        message=f"the target {subject} carries its graph: the loss that compares another network with it trains"
+        f" {names} as well",
+        cause=made,
+        cause_label="made with gradients, not detached",
+        effect=product if product.location() != made.location() else None,
+        effect_label="gradients flow into both sides",
+        related=((lesson, "what the target's own network learns from"),)
+        if lesson.location() not in (made.location(), product.location())
+        else (),
+        seen=(
+            f"{len(found.own)} parameters that {subject} is made of, and the other side is not, got a gradient of this"
+            " comparison and one of their own loss, which compares with labels",
+        ),
+        fix=put,
+        edits=edits,
+        count=known.times_through(found.product.graph, found.product.nodes),
+        subjects=parameter_subjects(found.own),
     )

@@ -558,3 +558,147 @@ def good_both_halves_of_an_advantage_are_detached() -> None:
         opt.zero_grad()
         (lesson - gain.mean()).backward()
         opt.step()
+
+
+def bad_teacher_drawn_to_its_student() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, teacher, student = (
+        nn.Linear(6, 16),
+        nn.Linear(16, 4),
+        nn.Sequential(nn.Linear(16, 2), nn.Linear(2, 4)),
+    )
+    opt = torch.optim.Adam([p for m in (body, teacher, student) for p in m.parameters()], lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        hidden = torch.relu(body(x))
+        of_teacher, of_student = teacher(hidden), student(hidden)
+        wanted = torch.softmax(of_teacher / 2, dim=-1)  # cause: GS314
+        distilled = -(wanted * torch.log_softmax(of_student / 2, dim=-1)).sum(-1).mean()  # effect: GS314
+        loss = nn.functional.cross_entropy(of_teacher, labels) + 4 * distilled
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_teacher_in_kl_div() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    teacher, student = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4)), nn.Linear(6, 4)
+    opt = torch.optim.Adam([*teacher.parameters(), *student.parameters()], lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        scores, own = teacher(x), student(x)
+        taught = F.nll_loss(F.log_softmax(scores, dim=1), labels) + F.cross_entropy(own, labels)
+        drawn = F.kl_div(  # effect: GS314
+            F.log_softmax(own, dim=1),
+            F.softmax(scores, dim=1),  # cause: GS314
+            reduction="batchmean",
+        )
+        opt.zero_grad()
+        (taught + drawn).backward()
+        opt.step()
+
+
+def bad_teacher_of_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    teacher, student = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4)), nn.Linear(6, 4)
+    opt = torch.optim.Adam([*teacher.parameters(), *student.parameters()], lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        scores = teacher(x)
+        taught = nn.functional.cross_entropy(scores, labels)
+        drawn = nn.functional.mse_loss(student(x), scores)  # cause: GS314
+        opt.zero_grad()
+        (taught + drawn).backward()
+        opt.step()
+
+
+def good_teacher_detached() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, teacher, student = (
+        nn.Linear(6, 16),
+        nn.Linear(16, 4),
+        nn.Sequential(nn.Linear(16, 2), nn.Linear(2, 4)),
+    )
+    opt = torch.optim.Adam([p for m in (body, teacher, student) for p in m.parameters()], lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        hidden = torch.relu(body(x))
+        of_teacher, of_student = teacher(hidden), student(hidden)
+        wanted = torch.softmax(of_teacher / 2, dim=-1).detach()
+        distilled = -(wanted * torch.log_softmax(of_student / 2, dim=-1)).sum(-1).mean()
+        loss = nn.functional.cross_entropy(of_teacher, labels) + 4 * distilled
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_both_learn_from_each_other() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    one, two = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4)), nn.Linear(6, 4)
+    opt = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        a, b = one(x), two(x)
+        taught = F.cross_entropy(a, labels) + F.cross_entropy(b, labels)
+        there = F.kl_div(F.log_softmax(a, dim=1), F.softmax(b, dim=1), reduction="batchmean")
+        back = F.kl_div(F.log_softmax(b, dim=1), F.softmax(a, dim=1), reduction="batchmean")
+        opt.zero_grad()
+        (taught + 0.5 * (there + back)).backward()
+        opt.step()
+
+
+def good_smooth_around_each_sample() -> None:
+    """TRADES: one network, whose answers beside a sample are drawn to those at the sample, with both graphs."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        beside = x + 0.1 * torch.randn(32, 6)
+        scores = model(x)
+        robust = F.kl_div(
+            F.log_softmax(model(beside), dim=1), F.softmax(scores, dim=1), reduction="batchmean"
+        )
+        opt.zero_grad()
+        (F.cross_entropy(scores, labels) + 6 * robust).backward()
+        opt.step()
+
+
+def good_experts_weighed_by_a_gate() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(6, 3), nn.ModuleList(nn.Linear(6, 4) for _ in range(3))
+    opt = torch.optim.Adam([*gate.parameters(), *experts.parameters()], lr=0.01)
+    for _ in range(4):
+        x, labels = torch.randn(32, 6), torch.randint(0, 4, (32,))
+        groups = labels % 3
+        scores = gate(x)
+        weights = torch.softmax(scores, dim=1)
+        logs = torch.stack([torch.log_softmax(net(x), dim=1)[torch.arange(32), labels] for net in experts], 1)
+        loss = -(weights * logs).sum(1).mean() + 0.1 * nn.functional.cross_entropy(scores, groups)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -2238,6 +2238,33 @@ class TargetInWindow(Kind):
     overlaps = Field(_count)  # samples whose end stands in the middle of another one of their batch
 
 
+class AnswersInPart(Kind):
+    """A classification loss whose targets are the last ids that an embedding looked up, with the answers taken from
+    their places. The event's site is the loss."""
+
+    __slots__ = ()
+    of = "answers_in_part"
+    name = Field(_text)  # the loss
+    calls = Field(_count)  # looked at
+    embedding = Field(_key)  # site of the lookup
+    cut = Field(_key)  # site of the slice that takes the answers' places
+    first = Field(_count)  # of these places
+    places = Field(_count)  # that there are in all
+    answers = Field(_count)  # compared
+
+
+class MixedInPlace(Kind):
+    """Ids of which some are put in the place of others, all of which but the first of each row are the targets of a
+    loss, one place later. The event's site is where they are mixed."""
+
+    __slots__ = ()
+    of = "mixed_in_place"
+    loss = Field(_key)  # its site
+    calls = Field(_count)  # looked at
+    first = Field(_count)  # rows whose first id is another one behind it
+    rows = Field(_count)  # looked at
+
+
 class DrawnAlike(Kind):
     """A loader that is trained on, whose sampler asked for the same batches in each whole pass; the event's site made
     the loader."""

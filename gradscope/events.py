@@ -2265,6 +2265,17 @@ class MixedInPlace(Kind):
     rows = Field(_count)  # looked at
 
 
+class GivenSteps(Kind):
+    """A loop has taken entries of the next loss's target one by one. The event's site is where they were taken."""
+
+    __slots__ = ()
+    of = "given_steps"
+    loss = Field(_key)  # its site
+    axis = Field(_count)  # of the target
+    steps = Field(_ids)  # the entries, in the order in which they were taken
+    entries = Field(_count)  # that the target has along this axis
+
+
 class DrawnAlike(Kind):
     """A loader that is trained on, whose sampler asked for the same batches in each whole pass; the event's site made
     the loader."""

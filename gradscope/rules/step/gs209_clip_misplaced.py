@@ -26,7 +26,9 @@ from gradscope.analysis.delicate import grown_until_it_broke
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_stretch
+from gradscope.analysis.step_conditions import without_remainder
 from gradscope.analysis.terms import terms
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import (
     code,
     located,
@@ -38,14 +40,17 @@ from gradscope.analysis.words import (
     user,
     where,
 )
-from gradscope.events import Backward, Clip, NonFinite, Scaler
+from gradscope.events import Backward, Clip, NonFinite, Scaler, Step
 from gradscope.fixes.calls import argument_as, first_argument
 from gradscope.fixes.given import listed_once
-from gradscope.fixes.source import Edits, receiver
+from gradscope.fixes.source import Edits, Source, receiver
 from gradscope.fixes.statements import beside, line_before, moved
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
+from gradscope.source import method_name
 from gradscope.store import Trace
+
+SELDOM = 2  # times as many steps as clips, at least
 
 
 def bad() -> None:
@@ -111,6 +116,53 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
             yield _scaled(trace, run, clip, step)
         elif sum(clip.midway.values()) >= 2 and not _broken(trace, clip):
             yield _midway(trace, run, clip, step)
+        elif (outside := _steps_outside(trace, clip, step)) is not None:
+            yield _seldom(trace, clip, step, *outside)
+
+
+def _steps_outside(trace: Trace, clip: Clipped, step: Site) -> tuple[ast.If, list[ast.stmt], int] | None:
+    """The condition that lets the clip run in each n-th round, the step and what follows from it behind that, and how
+    many steps there were."""
+    file = trace.source_file(clip.site.path)
+    line, own = file.statement(clip.site), file.statement(step) if step.path == clip.site.path else None
+    block = file.parent.get(id(line)) if line is not None else None
+    if not isinstance(block, ast.If) or line not in block.body or block.orelse or own is None:
+        return None
+    steps = sum(event.count for event in trace.of(Step) if event.site.user == step)
+    if (found := without_remainder(block.test)) is None or not found[1] or steps < SELDOM * clip.times:
+        return None
+    behind = file.siblings(block)
+    behind = behind[next(i for i, one in enumerate(behind) if one is block) + 1 :]
+    if not behind or behind[0] is not own:
+        return None
+    cleared = [
+        one for one in behind[1:2] if isinstance(one, ast.Expr) and method_name(one.value) == "zero_grad"
+    ]
+    return block, [own, *cleared], steps
+
+
+def _seldom(
+    trace: Trace, clip: Clipped, step: Site, block: ast.If, outside: list[ast.stmt], steps: int
+) -> Finding:
+    here = Source(trace, clip.site.path)
+    asked = site_of(clip.site.path, clip.site.function, block.test)
+    return Finding(
+        message=f"{plural(steps, 'step')} come with {plural(clip.times, 'clip')}: the step stands outside of the"
+        " condition that its clipping stands in",
+        cause=step,
+        cause_label="runs in every round, mostly with gradients that nothing has clipped",
+        effect=clip.site,
+        effect_label=f"runs in {clip.times} of {steps:,} rounds",
+        related=((asked, "lets the clip run"),),
+        seen=(f"{plural(clip.times, 'call')} of the clip, {plural(steps, 'step')} of its optimizer",),
+        why="a count that is asked for its remainder is how gradients of several batches are added together: clip, step"
+        " and clearing belong to each n-th batch. A step outside of it uses each batch's gradients by themselves,"
+        " and nothing is added up.",
+        fix=f"indent {located(trace, step)}{' and the clearing behind it' if len(outside) > 1 else ''} into the"
+        f" condition of {located(trace, asked)}; or, where each batch is to have its step, clip in each of them, too",
+        edits=here.together_under(outside, ""),
+        subjects=_subjects(trace, clip, held=True),
+    )
 
 
 def _broken(trace: Trace, clip: Clipped) -> bool:

@@ -550,3 +550,37 @@ def good_before_the_step_at_the_same_rate() -> None:
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step()
+
+
+def bad_the_step_stands_outside() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    done, every = 0, 4
+    for _ in range(16):
+        x = torch.randn(8, 3)
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        done += 1
+        if done % every == 0:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # effect: GS209
+        opt.step()  # cause: GS209
+        opt.zero_grad()
+
+
+def good_the_norm_is_looked_at_now_and_then() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(16):
+        x = torch.randn(8, 3)
+        nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long()).backward()
+        if step % 4 == 0:
+            print(torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9))
+        opt.step()
+        opt.zero_grad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from gradscope.analysis.reach import paths
 from gradscope.analysis.samples import calls_at
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import parameter_subjects
-from gradscope.events import LabelsIgnored, NonFinite, PassTime
+from gradscope.events import LabelsIgnored, Loader, LoaderPassed, NonFinite, PassTime
 from gradscope.model import Graph, Op, Site, Span
 from gradscope.source import SourceFile, own_name
 from gradscope.store import Trace
@@ -122,6 +122,51 @@ def call_of(trace: Trace, event: NonFinite) -> tuple[Graph, Op] | None:
         return None
     graph = trace.graph(event.graph)
     return (graph, graph.ops[event.op]) if event.op < len(graph.ops) else None
+
+
+def call_like(trace: Trace, event: NonFinite) -> Op | None:
+    """The call that made the number, or one of its line that was given the same axes: of where it was made, or of the
+    only line of the program's with such a call, where its own pass was not kept call by call."""
+    shape = event.inputs[0].get("shape") if event.inputs else None
+    if event.where != "forward" or not shape:
+        return None
+    called, origin = call_of(trace, event), trace.site(event.origin)
+    name = event.name.removesuffix("Backward0").lower()
+    calls = [(graph, op) for graph in trace.graphs for op in graph.called({name}) if op.inputs]
+    calls = [called] if called is not None else calls
+    if origin is not None:
+        calls = [(graph, op) for graph, op in calls if op.site.user.span() == origin.user.span()]
+    if len({op.site.user.span() for _, op in calls}) != 1:
+        return None
+    graph, op = calls[0]
+    alike = op.inputs and len(graph.values[op.inputs[0]].shape) == len(shape)
+    return op if alike and op.site.user.kind == "user" else None
+
+
+class LastOfOne(NamedTuple):
+    """A loader whose last batch has one sample: where it was made, how many it has, and how many a batch."""
+
+    made: Site
+    samples: int
+    batch: int
+
+
+def last_of_one(trace: Trace, op: Op, shape: Sequence[int]) -> LastOfOne | None:
+    """The only loader of the run that was gone through with gradients and whose last batch is a single sample, where
+    the line of this call was given its other batches as well: it has a 1 there now."""
+    loops = {event.loop for event in trace.of(Loader) if event.grad}
+    passed = {(e.site.id, e.loop): e for e in trace.of(LoaderPassed) if e.loop in loops}
+    single = [e for e in passed.values() if e.last == 1 and e.first > 1 and e.batches > 1]
+    if len(single) != 1:
+        return None
+    (event,) = single
+    calls = [(graph, one) for graph in trace.graphs for one in graph.called({op.name}) if one.inputs]
+    given = [graph.values[one.inputs[0]].shape for graph, one in calls if one.site.user == op.site.user]
+    if not any(
+        (now, then) == (1, event.first) for whole in given for now, then in zip(shape, whole, strict=False)
+    ):
+        return None
+    return LastOfOne(event.site.user, event.first * (event.batches - 1) + 1, event.first)
 
 
 def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None:

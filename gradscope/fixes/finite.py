@@ -16,9 +16,11 @@ from gradscope.analysis.names import op_name
 from gradscope.analysis.non_finite import (
     LeftOut,
     LogOfSum,
+    call_like,
     call_of,
     empty_sum,
     infinite_dividend,
+    last_of_one,
     left_out_by,
     logarithm_of,
 )
@@ -140,24 +142,51 @@ def of_several(trace: Trace, makers: list[Op]) -> Repair:
 
 def _spread_of_one(trace: Trace, event: NonFinite, made: Made) -> Repair | None:
     """A variance that is taken of one element, and divided by their number less one. None where it is of more."""
-    called = call_of(trace, event) if made.looked_at else None
-    if called is not None and called[1].inputs and called[1].outputs:
-        graph, op = called
-        given, results = (prod(graph.values[i].shape) for i in (op.inputs[0], op.outputs[0]))
-    else:
-        graph, op, given, results = None, None, made.first.get("elements", 0), 1
+    op = call_like(trace, event) if made.looked_at else None
+    graph = trace.graph(op.graph) if op is not None else None
+    shape = made.first.get(
+        "shape", []
+    )  # a later call of the line may be given fewer than the one that was kept
+    kept: list[int] | None = []
+    if op is not None and graph is not None and op.outputs:
+        kept = _axes_kept(graph, op)
+    given = made.first.get("elements", 0)
+    results = prod(shape[axis] for axis in kept) if kept is not None else 0
     if made.where != "forward" or not given or given != results:
         return None
-    text = (
+    of = (
         f"{made.called(trace)} is taken of one element{f' for each of {results} results' if results > 1 else ''}, and"
-        " divided by the number of elements less one, which is 0: `unbiased=False` (`correction=0`) divides by their"
-        " number and gives 0"
+        " divided by the number of elements less one, which is 0"
     )
+    zero = "`unbiased=False` (`correction=0`) divides by their number and gives 0"
+    if op is not None and (last := last_of_one(trace, op, shape)) is not None:
+        return Repair(
+            f"{of}: leave such a batch out. The last one of {located(trace, last.made, 'the loader')} has one of its"
+            f" {last.samples} samples, and `drop_last=True` leaves it out; or keep it: {zero}",
+            with_argument(trace, last.made, "drop_last", "True"),
+        )
+    text = f"{of}: {zero}"
     if graph is not None and op is not None and _needs_more_than_zero(graph, op):
         return Repair(
             f"{text}; what is divided by it, or its root, needs a small constant added to that 0, too"
         )
     return Repair(f"{text}; or leave it out where there is only one", _without_correction(trace, made.site))
+
+
+def _axes_kept(graph: Graph, op: Op) -> list[int] | None:
+    """The axes that a statistic is not taken over; None where the shapes alone can't tell."""
+    given, made = (list(graph.values[i].shape) for i in (op.inputs[0], op.outputs[0]))
+    dims = {dim % len(given) for dim in op.extra.get("dims", ()) if -len(given) <= dim < len(given)}
+    if not dims and prod(made) > 1:
+        ways = [{dim} for dim in range(len(given)) if made in (_with(given, dim), _with(given, dim, 1))]
+        if len(ways) != 1:
+            return None
+        (dims,) = ways
+    return [dim for dim in range(len(given)) if dim not in dims] if dims else []
+
+
+def _with(shape: list[int], dim: int, *sizes: int) -> list[int]:
+    return [*shape[:dim], *sizes, *shape[dim + 1 :]]
 
 
 def _needs_more_than_zero(graph: Graph, op: Op) -> bool:

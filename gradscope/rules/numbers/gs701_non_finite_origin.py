@@ -34,6 +34,7 @@ from gradscope.analysis.non_finite import (
     LeftOut,
     Unlabelled,
     WrongFill,
+    call_like,
     filled_with_infinity,
     late_mask,
     left_out,
@@ -121,7 +122,9 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
         elif reader is not None and no_probabilities(event):
             yield _of_no_probabilities(trace, event, reader)
         else:
-            yield _of_call(trace, event, _origin(trace, event, origin))
+            like = call_like(trace, event) if origin is None else None
+            made = origin if like is None else like.site.user
+            yield _of_call(trace, event, _origin(trace, event, made))
 
 
 class _Origin(NamedTuple):

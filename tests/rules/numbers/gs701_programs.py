@@ -1388,3 +1388,83 @@ def good_large_and_finite() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_spread_of_a_last_batch_of_one() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class WithSpread(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.out = nn.Linear(2, 6), nn.Linear(7, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.body(x))
+            spread = torch.std(h, dim=0).mean().expand(x.size(0), 1)  # cause: GS701
+            y: torch.Tensor = self.out(torch.cat([h, spread], dim=1))
+            return y
+
+    torch.manual_seed(0)
+    net = WithSpread()
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    loader = DataLoader(TensorDataset(torch.randn(129, 2)), batch_size=8, shuffle=True)
+    for _ in range(3):
+        for (x,) in loader:
+            opt.zero_grad()
+            (net(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()  # effect: GS701
+            opt.step()
+
+
+def bad_variance_of_a_last_part_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 5)
+    opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+    data = torch.randn(33, 3)
+    for _ in range(6):
+        for rows in torch.randperm(33).split(8):
+            opt.zero_grad()
+            z = net(data[rows])
+            loss = torch.relu(1 - z.var(0)).mean()  # cause: GS701
+            loss.backward()  # effect: GS701
+            opt.step()
+
+
+def good_spread_of_whole_batches() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    net, out = nn.Linear(2, 6), nn.Linear(7, 1)
+    opt = torch.optim.Adam([*net.parameters(), *out.parameters()], lr=1e-3)
+    loader = DataLoader(TensorDataset(torch.randn(129, 2)), batch_size=8, shuffle=True, drop_last=True)
+    for _ in range(3):
+        for (x,) in loader:
+            h = torch.relu(net(x))
+            spread = torch.std(h, dim=0).mean().expand(x.size(0), 1)
+            opt.zero_grad()
+            (out(torch.cat([h, spread], dim=1)) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+            opt.step()
+
+
+def good_spread_of_one_that_is_zero() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    net, out = nn.Linear(2, 6), nn.Linear(7, 1)
+    opt = torch.optim.Adam([*net.parameters(), *out.parameters()], lr=1e-3)
+    loader = DataLoader(TensorDataset(torch.randn(129, 2)), batch_size=8, shuffle=True)
+    for _ in range(3):
+        for (x,) in loader:
+            h = torch.relu(net(x))
+            spread = torch.std(h, dim=0, unbiased=False).mean().expand(x.size(0), 1)
+            opt.zero_grad()
+            (out(torch.cat([h, spread], dim=1)) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+            opt.step()

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from gradscope.analysis.ops import CASTS, FILLED, FILLED_WHERE, LOGARITHMS, MASKING, POWERS, QUOTIENTS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    CASTS,
+    FILLED,
+    FILLED_WHERE,
+    LOGARITHMS,
+    MASKING,
+    MULTIPLICATIONS,
+    POWERS,
+    QUOTIENTS,
+)
 from gradscope.analysis.reach import paths
 from gradscope.analysis.samples import calls_at
 from gradscope.analysis.text import site_of
@@ -167,6 +177,22 @@ def last_of_one(trace: Trace, op: Op, shape: Sequence[int]) -> LastOfOne | None:
     ):
         return None
     return LastOfOne(event.site.user, event.first * (event.batches - 1) + 1, event.first)
+
+
+def log_behind(trace: Trace, event: NonFinite) -> Op | None:
+    """The logarithm that is taken of the sum of the exponentials that the event tells of, perhaps without some."""
+    called = call_of(trace, event)
+    if called is None or called[1].name != "exp":
+        return None
+    graph, exponential = called
+    between = MULTIPLICATIONS | FILLED_WHERE | SELECTIONS | {"masked_select"}
+    for _, op in graph.readers_behind(exponential.outputs, lambda op: op.name in between):
+        if op.name == "sum":
+            after = graph.readers_behind(op.outputs, lambda op: op.name in SELECTIONS | ADDITIONS)
+            log = next((one for _, one in after if one.name == "log"), None)
+            if log is not None:
+                return log
+    return None
 
 
 def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None:

@@ -22,6 +22,7 @@ from gradscope.analysis.non_finite import (
     infinite_dividend,
     last_of_one,
     left_out_by,
+    log_behind,
     logarithm_of,
 )
 from gradscope.analysis.ops import (
@@ -126,7 +127,8 @@ def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
     if name in ("softmax", "log_softmax") and made.first.get("masked_rows"):
         return _masked_rows(trace, event, made)
     if name in EXPONENTIALS or overflows:
-        return _exponential(trace, made, after)
+        log = log_behind(trace, event) if made.looked_at and made.where == "forward" else None
+        return _exponential(trace, made, after) if log is None else _in_a_sum(trace, made, log)
     return Repair(f"look at the range of what goes into {whole}{after}")
 
 
@@ -456,6 +458,20 @@ def _equal(trace: Trace, event: NonFinite, made: Made) -> Repair:
         f"the derivative of the vectors divides by the differences of the {data['of']}: split those that are equal"
         f" before {whole}, by numbers that differ (`{split}`), decompose the independent blocks apart, or use the"
         f" {data['of']} alone (`torch.linalg.{values}`)"
+    )
+
+
+def _in_a_sum(trace: Trace, made: Made, log: Op) -> Repair:
+    """An exponential of which a sum is taken, and of that a logarithm: torch has all three in one."""
+    at = log.site.user
+    call, edits = with_sum(trace, at)
+    given = f"`{call}`" if call else f"`torch.logsumexp` of {made.given}"
+    return Repair(
+        f"take {given} in place of the exponential in {made.called(trace)}, the sum and the logarithm in"
+        f" {located(trace, at)}: it takes the largest exponent out before it adds, so nothing overflows. What the sum"
+        " leaves out gets -inf before it (`masked_fill`). And see why it is so large: scores of vectors of unit length"
+        " are at most 1 / temperature",
+        edits,
     )
 
 

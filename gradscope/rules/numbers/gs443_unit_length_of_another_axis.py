@@ -8,7 +8,9 @@ cosines fits none of them.
 
 Fix: `F.normalize(x, dim=-1)`, or whichever axis the product sums over.
 
-Measured: both sides of a product were normalised, at least one of them along an axis that the product keeps.
+Measured: both sides of a product were normalised, at least one of them along an axis that the product does not sum
+over; also where it is of parts that were taken out of one tensor, or of several that were joined. An error where an
+exponential of such scores overflows, which is how it shows with a small temperature.
 Silent on: products of which one side alone is normalised, and on those that sum over the axis of unit length, such as
 correlations of features.
 """
@@ -20,9 +22,11 @@ from typing import NamedTuple
 
 from gradscope import equations
 from gradscope.analysis.axes import PRODUCTS, VIEWS, Axes, Axis, axes
-from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, MULTIPLICATIONS, NORMS
+from gradscope.analysis.non_finite import call_of, subjects_of
+from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, EXPONENTIALS, MULTIPLICATIONS, NORMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, located, numbers
+from gradscope.events import NonFinite
 from gradscope.fixes.calls import along
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
@@ -30,8 +34,14 @@ from gradscope.rules.numbers._lengths import own_length
 from gradscope.store import Trace
 
 LAID_OUT = (
-    VIEWS | ALIASES | CASTS | {"t", "transpose", "permute", "swapaxes", "movedim", "contiguous", "clone"}
+    VIEWS
+    | ALIASES
+    | CASTS
+    | {"t", "T", "mT", "transpose", "permute", "swapaxes", "movedim", "contiguous", "clone"}
 )
+TAKEN = {"unbind", "select", "split", "chunk", "narrow", "__getitem__"}  # some of the vectors
+JOINED = {"cat", "concat", "concatenate", "stack"}
+MOST = 8  # parts that were joined, looked at
 
 
 def bad() -> None:
@@ -80,25 +90,40 @@ class _Unit(NamedTuple):
     dim: int
 
 
-@rule("GS443", name="unit-length-of-another-axis", severity="warning")
+@rule("GS443", name="unit-length-of-another-axis", severity="error", over=("GS701",))
 def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint({"normalize", "sqrt"} | NORMS):
         return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
     for _, op in known.used_calls(PRODUCTS | MULTIPLICATIONS | {"einsum", "linear"}):
-        units = [unit for i in op.inputs if (unit := _unit(known, found, (op.graph, i))) is not None]
-        if len(units) != 2 or len(op.inputs) != 2:
+        sides = [_units(known, found, (op.graph, i)) for i in op.inputs]
+        if len(sides) != 2 or not all(sides):
             continue
         wrong = [
             (unit, reader, summed)
-            for unit, (reader, summed, kept) in zip(units, _summed(known, found, op), strict=False)
-            if summed and unit.axis and unit.axis not in summed and unit.axis in kept
+            for units, (reader, summed, kept) in zip(sides, _summed(known, found, op), strict=False)
+            for unit in units
+            if summed and unit.axis and unit.axis not in summed
+            if unit.axis in kept or any(axis in summed for axis in found.of(unit.key))
         ]
         places = {unit.op.site.user.location() for unit, _, _ in wrong}
         if wrong and not places <= told:
             told |= places
             yield _finding(trace, known, found, wrong)
+
+
+def _units(known: Paths, found: Axes, key: Key) -> list[_Unit]:
+    """Where all vectors of a side of a product were made unit length, also where they are parts of one tensor, or of
+    several that were joined."""
+    key = known.source_behind(key, LAID_OUT | TAKEN)
+    op = known.maker(key)
+    if op is None or op.name not in JOINED:
+        unit = _unit(known, found, key)
+        return [unit] if unit is not None else []
+    parts = [_units(known, found, (op.graph, i)) for i in op.inputs[:MOST]]
+    whole = list({unit.key: unit for units in parts for unit in units}.values())
+    return whole if all(parts) else []
 
 
 def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
@@ -163,6 +188,7 @@ def _finding(
     ]
     loss = known.loss_of((reader.graph, reader.outputs[0]))
     shape = tuple(known.value(unit.key).shape)
+    broken = _overflows(trace, known, reader)
     others = [one.op.site.user for one, _, _ in wrong[1:] if one.op.site.user.location() != made.location()]
     both = " and ".join(dict.fromkeys(located(trace, one.length.site.user) for one, _, _ in wrong))
     return Finding(
@@ -174,15 +200,41 @@ def _finding(
         effect_label="sums over another axis",
         related=tuple((other, "so does the other side") for other in others),
         seen=(
-            f"both sides of {code(trace, place, 'the product')} are normalised; it keeps the axis of {shape[unit.dim]}"
-            f" along which {'they have' if len(wrong) > 1 else 'this one has'} unit length",
+            f"both sides of {code(trace, place, 'the product')} are normalised; it does not sum over the axis of"
+            f" {shape[unit.dim]} along which {'they have' if len(wrong) > 1 else 'this one has'} unit length",
+            *((_of_overflow(trace, broken),) if broken is not None else ()),
             *((f"in {passes(known.alike(loss))} of this line",) if loss is not None else ()),
         ),
         fix=f"give `dim={dims[0]}` to {both}"
         if len(set(dims)) == 1 and dims[0] is not None
         else f"normalise along the axis that {located(trace, place)} sums over",
         edits=tuple(dict.fromkeys(edit for one in edits for edit in one)) if all(edits) else (),
+        severity="" if broken is not None else "warning",
+        subjects=subjects_of(broken) if broken is not None else frozenset(),
     )
+
+
+def _overflows(trace: Trace, known: Paths, reader: Op) -> NonFinite | None:
+    """Where an exponential of the scores was the first that was not finite: scores of cosines have a bound."""
+    for event in trace.of(NonFinite):
+        called = call_of(trace, event) if event.where == "forward" else None
+        if called is None or called[1].name not in EXPONENTIALS:
+            continue
+        made = {
+            op.site.user.location()
+            for key in known.flow([(called[0].id, called[1].inputs[0])]).order
+            if (op := known.maker(key)) is not None and op.name == reader.name
+        }
+        if reader.site.user.location() in made:
+            return event
+    return None
+
+
+def _of_overflow(trace: Trace, event: NonFinite) -> str:
+    origin, (data, *_) = trace.site(event.origin), event.inputs
+    largest = f" of up to {numbers(float(data['max']))}" if "max" in data else ""
+    exponential = code(trace, origin.user if origin is not None else None, "an exponential")
+    return f"{exponential} of the scores{largest} overflows"
 
 
 def _keeps_its_axes(known: Paths, unit: _Unit) -> bool:

@@ -159,3 +159,126 @@ def good_features_first_by_letters() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_views_of_one_tensor() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 32)
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    for _ in range(4):
+        x = torch.randn(24, 6)
+        views = torch.stack([x + 0.1 * torch.randn(24, 6) for _ in range(2)], dim=1)
+        features = F.normalize(net(views), dim=1)  # cause: GS443
+        both = torch.cat(torch.unbind(features, dim=1), dim=0)
+        logits = both @ both.t() / 0.5  # effect: GS443
+        logits = logits.masked_fill(torch.eye(48, dtype=torch.bool), -1e9)
+        loss = F.cross_entropy(logits, torch.arange(48).roll(24))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_two_views_by_index() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 16)
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    for _ in range(4):
+        x = torch.randn(24, 6)
+        z = net(torch.stack([x, x + 0.1 * torch.randn(24, 6)], dim=1))
+        z = z / z.norm(dim=1, keepdim=True)  # cause: GS443
+        logits = torch.einsum("id,jd->ij", z[:, 0], z[:, 1]) / 0.5  # effect: GS443
+        loss = F.cross_entropy(logits, torch.arange(24))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_two_that_were_joined() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 16)
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    for _ in range(4):
+        x = torch.randn(24, 6)
+        noisy = [x + 0.1 * torch.randn(24, 6) for _ in range(2)]
+        z = torch.cat([F.normalize(net(one), dim=0) for one in noisy])  # cause: GS443
+        logits = (z @ z.t() / 0.5).masked_fill(torch.eye(48, dtype=torch.bool), -1e9)  # effect: GS443
+        loss = F.cross_entropy(logits, torch.arange(48).roll(24))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_views_that_overflow() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 128))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(24, 6)
+        views = torch.stack([x, x + 0.1 * torch.randn(24, 6)], dim=1)
+        features = F.normalize(net(views), dim=1)  # cause: GS443
+        both = torch.cat([features[:, 0], features[:, 1]])
+        logits = torch.matmul(both, both.T) / 0.07  # effect: GS443
+        others = 1 - torch.eye(48)
+        total = torch.log((logits.exp() * others).sum(1))
+        loss = (total - logits[torch.arange(48), torch.arange(48).roll(24)]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_views_along_their_features() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 128))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(24, 6)
+        features = F.normalize(net(torch.stack([x, x + 0.1 * torch.randn(24, 6)], dim=1)), dim=2)
+        both = torch.cat(torch.unbind(features, dim=1), dim=0)
+        logits = torch.matmul(both, both.T) / 0.07
+        others = 1 - torch.eye(48)
+        total = torch.log((logits.exp() * others).sum(1))
+        loss = (total - logits[torch.arange(48), torch.arange(48).roll(24)]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_redundancy_of_joined_features() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 16)
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    for _ in range(4):
+        x = torch.randn(24, 6)
+        z = net(torch.stack([x, x + 0.1 * torch.randn(24, 6)], dim=1))
+        z = F.normalize(z - z.mean(0), dim=0)
+        cross = torch.einsum("bi,bj->ij", z[:, 0], z[:, 1])
+        wide = torch.cat([z[:, 0], z[:, 1]], dim=1)
+        own = wide.t() @ wide
+        loss = (cross - torch.eye(16)).square().mean() + 0.01 * (own - torch.eye(32)).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

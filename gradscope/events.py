@@ -2207,6 +2207,26 @@ class SameSamples(Kind):
     exactly = Field(_flag)  # both have the same settings, too
 
 
+class StoredSamples(Kind):
+    """A dataset changed what it keeps of a sample at each visit, and gave what it had written; the event's site made
+    its loader."""
+
+    __slots__ = ()
+    of = "stored_samples"
+    loop = Field(_id)  # the site that goes through it
+    dataset = Field(_text)  # its class
+    line = Field(_count)  # where its `__getitem__` begins
+    owner = Field(_text)  # the class that keeps the samples: itself, or a dataset in it
+    owner_line = Field(_count)
+    name = Field(_text)  # the attribute
+    array = Field(_flag)  # of numpy's
+    samples = Field(_count)  # looked at
+    visits = Field(_count)  # to each
+    given = Field(_count)  # visits that gave the numbers as they stood then
+    first = Field(_number)  # deviation of the numbers before the first visit
+    last = Field(_number)  # and behind the latest
+
+
 class ShuffledApart(Kind):
     """A loss that compares what a module made of one loader's batch with a batch of another loader; both draw their
     order by themselves, and asked for other rows. The event's site is the loss."""

@@ -468,9 +468,8 @@ def _in_a_sum(trace: Trace, made: Made, log: Op) -> Repair:
     given = f"`{call}`" if call else f"`torch.logsumexp` of {made.given}"
     return Repair(
         f"take {given} in place of the exponential in {made.called(trace)}, the sum and the logarithm in"
-        f" {located(trace, at)}: it takes the largest exponent out before it adds, so nothing overflows. What the sum"
-        " leaves out gets -inf before it (`masked_fill`). And see why it is so large: scores of vectors of unit length"
-        " are at most 1 / temperature",
+        f" {located(trace, at)}: it takes the largest exponent out before it adds, so nothing overflows"
+        f"{'' if call else '; what the sum leaves out gets -inf before it (`masked_fill`)'}",
         edits,
     )
 

@@ -60,6 +60,7 @@ try:
     clip_grad: Any = clip_grad_module
     worker_module: Any = torch.utils.data._utils.worker
     LoaderIterator: Any = dataloader_module._BaseDataLoaderIter
+    Fetcher: Any = torch.utils.data._utils.fetch._MapDatasetFetcher
     after_every_step = optimizer_module.register_optimizer_step_post_hook
     _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype, LoaderIterator._next_index
     _function_apply = vars(torch.autograd.Function)["apply"]

@@ -1883,6 +1883,16 @@ class NothingLoaded(Kind):
     within = Field(_text)  # all of the module's are in the state that this key of it holds
 
 
+class PartlyLoaded(Kind):
+    """A state that was loaded with `strict=False` had the keys of some of the module's parameters only. The event's
+    site is the load."""
+
+    __slots__ = ()
+    of = "partly_loaded"
+    given = Field(_ids)  # parameters that it brought
+    missing = Field(_ids)  # those that it left as they were
+
+
 class LoadedSum(Kind):
     """States that were loaded were a sum of the module's own parameters before and of other models. The event's site is
     the load."""

@@ -7,9 +7,9 @@ divides again: the inputs drift or grow from epoch to epoch, and so does what is
 Fix: `x = x - mean`, which makes a new tensor, or `self.data[i].clone()`.
 
 Measured: a `DataLoader` asked for the sample, the write gives it other numbers made of its own, and what it writes to
-was made before that; the loader was gone through more than once. Or some samples were compared in the arrays and tensors
-that the dataset holds, from before to behind each visit: all of them changed each time, and what was given is what had
-been written; this sees writes of numpy's, too. An error where their scale doubled or halved by that.
+was made before that; the loader was gone through more than once. Or some samples were compared in the arrays and
+tensors that the dataset holds, from before to behind each visit: all of them changed each time, and what was given is
+what had been written; this sees writes of numpy's, too. An error where their scale doubled or halved by that.
 Silent on: writes to what the dataset has only just made, writes that a condition keeps to one for each sample, writes
 of numbers that come from elsewhere (a cache that is filled), workers, each of which has a copy of the dataset.
 """

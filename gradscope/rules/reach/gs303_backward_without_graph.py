@@ -24,6 +24,7 @@ from gradscope.analysis.never_read import Unread
 from gradscope.analysis.numbers import back_as, real, without_past
 from gradscope.analysis.ops import ARRAYS, COMPARISONS, LOGIC
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.spared import Spared, spared
 from gradscope.analysis.text import site_of
 from gradscope.analysis.through_numpy import ThroughNumpy, through_numpy
 from gradscope.analysis.trainers import Hook, given_by, runs_it
@@ -97,7 +98,7 @@ def _as_given(trace: Trace, event: Event, hook: Hook, found: Finding) -> Finding
 def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | None) -> Finding:
     effect = event.site.user
     name = _name(trace, event) if hook is None else f"the loss of `{hook.name}`"
-    found = next(nearest_cuts(known, root), None)
+    found = next((cut for cut in nearest_cuts(known, root) if not _of_a_state(cut[0])), None)
     if found is not None:
         return _cut(trace, known, event, name, root, found, hook)
     numbers = back_as(known, root)
@@ -120,6 +121,9 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
         if frozen
         else "nothing it was computed from requires a gradient"
     )
+    meant = spared(trace, frozen) if froze is not None else None
+    if meant is not None and froze is not None:
+        return _of_spared(trace, known, event, name, root, froze, frozen, meant)
     return Finding(
         message=f"{name} has no graph to go back through: {what}",
         seen=(_facts(known, name, root),),
@@ -137,6 +141,71 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
         count=event.count,
         subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
     )
+
+
+def _of_a_state(op: Op) -> bool:
+    """Whether a `state_dict()` made it: what is loaded of that is numbers of parameters, whatever they came from."""
+    return any(frame.function.endswith("_save_to_state_dict") for frame in op.site.stack)
+
+
+def _of_spared(
+    trace: Trace,
+    known: Paths,
+    event: Event,
+    name: str,
+    root: Key,
+    froze: Site,
+    frozen: list[Parameter],
+    meant: Spared,
+) -> Finding:
+    """All is frozen, also the part that a load left as it began, or that an optimizer was given alone."""
+    names = parameter_names(trace, meant.parameters)
+    evidence = (
+        f"{located(trace, meant.load)} brought the others, and nothing for {names}: these are as they began"
+        if meant.load is not None
+        else f"an optimizer holds {names}, and none of the others"
+    )
+    text, edits = _others_alone(trace, froze, meant)
+    again = f"`{meant.part}.requires_grad_(True)`" if text else f"`requires_grad_(True)` of {names}"
+    return Finding(
+        message=f"{name} has no graph to go back through: everything it was computed from is frozen, {names} too,"
+        f" which {'no state was loaded for' if meant.load is not None else 'an optimizer is to train'}",
+        cause=froze,
+        cause_label="made not to require a gradient here",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=((meant.load, "brings the others alone"),) if meant.load is not None else (),
+        seen=(_facts(known, name, root), evidence),
+        why=_steps(trace, known, root, None),
+        fix=f"freeze only `{meant.others}`: {text}; or switch the rest on again behind {located(trace, froze)}: {again}"
+        if text
+        else f"switch what is to be trained on again behind {located(trace, froze)}: {again}",
+        edits=edits,
+        count=event.count,
+        subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
+    )
+
+
+def _others_alone(trace: Trace, froze: Site, meant: Spared) -> tuple[str, Edits]:
+    """What freezes only the others in place of a loop over all parameters, or of `requires_grad_(False)` of all."""
+    here = Source(trace, froze.path)
+    statement = here.file.statement(froze)
+    loop = here.file.loop_of(statement) if statement is not None else None
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    calls = [value, loop.iter if isinstance(loop, ast.For) else None]
+    for call, method in zip(calls, ("requires_grad_", "parameters"), strict=True):
+        if (
+            not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Attribute)
+            or call.func.attr != method
+        ):
+            continue
+        whole = call.func.value
+        within = (f"{ast.unparse(whole)}.", f"{ast.unparse(whole)}[")
+        if meant.others.startswith(within) and meant.part.startswith(within):
+            given = ", ".join(ast.unparse(one) for one in (*call.args, *call.keywords))
+            return f"`{meant.others}.{method}({given})`", here.replace(whole, meant.others)
+    return "", ()
 
 
 def _aside(trace: Trace, known: Paths, root: Key) -> tuple[Op, ast.expr, Unread] | None:

@@ -392,3 +392,117 @@ def bad_where_between_two_values() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS303
         opt.step()
+
+
+def bad_head_that_was_not_loaded_is_frozen() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.head(self.body(x))
+            return scores
+
+    torch.manual_seed(0)
+    trained = Net()
+    net = Net()
+    state = {k: v.clone() for k, v in trained.state_dict().items() if k.startswith("body")}
+    net.load_state_dict(state, strict=False)
+    for p in net.parameters():
+        p.requires_grad = False  # cause: GS303
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.randn(8, 6)), torch.randint(3, (8,)))
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def bad_head_of_the_optimizer_is_frozen() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.head(self.body(x))
+            return scores
+
+    torch.manual_seed(0)
+    trained = Net()
+    net = Net()
+    net.load_state_dict({k: v.clone() for k, v in trained.state_dict().items()})
+    net.requires_grad_(False)  # cause: GS303
+    opt = torch.optim.SGD(net.head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.randn(8, 6)), torch.randint(3, (8,)))
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def good_body_that_was_loaded_is_frozen() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.head(self.body(x))
+            return scores
+
+    torch.manual_seed(0)
+    trained = Net()
+    net = Net()
+    state = {k: v.clone() for k, v in trained.state_dict().items() if k.startswith("body")}
+    net.load_state_dict(state, strict=False)
+    for p in net.body.parameters():
+        p.requires_grad = False
+    opt = torch.optim.SGD(net.head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.randn(8, 6)), torch.randint(3, (8,)))
+        loss.backward()
+        opt.step()
+
+
+def good_head_is_switched_on_again() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.head(self.body(x))
+            return scores
+
+    torch.manual_seed(0)
+    trained = Net()
+    net = Net()
+    state = {k: v.clone() for k, v in trained.state_dict().items() if k.startswith("body")}
+    net.load_state_dict(state, strict=False)
+    net.requires_grad_(False)
+    net.head.requires_grad_(True)
+    opt = torch.optim.SGD(net.head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.randn(8, 6)), torch.randint(3, (8,)))
+        loss.backward()
+        opt.step()

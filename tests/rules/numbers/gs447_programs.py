@@ -114,3 +114,98 @@ def good_each_query_against_all_others() -> None:
     with torch.no_grad():
         inverted = (one(x) @ two(x).t()).softmax(0)  # a match that many queries share counts less
         print((inverted.argmax(1) == torch.arange(16)).float().mean().item())
+
+
+def bad_a_softmax_over_a_batch_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(40, 4)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    hits = 0
+    with torch.no_grad():
+        for row, label in zip(x, y, strict=True):
+            chances = nn.functional.softmax(model(row.unsqueeze(0)), dim=0)  # cause: GS447
+            hits += int(chances.argmax().item() == label)  # effect: GS447
+    print(hits / len(x))
+
+
+def bad_a_layer_over_the_one_image_of_a_segmentation() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 5, 3, padding=1)
+            self.chances = nn.LogSoftmax(dim=0)  # cause: GS447
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.conv(x)
+            return scores
+
+        @torch.no_grad()
+        def label(self, image: torch.Tensor) -> torch.Tensor:
+            chances = self.chances(self(image[None]))
+            return chances.max(dim=1)[1][0]  # effect: GS447
+
+    torch.manual_seed(0)
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    images, labels = torch.randn(6, 3, 8, 8), torch.randint(0, 5, (6, 8, 8))
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(images), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(sum(float((model.label(i) == m).float().mean()) for i, m in zip(images, labels, strict=True)))
+
+
+def good_one_sample_at_a_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(40, 4)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    hits = 0
+    with torch.no_grad():
+        for row, label in zip(x, y, strict=True):
+            chances = nn.functional.softmax(model(row), dim=0)
+            hits += int(chances.argmax().item() == label)
+    print(hits / len(x))
+
+
+def good_most_looked_at_word_of_sentences_of_any_length() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(6, 2), nn.Linear(12, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for length in (4, 6, 3):
+        words = torch.randn(length, 6)
+        weights = torch.softmax(score(words), dim=0)
+        loss = nn.functional.cross_entropy(head((weights.t() @ words).view(1, 12)), torch.tensor([1]))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        for length in (1, 5, 1):
+            weights = torch.softmax(score(torch.randn(length, 6)), dim=0)
+            print(weights.argmax(dim=0).tolist(), weights.max().item())

@@ -156,8 +156,8 @@ def _finding_of_one(
             f"axis {over} had one place in each of the {plural(count, 'call')} of this line, and the largest is asked"
             f" along {f'axis {asked}' if asked is not None else 'all axes'}",
         ),
-        why=f"the softmax of one number is 1, whatever it is{', its logarithm 0' if number == '0' else ''}: among equals"
-        " the first is taken for the largest",
+        why=f"the softmax of one number is 1, whatever it is{', its logarithm 0' if number == '0' else ''}: among"
+        " equals the first is taken for the largest",
         fix=f"give {located(trace, made, 'the softmax')} {which}; for the largest alone none is needed: it is that of"
         " the scores",
         edits=along(trace, made, softmax.name, along_it) if along_it is not None else (),

@@ -199,3 +199,134 @@ def bad_a_stream_that_each_call_begins_anew() -> None:
     opt = torch.optim.Adagrad(net.parameters(), lr=0.05)
     for _ in range(8):
         epoch(net, opt, once_through(rows))
+
+
+def bad_a_return_within_the_loops_of_a_loss() -> None:
+    import torch
+    from torch import nn
+
+    def by_patches(scores: torch.Tensor, target: torch.Tensor, size: int = 4) -> torch.Tensor:
+        total = scores.new_zeros(())
+        for top in range(0, scores.shape[1], size):
+            for left in range(0, scores.shape[2], size):
+                one = scores[:, top : top + size, left : left + size]
+                other = target[:, top : top + size, left : left + size]
+                total = total + (one - other).pow(2).mean()  # effect: GS243
+                return total / 4  # cause: GS243
+        return total
+
+    model = nn.Conv2d(3, 1, 3, padding=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        by_patches(model(torch.randn(6, 3, 8, 8))[:, 0], torch.rand(6, 8, 8)).backward()
+        opt.step()
+
+
+def bad_a_return_within_the_loop_over_layers() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Sequential(nn.Linear(5, 5), nn.Tanh()) for _ in range(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = x + layer(x)  # effect: GS243
+                return x  # noqa: RET504  # cause: GS243
+            return x
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(6, 5)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_a_return_within_the_loop_of_an_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def error(model: nn.Module, batches: list[torch.Tensor]) -> float:
+        losses = []
+        model.eval()
+        for x in batches:
+            losses.append(model(x).pow(2).mean().item())  # effect: GS243
+            model.train()
+            return sum(losses) / len(batches)  # cause: GS243
+        return 0.0
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for x in torch.randn(4, 8, 3):
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()
+        print(error(model, list(torch.randn(4, 8, 3))))
+
+
+def good_the_first_that_is_long_enough() -> None:
+    import torch
+    from torch import nn
+
+    def first(model: nn.Module, batches: list[torch.Tensor]) -> torch.Tensor:
+        looked_at = 0
+        for x in batches:
+            looked_at += 1
+            if len(x) < 8:
+                continue
+            print(looked_at)
+            return model(x) * looked_at / looked_at
+        return torch.zeros(())
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        first(model, [torch.randn(4, 3), torch.randn(8, 3)]).pow(2).mean().backward()
+        opt.step()
+
+
+def good_only_the_first_one_is_asked_for() -> None:
+    import torch
+    from torch import nn
+
+    def shown(model: nn.Module, batches: list[torch.Tensor]) -> torch.Tensor:
+        scale = 1.0
+        for x in batches:
+            answers = model(x) * scale
+            return answers.mean()
+        raise ValueError("no batches")
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        shown(model, list(torch.randn(2, 8, 3))).pow(2).backward()
+        opt.step()
+
+
+def good_sums_that_begin_in_each_turn() -> None:
+    import torch
+    from torch import nn
+
+    def by_row(scores: torch.Tensor) -> torch.Tensor:
+        found = scores.new_zeros(())
+        for row in scores:
+            total = row.new_zeros(())
+            for one in row:
+                total = total + one.pow(2)
+            found = found + total
+        return found
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        by_row(model(torch.randn(4, 3))).backward()
+        opt.step()

@@ -1775,6 +1775,16 @@ class ZeroWeights(Kind):
     frozen = Field(_ids)  # that no optimizer holds and that require no gradient
 
 
+class ZeroAttribute(Kind):
+    """A tensor in a plain attribute of a module that held nothing but zeros at every look, and was never written to."""
+
+    __slots__ = ()
+    of = "zero_attribute"
+    module = Field(_key)
+    name = Field(_text)
+    looks = Field(_count)
+
+
 class Moved(Kind):
     """How far the steps of an optimizer have moved its weights; lists of one length, up to `moved`."""
 

@@ -112,6 +112,8 @@ def _over_one_place(trace: Trace, known: Paths) -> Iterator[Finding]:
     for place, calls in lines.items():
         if not all(over is not None and shape[over] == 1 and max(shape) > 1 for _, shape, over in calls):
             continue
+        if any((op.graph, out) in known.used.order for op, *_ in calls for out in op.outputs):
+            continue  # a loss is made of it: GS704 tells that
         for softmax, shape, over in calls:
             largest = _largest_of(known, softmax, shape, over)
             if largest is not None and over is not None:
@@ -142,7 +144,7 @@ def _finding_of_one(
     site, made = op.site.user, softmax_site(trace, softmax)
     asked = _axis(_asked(op), shape)
     several = [axis for axis, places in enumerate(shape) if places > 1]
-    along_it = asked if asked is not None else several[0] if len(several) == 1 else None
+    along_it = asked if asked is not None else several[0] if len(several) == 1 and not over else None
     number = "0" if softmax.name == "log_softmax" else "1"
     which = f"`dim={along_it}`" if along_it is not None else "the axis of the classes"
     return Finding(

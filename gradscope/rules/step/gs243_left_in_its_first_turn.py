@@ -172,6 +172,8 @@ def _with_what_grows(trace: Trace) -> Iterator[Finding]:
             continue
         if any(isinstance(n, ast.Continue | ast.Yield | ast.YieldFrom) for n in ast.walk(loop)):
             continue
+        if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant):
+            continue  # nothing else would ever leave it
         growing = _growing(function, loop, leaving.value)
         if growing is not None:
             loops = _loops_around(file, loop, growing[0])

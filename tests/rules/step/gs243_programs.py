@@ -330,3 +330,22 @@ def good_sums_that_begin_in_each_turn() -> None:
         opt.zero_grad()
         by_row(model(torch.randn(4, 3))).backward()
         opt.step()
+
+
+def good_a_block_that_is_left_by_its_return() -> None:
+    import torch
+    from torch import nn
+
+    def refined(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        steps = 0
+        while True:
+            x = x + model(x)
+            steps += 1
+            return x / steps
+
+    model = nn.Linear(3, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        refined(model, torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

@@ -12,7 +12,7 @@ from gradscope.hooks._torch import TensorRef, version_of
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
 from gradscope.hooks.recorder.losses import OF_CLASSES
-from gradscope.hooks.recorder.values import can_be_asked
+from gradscope.hooks.recorder.values import can_be_asked, is_whole
 
 FIRST = 4  # calls of a loss that are looked at, then ever more rarely
 MAX_SITES = 16
@@ -25,9 +25,8 @@ class AnswersInPart(Hook):
 
     def install(self) -> None:
         self.looks, self.found = Looks(FIRST, MAX_SITES), Unbroken(MAX_SITES)
-        self.ids: dict[
-            int, tuple[TensorRef, int]
-        ] = {}  # site of an embedding → what it looked up last, and its version
+        # site of an embedding → what it looked up last, and its version
+        self.ids: dict[int, tuple[TensorRef, int]] = {}
         self.cuts: dict[tuple[int, int, int], tuple[int, int]] = {}  # rows, places, left → site, first place
         self.recorder.functions.follow(["embedding"], self._embedding)
         self.recorder.functions.follow(["__getitem__"], self._cut)
@@ -52,7 +51,7 @@ class AnswersInPart(Hook):
         whole, (rows, places, *rest) = args
         if not isinstance(whole, torch.Tensor) or not whole.requires_grad or whole.dim() != 3:
             return
-        plain = all(type(one) is slice and one == slice(None) for one in (rows, *rest))
+        plain = all(type(one) is slice and is_whole(one) for one in (rows, *rest))
         if not plain or type(places) is not slice or type(places.start) is not int or places.step is not None:
             return
         first, last, _ = places.indices(whole.shape[1])

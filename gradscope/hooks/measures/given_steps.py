@@ -11,9 +11,10 @@ from gradscope.hooks import Hook
 from gradscope.hooks._torch import aside
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.losses import OF_NUMBERS, SUBTRACTIONS
-from gradscope.hooks.recorder.values import can_be_asked
+from gradscope.hooks.recorder.values import can_be_asked, is_whole
 
 LOSSES = 64  # that are looked at
+ENTRIES = 1 << 13  # that are looked at
 MAX_SITES = 16
 STEPS = 512  # of one loop
 MOST = 1 << 24  # elements of a target
@@ -23,17 +24,17 @@ class GivenSteps(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.taken: dict[
-            int, list[tuple[int, int]]
-        ] = {}  # site → axis and address of what was taken since the last loss
+        # site → axis and address of what was taken since the last loss
+        self.taken: dict[int, list[tuple[int, int]]] = {}
         self.told: set[int] = set()
         self.losses = 0
+        self.entries = 0
         self.recorder.functions.follow(["__getitem__"], self._entry)
         self.recorder.functions.follow(OF_NUMBERS, self._loss)
         self.recorder.functions.follow(SUBTRACTIONS, self._difference)
 
     def _entry(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if self.losses >= LOSSES or len(args) != 2 or not torch.is_grad_enabled():
+        if self.losses >= LOSSES or self.entries >= ENTRIES or len(args) != 2 or not torch.is_grad_enabled():
             return
         whole, index = args
         axis = 0 if type(index) is int else 1
@@ -41,12 +42,13 @@ class GivenSteps(Hook):
             plain = (
                 type(index) is tuple and len(index) == 2 and type(index[0]) is slice and type(index[1]) is int
             )
-            if not plain or index[0] != slice(None):
+            if not plain or not is_whole(index[0]):
                 return
         if not isinstance(whole, torch.Tensor) or whole.requires_grad or whole.dim() < 2:
             return
         if not whole.is_floating_point() or not can_be_asked(whole, MOST):
             return
+        self.entries += 1
         site = self.recorder.sites.current(frame)
         if site in self.told or (site not in self.taken and len(self.taken) >= MAX_SITES):
             return

@@ -109,7 +109,7 @@ class StoredSamples(Hook):
             if type(number) is not int or (number not in known.visits and len(known.visits) == SAMPLES):
                 continue
             visits = known.visits[number] = known.visits.get(number, 0) + 1
-            if visits > VISITS or numbers.count(number) > 1:
+            if visits > VISITS or sum(type(one) is int and one == number for one in numbers) > 1:
                 continue
             for owner, name, stored in _stored(dataset, number, DEEP):
                 numbers_now = _flat(stored)

@@ -78,6 +78,11 @@ def bounds_of(part: slice) -> list[Any]:
     return [bound for bound in (part.start, part.stop, part.step) if is_tensor_type(type(bound))]
 
 
+def is_whole(part: slice) -> bool:
+    """Whether it is `:`; its bounds may be tensors, which are not compared."""
+    return part.start is None and part.stop is None and part.step is None
+
+
 def sizes(t: Any) -> tuple[int, ...]:
     """The tensor's shape, -1 for a size that is no number (symbolic: asking would bind it; or
     it differs from row to row); empty where there is none yet (a lazy module's parameter)."""

@@ -1,7 +1,7 @@
 """A list of layers holds one and the same layer in several places: all of them are one set of weights.
 
-Why: `[Layer()] * n` makes one layer and n references to it, and `copy.copy` of a module keeps its parameters. The
-network is as deep as it looks, but its layers share their weights, which get the sum of n gradients.
+Why: `[Layer()] * n`, or `n * [Layer()]`, makes one layer and n references to it, and `copy.copy` of a module keeps its
+parameters. The network is as deep as it looks, but its layers share their weights, which get the sum of n gradients.
 
 Fix: `[Layer() for _ in range(n)]` makes n of them, `copy.deepcopy(layer)` a copy with weights of its own.
 
@@ -97,7 +97,7 @@ def one_module_repeated(trace: Trace) -> Iterator[Finding]:
 def _written(trace: Trace, event: RepeatedPart, walk: Walk) -> list[_Repeated]:
     """A function that only puts modules together leaves nothing in the trace: then all of the text is looked at."""
     if event.one:
-        return list(_one_layer(trace, event.cls, walk))
+        return _where_made(trace, event, list(_one_layer(trace, event.cls, walk)))
     copies = _shallow_copies(trace, walk)
     if event.made is None:
         return list(copies)
@@ -108,17 +108,31 @@ def _written(trace: Trace, event: RepeatedPart, walk: Walk) -> list[_Repeated]:
     return [one for one in copies if (one.site.path, one.site.line) == (made.path, made.line)][:1]
 
 
+def _where_made(trace: Trace, event: RepeatedPart, found: list[_Repeated]) -> list[_Repeated]:
+    """Those in whose lines the layer's parameters were made, where the run was watched then."""
+    made = next((p.site for p in trace.parameters if p.id in event.parameters and p.site is not None), None)
+    if made is None or not any(
+        frame.kind == "torch" and frame.function.endswith("__init__") for frame in made.stack
+    ):
+        return found
+    lines = [(frame.path, frame.line) for frame in made.stack if frame.kind == "user"]
+    return [
+        one
+        for one in found
+        if any(path == one.site.path and one.site.line <= line <= one.site.end_line for path, line in lines)
+    ]
+
+
 def _one_layer(trace: Trace, cls: str, walk: Walk) -> Iterator[_Repeated]:
-    """Each `[Layer(…)] * n` with a layer of this class, and each `dict.fromkeys(names, Layer(…))`."""
+    """Each `[Layer(…)] * n` or `n * [Layer(…)]` with a layer of this class, each `dict.fromkeys(names, Layer(…))`, and
+    each `itertools.repeat(Layer(…), n)`."""
     for path, function, node in walk(trace, ast.BinOp):
-        made = node.left.elts if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) else []
-        if any(_makes(trace, part, cls) for part in made):
-            here = Source(trace, path)
-            texts, times = [here.file.text(part) for part in made], here.file.text(node.right)
-            text = f"[{texts[0]} for _ in range({times})]"
-            if len(texts) > 1:
-                text = f"[part for _ in range({times}) for part in ({', '.join(texts)})]"
-            yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
+        sides = [(node.left, node.right), (node.right, node.left)] if isinstance(node.op, ast.Mult) else []
+        for several, number in sides:
+            made = several.elts if isinstance(several, ast.List | ast.Tuple) else []
+            if any(_makes(trace, part, cls) for part in made):
+                here = Source(trace, path)
+                yield _anew(here, function, node, [here.file.text(part) for part in made], number)
     for path, function, node in walk(trace, ast.Call):
         given = node.args[1:] if ast.unparse(node.func) == "dict.fromkeys" else []
         if len(given) == 1 and _makes(trace, given[0], cls):
@@ -126,6 +140,19 @@ def _one_layer(trace: Trace, cls: str, walk: Walk) -> Iterator[_Repeated]:
             keys, layer = (here.file.text(part) for part in node.args)
             text = f"{{name: {layer} for name in {keys}}}"
             yield _Repeated(site_of(path, function, node), " ".join(text.split()), here.replace(node, text))
+        here = Source(trace, path)
+        if here.file.imported_name(node.func) == "itertools.repeat" and len(node.args) == 2:
+            if _makes(trace, node.args[0], cls):
+                yield _anew(here, function, node, [here.file.text(node.args[0])], node.args[1])
+
+
+def _anew(here: Source, function: str, node: ast.expr, layers: list[str], number: ast.expr) -> _Repeated:
+    """A list that makes these layers anew, that many times."""
+    times = here.file.text(number)
+    text = f"[{layers[0]} for _ in range({times})]"
+    if len(layers) > 1:
+        text = f"[part for _ in range({times}) for part in ({', '.join(layers)})]"
+    return _Repeated(site_of(here.path, function, node), " ".join(text.split()), here.replace(node, text))
 
 
 def _makes(trace: Trace, part: ast.expr, cls: str) -> bool:

@@ -291,3 +291,111 @@ def good_each_made_by_a_function() -> None:
         opt.zero_grad()
         (model(pitch, loudness) - pitch * loudness).pow(2).mean().backward()
         opt.step()
+
+
+def bad_number_first() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.conv = nn.Conv1d(width, width, kernel_size=3, padding=1, bias=False)
+            self.norm = nn.BatchNorm1d(width)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.norm(self.conv(x))) + x  # effect: GS220
+
+    class Deep(nn.Module):
+        def __init__(self, width: int = 4, depth: int = 5) -> None:
+            super().__init__()
+            self.blocks = nn.Sequential(*(depth * [Block(width)]))  # cause: GS220
+            self.out = nn.Linear(width * 6, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            given: torch.Tensor = self.out(self.blocks(x).flatten(1))
+            return given
+
+    torch.manual_seed(0)
+    model = Deep()
+    opt = torch.optim.SGD(model.parameters(), lr=0.02)
+    for _ in range(4):
+        x, label = torch.randn(12, 4, 6), torch.randint(0, 2, (12,))
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), label).backward()
+        opt.step()
+
+
+def bad_repeated_by_itertools() -> None:
+    import itertools
+
+    import torch
+    from torch import nn
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.tanh(self.linear(x))  # effect: GS220
+
+    torch.manual_seed(0)
+    layers = nn.ModuleList(itertools.repeat(Residual(), 3))  # cause: GS220
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for _ in range(3):
+        h = torch.randn(8, 4)
+        for layer in layers:
+            h = layer(h)
+        opt.zero_grad()
+        (h - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_two_in_a_tuple_number_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    hidden = 3 * (nn.Linear(8, 8), nn.Tanh())  # cause: GS220
+    model = nn.Sequential(nn.Linear(4, 8), *hidden, nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        given = model(x)  # effect: GS220
+        opt.zero_grad()
+        (given.squeeze(1) - x.sum(1)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_number_first_of_one_that_has_a_name() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    shared = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    model = nn.Sequential(*(3 * [shared]), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (model(x).squeeze(1) - x.sum(1)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_number_first_of_widths_and_of_activations() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    widths, acts = 3 * [6], 3 * [nn.ReLU()]
+    parts: list[nn.Module] = [nn.Linear(4, 6)]
+    for width, act in zip(widths, acts, strict=True):
+        parts += [act, nn.Linear(width, 6)]
+    model = nn.Sequential(*parts, nn.Linear(6, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (model(x).squeeze(1) - x.sum(1)).pow(2).mean().backward()
+        opt.step()

@@ -275,7 +275,7 @@ class Ledger:
         bad = [r for r in records if r.state == "stale"]
         if not bad:
             return None
-        shown = next((r for r in bad if r.stale_copy is not None), bad[0])
+        shown = self._shown(bad)
         data: dict[str, Any] = {
             "parameters": [r.id for r in bad], "backward": shown.stale_site, "used_by": shown.used_site,
         }  # fmt: skip
@@ -287,6 +287,15 @@ class Ledger:
                 measured["norm"] = norm_of(grad)
                 measured["norm_without"] = norm_of(grad - shown.stale_copy)
         return {"data": data, "measured": measured}
+
+    @staticmethod
+    def _shown(bad: list[LeafRecord]) -> LeafRecord:
+        """The one to be measured: one whose old gradient was not all zeros, as that of what is multiplied by a weight
+        that begins at zero is in the first step."""
+        kept = [r for r in bad if r.stale_copy is not None]
+        with aside():
+            full = (r for r in kept if bool(r.stale_copy.any()))
+            return next(full, kept[0] if kept else bad[0])
 
     def lent(self, records: list[LeafRecord]) -> list[LeafRecord]:
         """Leaves of no optimizer whose whole gradients the program has put in the place of these ones'."""

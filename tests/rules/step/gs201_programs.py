@@ -411,3 +411,81 @@ def bad_gradients_lent_and_never_cleared() -> None:  # fix: by hand
         for mine, theirs in zip(local.parameters(), shared.parameters(), strict=True):
             theirs.grad = mine.grad.clone()
         opt.step()  # cause: GS201
+
+
+def bad_adapters_whose_second_matrix_begins_at_zero() -> None:
+    """The first gradient of the first matrix is zero, since the second one is."""
+    import torch
+    from torch import nn
+
+    class Adapter(nn.Module):
+        def __init__(self, base: nn.Linear) -> None:
+            super().__init__()
+            self.base = base.requires_grad_(False)
+            self.down = nn.Parameter(torch.randn(2, base.in_features))
+            self.up = nn.Parameter(torch.zeros(base.out_features, 2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            given: torch.Tensor = self.base(x)
+            return given + x @ self.down.t() @ self.up.t()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Adapter(nn.Linear(4, 8)), nn.ReLU(), Adapter(nn.Linear(8, 3)))
+    opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.01)
+    for _ in range(5):
+        x, label = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        nn.functional.cross_entropy(model(x), label).backward()  # effect: GS201
+        opt.step()  # cause: GS201
+
+
+def bad_gate_that_begins_closed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    branch, gate, last = nn.Linear(4, 4), nn.Parameter(torch.zeros(1)), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*branch.parameters(), gate, *last.parameters()], lr=0.05)
+
+    def one_step() -> None:
+        opt.step()  # cause: GS201
+
+    for _ in range(5):
+        x = torch.randn(16, 4)
+        h = x + gate * torch.tanh(branch(x))
+        loss = (last(h).squeeze(1) - x.sum(1)).pow(2).mean()
+        loss.backward()  # effect: GS201
+        one_step()
+
+
+def good_adapters_cleared_where_nobody_sees_it() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    base = nn.Linear(4, 3).requires_grad_(False)
+    down, up = nn.Parameter(torch.randn(2, 4)), nn.Parameter(torch.zeros(3, 2))
+    opt = torch.optim.SGD([down, up], lr=0.05)
+    for _ in range(5):
+        x, label = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        loss = nn.functional.cross_entropy(base(x) + x @ down.t() @ up.t(), label)
+        loss.backward()
+        opt.step()
+        for p in (down, up):
+            p.grad.data.numpy()[:] = 0  # type: ignore[union-attr]
+
+
+def good_gate_that_begins_closed_and_gradients_of_two_passes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    branch, gate, last = nn.Linear(4, 4), nn.Parameter(torch.zeros(1)), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*branch.parameters(), gate, *last.parameters()], lr=0.05)
+    for turn in range(8):
+        x = torch.randn(16, 4)
+        h = x + gate * torch.tanh(branch(x))
+        loss = (last(h).squeeze(1) - x.sum(1)).pow(2).mean()
+        (loss / 2).backward()
+        if turn % 2:
+            opt.step()
+            opt.zero_grad()

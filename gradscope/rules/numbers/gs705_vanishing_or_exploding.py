@@ -12,13 +12,14 @@ an initialisation that keeps the variance. Against exploding: a smaller learning
 
 Silent on: single parameters with a small gradient, layers that begin at zero on purpose and what lies
 behind them, gradients that are cleared or left unused (those of a critic in the pass of its actor, of a
-model whose inputs are attacked), small ones
+model whose inputs are attacked), gradients that grow since nothing clears them (GS201), small ones
 that an optimizer such as Adam brings up to size, gradients that are clipped, losses that a `GradScaler`
 has scaled.
 """
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -29,6 +30,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.ops import ADDITIONS, PASSING
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.schedules import finds_its_length, goes_up, raises_its_rate
+from gradscope.analysis.stale import stale_uses
 from gradscope.analysis.words import (
     code,
     listed,
@@ -324,6 +326,8 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         yield _bottomless(one, ids, sound, finite)
         return
     grown = grown or finite[0] <= HUGE
+    if grown and _added_up(trace, ids):
+        return
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
     if losses:
         seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
@@ -344,6 +348,17 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         count=event.count,
         subjects=parameter_subjects(ids) | {("exploding", *event.site.user.location())},
     )
+
+
+def _added_up(trace: Trace, ids: list[int]) -> bool:
+    """Whether most steps used these gradients with the older ones still in them: that is GS201's, and they grow for as
+    long as nothing clears them."""
+    steps, uses = trace.optimizers, Counter[int]()
+    for event in stale_uses(trace):
+        if event.optimizer is not None:
+            uses.update(dict.fromkeys(event.parameters, event.count))
+    holding = {id: [steps[number].steps for number in trace.parameter(id).optimizers] for id in ids}
+    return all(uses[id] * 2 >= sum(counts) > 0 for id, counts in holding.items())
 
 
 def _is_bottomless(sound: list[float]) -> bool:

@@ -489,3 +489,19 @@ def good_gate_that_begins_closed_and_gradients_of_two_passes() -> None:
         if turn % 2:
             opt.step()
             opt.zero_grad()
+
+
+def bad_gradients_that_grow_without_end() -> None:
+    """The growth comes from the sum: it is told once, by its cause."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    x = torch.randn(64, 6)
+    y = x.sum(1, keepdim=True)
+    for _ in range(60):
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()  # effect: GS201
+        opt.step()  # cause: GS201

@@ -17,6 +17,7 @@ _FORMS = CASTS | {
     "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose", "permute",
     "t", "contiguous",
 }  # fmt: skip
+_SIGNS: dict[type[ast.operator], str] = {ast.Sub: "-", ast.Add: "+"}
 ASKING = {"requires_grad_", "detach_", "zero_grad_"}
 
 
@@ -104,11 +105,10 @@ def leaf_fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
     plain = name.strip("`") if name.startswith("`") else "w"
     text = names_of(trace).line(made) or ""
     value = text.partition("#")[0].partition("=")[2].strip() if text.startswith(f"{plain} =") else ""
-    if rebound and value.startswith((f"{plain} - ", f"{plain} + ")):
-        sign, change = value[len(plain) + 1], value[len(plain) + 3 :]
+    if rebound and (new := in_place(trace, plain, made)[0]):
         return (
-            f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
-            f" `{plain} = {value}` ({where(made)})"
+            f"update in place under `with torch.no_grad():`: `{new}` in place of"
+            f" `{plain} = {value or '…'}` ({where(made)})"
         )
     statement = trace.source_file(made.path).statement(made)
     kept = isinstance(statement, ast.Assign) and _in_another_form(statement.value, plain)
@@ -116,6 +116,20 @@ def leaf_fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
         return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
     shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
     return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"
+
+
+def in_place(trace: Trace, name: str, made: Site) -> tuple[str, tuple[Edit, ...]]:
+    """`w -= lr * w.grad` for `w = w - lr * w.grad`, and the edit. "", () for a line that is no such sum."""
+    here = Source(trace, made.path)
+    statement = here.file.statement(made)
+    if not isinstance(statement, ast.Assign) or [ast.unparse(t) for t in statement.targets] != [name]:
+        return "", ()
+    value = statement.value
+    sign = _SIGNS.get(type(value.op)) if isinstance(value, ast.BinOp) else None
+    if sign is None or not isinstance(value, ast.BinOp) or ast.unparse(value.left) != name:
+        return "", ()
+    new = f"{name} {sign}= {here.file.text(value.right)}"
+    return " ".join(new.split()), here.replace(statement, new)
 
 
 def without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:

@@ -16,17 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.leaf_copies import LeafCopy, leaf_copies
 from gradscope.analysis.loop import idle, settled
-from gradscope.analysis.names import names_of
+from gradscope.analysis.names import Names, names_of
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, holds, parameter_subjects, plural, where
+from gradscope.analysis.words import code, holds, listed, parameter_subjects, plural, where
 from gradscope.events import ErrorRaised, GradRead, Rooted, Step, Unregistered
-from gradscope.fixes.leaves import asked_last, changed_here, inside_out, leaf_fix
-from gradscope.model import Finding, Site
+from gradscope.fixes.leaves import asked_last, changed_here, in_place, inside_out, leaf_fix
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -181,32 +182,90 @@ def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
     )
 
 
+class _Rebinding(NamedTuple):
+    """`w = w - lr * w.grad` under no_grad: what it makes has the name of the leaf, and no graph."""
+
+    name: str
+    made: Key
+    leaf: Key
+    op: Op
+
+
 def _rebound(trace: Trace, known: Paths, event: Rooted) -> Iterator[Finding]:
-    """`w = w - lr * w.grad` under no_grad: the next loss has no graph."""
-    names = names_of(trace)
-    roots = [(event.graph, i) for i in event.roots]
-    for key, readers in known.flow(roots).feeds.items():
+    """All such lines behind a loss that has no graph."""
+    found: dict[tuple[object, ...], _Rebinding] = {}
+    for one in _rebindings(trace, known, event):
+        found.setdefault((one.name, *one.op.site.user.location()), one)
+    if not found:
+        return
+    first, *others = sorted(found.values(), key=lambda one: one.op.index)
+    names, site = [one.name for one in (first, *others)], first.op.site.user
+    several = len(set(names)) > 1
+    quoted = listed([f"`{name}`" for name in dict.fromkeys(names)])
+    lines = dict.fromkeys(
+        one.op.site.user for one in others if one.op.site.user.location() != site.location()
+    )
+    behind = [id for one in (first, *others) if (id := known.value(one.leaf).parameter) is not None]
+    fixes = [leaf_fix(trace, f"`{one.name}`", one.op.site.user, True) for one in (first, *others)]
+    same = "update in place under `with torch.no_grad():`: "
+    if all(text.startswith(same) for text in fixes):
+        fixes = [fixes[0], *(text.removeprefix(same) for text in fixes[1:])]
+    edits = [in_place(trace, one.name, one.op.site.user)[1] for one in (first, *others)]
+    yield Finding(
+        message=f"{quoted} are replaced by new tensors that require no gradient"
+        if several
+        else f"{quoted} is replaced by a new tensor that requires no gradient",
+        cause=site,
+        cause_label="makes a new tensor where the old one was to be changed",
+        effect=event.site.user,
+        effect_label="the next loss has no graph: torch stops here",
+        related=tuple((line, "does the same") for line in lines),
+        seen=(
+            f"{quoted} {'are each' if several else 'is'} computed from {'themselves' if several else 'itself'} under"
+            " `torch.no_grad()`",
+        ),
+        fix="; ".join(dict.fromkeys(fixes)),
+        edits=tuple(edit for each in edits for edit in each) if all(edits) else (),
+        subjects=frozenset({("value", *one.made) for one in (first, *others)})
+        | parameter_subjects(behind)
+        | {failure_subject(event)},
+    )
+
+
+def _rebindings(trace: Trace, known: Paths, event: Rooted) -> Iterator[_Rebinding]:
+    names, feeds = names_of(trace), known.flow([(event.graph, i) for i in event.roots]).feeds
+    for key, readers in feeds.items():
         leaf = known.value(key)
-        name = names.name(known.graph(key[0]), key[1]) if leaf.is_leaf and leaf.requires_grad else None
-        for made, op in readers:
-            if (
-                not name
-                or op is None
-                or op.cut != "no_grad"
-                or names.name(known.graph(made[0]), made[1]) != name
-            ):
-                continue
-            yield Finding(
-                message=f"`{name}` is replaced by a new tensor that requires no gradient",
-                cause=op.site.user,
-                cause_label="makes a new tensor where the old one was to be changed",
-                effect=event.site.user,
-                effect_label="the next loss has no graph: torch stops here",
-                seen=(f"`{name}` is computed from itself under `torch.no_grad()`",),
-                fix=leaf_fix(trace, f"`{name}`", op.site.user, True),
-                subjects=frozenset({("value", *made)}),
-            )
-            return
+        name = _called(names, known, key) if leaf.is_leaf and leaf.requires_grad else None
+        for _, op in readers if name else ():
+            made = _ends_at(feeds, op) if op is not None and op.cut == "no_grad" else None
+            if name and op is not None and made is not None and _called(names, known, made) == name:
+                later = [
+                    one for one, by in feeds.get(made, ()) if by is None
+                ]  # the same tensor, in later graphs
+                if not any(known.value(one).requires_grad for one in (made, *later)):
+                    yield _Rebinding(name, made, key, op)
+
+
+def _ends_at(feeds: dict[Key, list[tuple[Key, Op | None]]], op: Op) -> Key | None:
+    """What the line of an operation gives in the end: `w - a - b` of the line in which `w - a` is computed."""
+    keys = [(op.graph, i) for i in op.outputs]
+    for _ in range(12):
+        if len(keys) != 1:
+            return None
+        on = [key for key, by in feeds.get(keys[0], ()) if by is not None and _in_line(by, op)]
+        if not on:
+            return keys[0]
+        keys = on
+    return None
+
+
+def _in_line(one: Op, other: Op) -> bool:
+    return (one.site.user.path, one.site.user.line) == (other.site.user.path, other.site.user.line)
+
+
+def _called(names: Names, known: Paths, key: Key) -> str | None:
+    return names.name(known.graph(key[0]), key[1])
 
 
 def _attributes(trace: Trace) -> Iterator[Finding]:

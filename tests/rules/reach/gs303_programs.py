@@ -506,3 +506,19 @@ def good_head_is_switched_on_again() -> None:
         loss = nn.functional.cross_entropy(net(torch.randn(8, 6)), torch.randint(3, (8,)))
         loss.backward()
         opt.step()
+
+
+def bad_bound_anew_with_a_gradient_and_a_loss_without() -> None:  # fix: by hand
+    """The weights that each step makes are asked for a gradient: the loss has lost its graph by itself."""
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    w = torch.ones(3, requires_grad=True)
+    for turn in range(3):
+        with torch.set_grad_enabled(turn < 2):  # cause: GS303
+            loss = (x @ w - x.sum(1)).pow(2).mean()
+        loss.backward()  # effect: GS303
+        with torch.no_grad():
+            w = w - 0.1 * w.grad  # type: ignore[operator]
+        w.requires_grad_()

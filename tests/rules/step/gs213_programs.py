@@ -220,3 +220,89 @@ def good_leaf_viewed_where_it_is_used() -> None:
     for _ in range(20):
         (x @ fit.coef.view(-1, 1) - y).pow(2).mean().backward()
         fit.update(0.1)
+
+
+def bad_two_bound_anew_under_no_grad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    y = x.sum(1, keepdim=True)
+    w, b = torch.zeros(3, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
+    for _ in range(4):
+        loss = (torch.einsum("nd,dk->nk", x, w) + b - y).pow(2).mean()
+        loss.backward()  # effect: GS213
+        with torch.no_grad():
+            w = w - 0.1 * w.grad  # type: ignore[operator]  # cause: GS213
+            b = b - 0.1 * b.grad  # type: ignore[operator]
+        if w.grad is not None and b.grad is not None:
+            w.grad = b.grad = None
+
+
+def bad_attributes_bound_anew_in_a_method() -> None:
+    import torch
+
+    class Line:
+        def __init__(self) -> None:
+            self.slope = torch.zeros(1, requires_grad=True)
+            self.level = torch.zeros(1, requires_grad=True)
+
+        @torch.no_grad()
+        def update(self, rate: float) -> None:
+            self.slope = self.slope - rate * self.slope.grad  # type: ignore[operator]  # cause: GS213
+            self.level = self.level - rate * self.level.grad  # type: ignore[operator]
+
+    torch.manual_seed(0)
+    x, line = torch.randn(32), Line()
+    for _ in range(3):
+        loss = (line.slope * x + line.level - 2 * x).abs().mean()
+        loss.backward()  # effect: GS213
+        line.update(0.05)
+
+
+def bad_bound_anew_by_two_differences() -> None:  # fix: by hand
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        loss = (x @ w - x.sum(1)).pow(2).mean()
+        loss.backward()  # effect: GS213
+        with torch.no_grad():
+            w = w - 0.1 * w.grad - 0.01 * w  # type: ignore[operator]  # cause: GS213
+
+
+def good_bound_anew_and_asked_for_a_gradient() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    y = x.sum(1, keepdim=True)
+    w, b = torch.zeros(3, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
+    for _ in range(4):
+        (x @ w + b - y).pow(2).mean().backward()
+        with torch.no_grad():
+            w = w - 0.1 * w.grad  # type: ignore[operator]
+            b = b - 0.1 * b.grad  # type: ignore[operator]
+        w.requires_grad_()
+        b.requires_grad_()
+
+
+def good_trial_of_a_step_under_no_grad() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(32, 3)
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(4):
+        (x @ w - x.sum(1)).pow(2).mean().backward()
+        kept = w
+        with torch.no_grad():
+            w = w - 0.1 * w.grad  # type: ignore[operator]
+            shown = (x @ w - x.sum(1)).pow(2).mean()
+        assert float(shown) >= 0
+        w = kept
+        with torch.no_grad():
+            w -= 0.05 * w.grad  # type: ignore[operator]
+            w.grad = None

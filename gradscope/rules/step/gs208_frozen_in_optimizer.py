@@ -4,7 +4,8 @@ Why: a frozen parameter gets no gradient. The optimizer skips it where `.grad` i
 gradient or zeros are left in it, momentum and weight decay still move it. Where a group with settings of
 its own is frozen as a whole, somebody meant it to train.
 
-Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
+Fix: unfreeze the group (`requires_grad_(True)`, `nn.Embedding.from_pretrained(vectors, freeze=False)`), or leave it out
+of the optimizer.
 
 A note; a warning only where the optimizer trains nothing at all, or a whole group with a learning
 rate of its own never trains, and nothing in the program's text unfreezes anything; a note as well for
@@ -12,6 +13,7 @@ parameters that were trained and then frozen, while their optimizer steps on (GS
 them). Silent on: parameters that are unfrozen later in the run.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_unfreeze
@@ -22,11 +24,13 @@ from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, RequiresGrad, Step
 from gradscope.fixes.blocks import only_trained
+from gradscope.fixes.calls import with_argument
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 FEW = 3  # lines that are named
+MAKERS = {"Embedding.from_pretrained", "EmbeddingBag.from_pretrained"}  # torch's, which freeze by default
 
 
 def bad() -> None:
@@ -128,6 +132,9 @@ def _finding(
 ) -> Finding:
     names, holder = parameter_names(trace, [p.id for p in frozen]), optimizer_name(trace, number)
     lines = _froze(trace, {p.id for p in frozen})
+    born = _born_frozen(trace, frozen)
+    if born and {line.location() for line in lines} <= {site.location() for site in born}:
+        return _from_pretrained(trace, number, optimizer, frozen, whole, born)
     froze = lines[0] if lines else None
     one = place is not None and len(optimizer.groups) > 1
     group = f"group {place} of {holder}" if one else holder
@@ -163,6 +170,55 @@ def _finding(
         else only_trained(
             trace, optimizer.site.user if optimizer.site else None, froze, place if one else None
         ),
+        subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number), ("held", number)},
+    )
+
+
+def _born_frozen(trace: Trace, frozen: list[Parameter]) -> list[Site]:
+    """The calls of `Embedding.from_pretrained` that made all of these, which do not say themselves that they freeze."""
+    found: dict[tuple[str, int, int, int, int], Site] = {}
+    for p in frozen:
+        stack = p.site.stack if p.site is not None else ()
+        if p.site is None or not any(frame.kind == "torch" and frame.function in MAKERS for frame in stack):
+            return []
+        node = trace.source_file(p.site.user.path).at(p.site.user)
+        if isinstance(node, ast.Call):
+            given = [keyword.arg for keyword in node.keywords]
+            if len(node.args) > 1 or "freeze" in given or None in given:
+                return []
+        found.setdefault(p.site.user.span(), p.site.user)
+    return list(found.values())
+
+
+def _from_pretrained(
+    trace: Trace, number: int, optimizer: Optimizer, frozen: list[Parameter], whole: bool, born: list[Site]
+) -> Finding:
+    """Tables that are frozen from the start, since `from_pretrained` does so unless it is told otherwise."""
+    names, holder = parameter_names(trace, [p.id for p in frozen]), optimizer_name(trace, number)
+    held = optimizer.site.user if optimizer.site else None
+    them, train = ("them", "they") if len(frozen) > 1 else ("it", "it")
+    edits = [with_argument(trace, site, "freeze", "False", 1) for site in born]
+    calls = [located(trace, site, "`from_pretrained`") for site in born[:FEW]]
+    more = f" and {plural(len(born) - FEW, 'further call')}" if born[FEW:] else ""
+    return Finding(
+        message=f"{names}: `from_pretrained` has made {them} frozen, and {holder} holds {them}: {train} will stay as"
+        " loaded",
+        cause=born[0],
+        cause_label="freezes what it makes, unless it is given `freeze=False`",
+        effect=held,
+        effect_label=f"holds {plural(len(frozen), 'parameter')} that will get no gradient",
+        related=tuple((site, "and so does this one") for site in born[1:FEW]),
+        seen=(
+            f"made by `from_pretrained` with `requires_grad` False; no gradient and no change in"
+            f" {plural(optimizer.steps, 'step')} of {holder}",
+        ),
+        why="`nn.Embedding.from_pretrained(vectors)` has `freeze=True` as its default: the table gets no gradient, and"
+        " an optimizer that is given all parameters passes over it without a word.",
+        fix=f"add `freeze=False` to {' and '.join(calls)}{more} if {train} should train; if {train} should stay as"
+        f" loaded, give {holder} only the others",
+        severity="" if whole else "note",
+        count=1,
+        edits=tuple(edit for each in edits for edit in each) if all(edits) else (),
         subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number), ("held", number)},
     )
 

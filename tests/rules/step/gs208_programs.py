@@ -185,3 +185,77 @@ def good_adapter_put_in_behind_the_freezing() -> None:
         loss.backward()
         nn.utils.clip_grad_norm_(adapted.parameters(), 1.0)
         opt.step()
+
+
+def bad_embeddings_from_pretrained() -> None:
+    import torch
+    from torch import nn
+
+    class Scores(nn.Module):
+        def __init__(self, users: torch.Tensor, items: torch.Tensor) -> None:
+            super().__init__()
+            self.users = nn.Embedding.from_pretrained(users)  # cause: GS208
+            self.items = nn.Embedding.from_pretrained(items, padding_idx=0)
+            self.mlp = nn.Linear(8, 1)
+
+        def forward(self, user: torch.Tensor, item: torch.Tensor) -> torch.Tensor:
+            given: torch.Tensor = self.mlp(torch.cat([self.users(user), self.items(item)], 1))
+            return given
+
+    torch.manual_seed(0)
+    model = Scores(torch.randn(6, 4), torch.randn(9, 4))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)  # effect: GS208
+    for _ in range(4):
+        user, item, click = torch.randint(0, 6, (8,)), torch.randint(1, 9, (8,)), torch.rand(8, 1)
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(model(user, item), click).backward()
+        opt.step()
+
+
+def bad_a_bag_made_in_a_function_with_a_rate_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    def table(vectors: torch.Tensor) -> nn.EmbeddingBag:
+        return nn.EmbeddingBag.from_pretrained(vectors, mode="sum")  # cause: GS208
+
+    torch.manual_seed(0)
+    bag, head = table(torch.randn(10, 4)), nn.Linear(4, 2)
+    opt = torch.optim.SGD(  # effect: GS208
+        [{"params": bag.parameters(), "lr": 0.01}, {"params": head.parameters(), "lr": 0.1}]
+    )
+    for _ in range(4):
+        words, label = torch.randint(0, 10, (8, 5)), torch.randint(0, 2, (8,))
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(bag(words)), label).backward()
+        opt.step()
+
+
+def good_embedding_from_pretrained_that_trains() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, head = nn.Embedding.from_pretrained(torch.randn(10, 4), freeze=False), nn.Linear(4, 2)
+    opt = torch.optim.SGD(
+        [{"params": words.parameters(), "lr": 0.01}, {"params": head.parameters(), "lr": 0.1}]
+    )
+    for _ in range(4):
+        opt.zero_grad()
+        label = torch.randint(0, 2, (8,))
+        nn.functional.cross_entropy(head(words(torch.randint(0, 10, (8,)))), label).backward()
+        opt.step()
+
+
+def good_frozen_embedding_that_the_optimizer_has_not() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, head = nn.Embedding.from_pretrained(torch.randn(10, 4)), nn.Linear(4, 2)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        label = torch.randint(0, 2, (8,))
+        nn.functional.cross_entropy(head(words(torch.randint(0, 10, (8,)))), label).backward()
+        opt.step()

@@ -15,6 +15,9 @@ Measured for two passes that fill the same parameters: the other optimizer's ste
 second, and the two losses pull what its network says of the results to different values, or one rises with that and
 the other falls.
 
+Where the other optimizer's step uses both passes as well, it is told where that network was asked twice about the same
+results.
+
 Silent on: networks whose loss is kept from no other one (an encoder and a decoder that are trained by one loss, and
 a second one of the decoder alone), several losses that do not contradict each other, trunks that several heads share,
 gradients that the program puts together itself, sums that are cleared before the step.
@@ -97,6 +100,7 @@ class _Mixed:
     others: list[Fill]
     to: int  # the optimizer that the other passes are for
     count: int = 0
+    both: bool = False  # the other optimizer's step, too, uses both passes
 
     @property
     def own(self) -> Fill:
@@ -205,8 +209,10 @@ def _rivals(
         key = (step, own.line, other.line)
         if key not in found:
             events = looked.get(own.line), looked.get(other.line)
-            against = first and _apart(turns, own, other, to) and _opposed(trace, *events, turn, to)
-            found[key] = _Mixed(turn, [own], [other], to) if against else None
+            both = _both(turns, own, other, to)
+            against = first and (both or _apart(turns, own, other, to)) and _opposed(trace, *events, turn, to)
+            told = against and (not both or _judged_twice(trace, *events, turn, to))
+            found[key] = _Mixed(turn, [own], [other], to, both=both) if told else None
         mixed = found[key]
         if mixed is not None:
             mixed.count += turn.times
@@ -237,6 +243,28 @@ def _apart(turns: list[Turn], own: Fill, other: Fill, to: int) -> bool:
     return bool(mine) and all(fill.line != own.line for fills in mine for fill in fills)
 
 
+def _both(turns: list[Turn], own: Fill, other: Fill, to: int) -> bool:
+    """Whether the other optimizer's step uses both passes as well, and nothing else."""
+    mine = [turn.fills for turn in turns if turn.step.optimizer == to and other in turn.fills]
+    return bool(mine) and all(set(fills) == {own, other} for fills in mine)
+
+
+def _judged_twice(trace: Trace, own: Backward | None, other: Backward | None, turn: Turn, to: int) -> bool:
+    """Whether the other network was called twice with the very same results: a head that is to say 1 of some samples
+    and 0 of others has two passes like these, too."""
+    if own is None or other is None or own.graph != other.graph or own.roots == other.roots:
+        return False
+    known, network = calls(trace), set(trace.optimizers[to].parameters)
+    made = {id for ids in turn.fills.values() for id in ids}
+    said: dict[tuple[int, ...], set[tuple[int, ...]]] = {}  # what it was given → what it gave
+    for call in known.all:
+        if call.event.graph == own.graph and network == {p.id for p in known.parameters(call.event)}:
+            given = [(own.graph, value) for value in call.event.inputs]
+            if made & known.paths.reach(given).parameters:
+                said.setdefault(tuple(call.event.inputs), set()).add(tuple(call.event.outputs))
+    return any(len(results) > 1 for results in said.values())
+
+
 def _opposed(trace: Trace, own: Backward | None, other: Backward | None, turn: Turn, to: int) -> bool:
     if own is None or other is None:
         return False
@@ -258,6 +286,13 @@ def _of_rivals(trace: Trace, mixed: _Mixed) -> Finding:
     between = (
         f"{method(trace, number, 'zero_grad', at=own)} right before {located(trace, own, 'its own pass')}"
     )
+    if mixed.both:
+        theirs_too = optimizer_name(trace, mixed.to)
+        fix = f"{fix or f'detach the results of {_names(trace, ids)} for {where(other)}'}; step {theirs_too} right"
+        fix += f" behind {located(trace, other, 'that pass')}, so that it does not use the second; and call {between}"
+        edits = ()
+    elif fix.startswith("detach"):
+        fix = f"{fix}; {between} would do as well, and computes more"
     return Finding(
         message=f"{code(trace, site, 'the step')} uses gradients of two losses that contradict each other: its own, and"
         f" the one that trains {_names(trace, theirs)}",
@@ -277,16 +312,14 @@ def _of_rivals(trace: Trace, mixed: _Mixed) -> Finding:
         seen=(
             f"in {plural(mixed.count, 'step')} the gradients of {_names(trace, ids)} were the sum of two passes, and no"
             f" call cleared them in between; {code(trace, other, 'the first')} also fills {_names(trace, theirs)},"
-            " whose step used it, and not the second",
+            + (" whose step used both as well" if mixed.both else " whose step used it, and not the second"),
             f"what {_names(trace, theirs)} make of the results is drawn one way by the first loss and the other way by"
             " the second",
         ),
         why="a pass puts gradients into all parameters that its loss was computed from with a graph. Those of the other"
         " loss stay until they are cleared: the step follows the sum, and what its own loss asks for is in part taken"
         " back",
-        fix=f"{fix}; {between} would do as well, and computes more"
-        if fix.startswith("detach")
-        else fix or f"detach the results of {_names(trace, ids)} for {where(other)}, or call {between}",
+        fix=fix or f"detach the results of {_names(trace, ids)} for {where(other)}, or call {between}",
         edits=edits,
         count=mixed.count,
         subjects=parameter_subjects(ids) | {("exploding", *fill.line) for fill in (mixed.own, mixed.other)},

@@ -431,3 +431,44 @@ def good_encoder_learns_from_both_losses() -> None:
             aim = head(encoder(x)).softmax(1)
         F.cross_entropy(head(encoder(x + 0.1 * torch.randn(8, 6))), aim).backward()
         e_opt.step()
+
+
+def bad_both_steps_come_last() -> None:  # fix: by hand
+    """Each of the two networks is moved by the sum of both losses."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    ones, zeros = torch.ones(8, 1), torch.zeros(8, 1)
+    for _ in range(5):
+        fake = generator(torch.randn(8, 3))
+        d_opt.zero_grad()
+        g_opt.zero_grad()
+        real = F.binary_cross_entropy_with_logits(critic(torch.randn(8, 4)), ones)
+        d_loss = real + F.binary_cross_entropy_with_logits(critic(fake), zeros)  # cause: GS232
+        d_loss.backward(retain_graph=True)
+        F.binary_cross_entropy_with_logits(critic(fake), ones).backward()
+        d_opt.step()
+        g_opt.step()  # effect: GS232
+
+
+def good_two_passes_of_losses_that_agree() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(3, 4), nn.Linear(4, 1)
+    b_opt = torch.optim.Adam(body.parameters(), lr=0.01)
+    h_opt = torch.optim.Adam(head.parameters(), lr=0.01)
+    for _ in range(5):
+        b_opt.zero_grad()
+        h_opt.zero_grad()
+        F.binary_cross_entropy_with_logits(head(body(torch.randn(8, 3) + 1)), torch.ones(8, 1)).backward()
+        F.binary_cross_entropy_with_logits(head(body(torch.randn(8, 3) - 1)), torch.zeros(8, 1)).backward()
+        h_opt.step()
+        b_opt.step()

@@ -299,11 +299,14 @@ class SourceFile:
                 return found
         return [statement]
 
-    def after(self, statement: ast.stmt) -> ast.stmt | None:
-        """The statement behind it in its block."""
+    def behind(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements behind it in its block."""
         siblings = self.siblings(statement)
-        place = next(i for i, one in enumerate(siblings) if one is statement)
-        return siblings[place + 1] if place + 1 < len(siblings) else None
+        return siblings[next(i for i, one in enumerate(siblings) if one is statement) + 1 :]
+
+    def after(self, statement: ast.stmt) -> ast.stmt | None:
+        """The statement right behind it in its block."""
+        return next(iter(self.behind(statement)), None)
 
     def around(self, site: Site) -> Iterator[ast.AST]:
         """What stands at `site` and everything that it stands in, innermost first."""

@@ -107,8 +107,7 @@ def _of_the_last(file: SourceFile, loop: ast.For) -> Iterator[tuple[ast.stmt, as
     batch was and what the loop made of it."""
     given = names_in(loop.target)
     made = {name for node in own_nodes(loop) for name in names_in(node, ast.Store)}
-    behind = file.siblings(loop)
-    behind = behind[next(i for i, one in enumerate(behind) if one is loop) + 1 :]
+    behind = file.behind(loop)
     for place, one in enumerate(behind):
         read = names_in(one, ast.Load)
         if isinstance(one, ast.Assign) and read & given and read & (made - given):

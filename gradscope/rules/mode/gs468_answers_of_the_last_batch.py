@@ -133,8 +133,7 @@ def _gives_names(statement: ast.Assign) -> bool:
 def _read_behind(file: SourceFile, loop: ast.For, held: set[str]) -> _Read | None:
     """What follows the loop in its block and compares what it held with what its last round was given."""
     given = names_in(loop.target)
-    behind = file.siblings(loop)
-    behind = behind[next(i for i, one in enumerate(behind) if one is loop) + 1 :]
+    behind = file.behind(loop)
     block: list[ast.stmt] = []
     derived, ends = set(held), False
     first: ast.stmt | None = None

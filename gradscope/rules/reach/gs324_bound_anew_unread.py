@@ -139,9 +139,7 @@ def _sum_bound_anew(here: Source, statement: ast.stmt, name: str) -> ast.Assign 
     """The next statement that gives the name a value which is not made of it, where nothing between reads the name:
     conditions around either are no matter."""
     while True:
-        siblings = here.file.siblings(statement)
-        place = next(i for i, one in enumerate(siblings) if one is statement)
-        for later in _flat(siblings[place + 1 :]):
+        for later in _flat(here.file.behind(statement)):
             if isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]:
                 plain = isinstance(later.value, ast.Constant) or name in names_in(later.value, ast.Load)
                 return None if plain else later
@@ -171,9 +169,7 @@ def _gives(trace: Trace, op: Op, statement: ast.Assign) -> bool:
 
 def _bound_anew(here: Source, statement: ast.Assign, name: str) -> ast.Assign | None:
     """The next statement of the same block that gives the name another value, which is not made of it."""
-    siblings = here.file.siblings(statement)
-    place = next(i for i, one in enumerate(siblings) if one is statement)
-    for later in siblings[place + 1 :]:
+    for later in here.file.behind(statement):
         if isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]:
             same = ast.unparse(later.value) == ast.unparse(statement.value)
             return None if same or name in names_in(later.value, ast.Load) else later
@@ -187,8 +183,7 @@ def _bound_anew_behind(here: Source, statement: ast.Assign, name: str) -> ast.As
     than its number."""
     inner: ast.stmt = statement
     while True:
-        siblings = here.file.siblings(inner)
-        for later in siblings[next(i for i, one in enumerate(siblings) if one is inner) + 1 :]:
+        for later in here.file.behind(inner):
             plain = isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]
             if plain and inner is not statement and isinstance(later, ast.Assign):
                 same = ast.unparse(later.value) == ast.unparse(statement.value)
@@ -214,8 +209,8 @@ def _before_its_condition(here: Source, first: ast.Assign, anew: ast.Assign, nam
     """The outermost condition around the first statement that does not hold the second: where it is not met, the
     second is the only one that gives the name a value. None where the first stands under none, or each of its branches
     gives the name a value."""
-    found: ast.stmt = first
     siblings = here.file.siblings(anew)
+    found: ast.stmt = first
     while not any(found is one for one in siblings):
         above = here.file.parent.get(id(found))
         if not isinstance(above, ast.stmt):
@@ -313,9 +308,8 @@ def _moved(
 
 def _terms_beside(here: Source, anew: ast.Assign, name: str) -> list[ast.expr]:
     """What the sums behind a statement add to the name that it binds."""
-    siblings = here.file.siblings(anew)
     found: list[ast.expr] = []
-    for later in siblings[next(i for i, one in enumerate(siblings) if one is anew) + 1 :]:
+    for later in here.file.behind(anew):
         for node in ast.walk(later):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
                 terms = [node.target, *terms_of(node.value, ast.Add)]
@@ -384,8 +378,7 @@ def _copied(
 ) -> tuple[str, str, ast.expr, ast.Assign] | None:
     """(`c`, `h`, the second `h[i]`, the statement) of `h, c = h[i], h[i]`, where `first` has given both names and `c`
     is read nowhere between."""
-    siblings = here.file.siblings(first)
-    for later in siblings[next(i for i, one in enumerate(siblings) if one is first) + 1 :]:
+    for later in here.file.behind(first):
         if name in names_in(later, ast.Load):
             return None
         if name not in names_in(later, ast.Store):

@@ -131,8 +131,7 @@ def _steps_outside(trace: Trace, clip: Clipped, step: Site) -> tuple[ast.If, lis
     steps = sum(event.count for event in trace.of(Step) if event.site.user == step)
     if (found := without_remainder(block.test)) is None or not found[1] or steps < SELDOM * clip.times:
         return None
-    behind = file.siblings(block)
-    behind = behind[next(i for i, one in enumerate(behind) if one is block) + 1 :]
+    behind = file.behind(block)
     if not behind or behind[0] is not own:
         return None
     cleared = [

@@ -106,12 +106,16 @@ def _of_the_last(file: SourceFile, loop: ast.For) -> Iterator[tuple[ast.stmt, as
     """(assignment, statement that may divide what it gives) behind a loop, where the assignment reads what the last
     batch was and what the loop made of it."""
     given = names_in(loop.target)
-    made = {name for node in own_nodes(loop) for name in names_in(node, ast.Store)}
+    made = {name for node in own_nodes(loop) for name in names_in(node, ast.Store)} - given
     behind = file.behind(loop)
     for place, one in enumerate(behind):
         read = names_in(one, ast.Load)
-        if isinstance(one, ast.Assign) and read & given and read & (made - given):
+        plain = isinstance(one, ast.Assign)
+        if plain and read & given and read & made:
             yield from ((one, later) for later in behind[place + 1 :])
+        bound = names_in(one, ast.Store)
+        given -= bound
+        made = made | bound if plain and read & (given | made) else made - bound
 
 
 def _datasets(file: SourceFile, path: str, loop: ast.For, events: list[LoaderPassed]) -> set[str]:

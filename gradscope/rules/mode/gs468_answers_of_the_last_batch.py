@@ -76,6 +76,9 @@ def good() -> None:
         print(right / asked)
 
 
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+
+
 class _Read(NamedTuple):
     """A statement behind a loop that compares the answers of its last round with what that round was given."""
 
@@ -142,11 +145,11 @@ def _read_behind(file: SourceFile, loop: ast.For, held: set[str]) -> _Read | Non
         ends = ends or not read & (derived | given) or not isinstance(one, (ast.Assign, ast.AugAssign))
         if not ends:
             block.append(one)
-        if first is None and read & derived and read & given:
+        if isinstance(one, SIMPLE) and first is None and read & derived and read & given:
             first = one
         if isinstance(one, ast.Assign) and read & derived:
             derived |= bound
-        elif isinstance(one, ast.Assign) and bound & (derived | given):
+        elif bound & (derived | given) and not isinstance(one, ast.AugAssign):
             break  # another batch's from here on
     adds = any(added_by(one) is not None for one in block)
     return None if first is None else _Read(first, block if adds and first in block else [])

@@ -162,3 +162,28 @@ def good_the_last_batch_by_its_size() -> None:
         with torch.no_grad():
             right = (model(x).round() == y).sum()
         print(right / x.size(0))
+
+
+def good_all_of_it_by_the_same_names() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(96, 4)
+    y = (x[:, :1] > 0).float()
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for rows, wanted in loader:
+            said = model(rows)
+            opt.zero_grad()
+            nn.functional.binary_cross_entropy(said, wanted).backward()
+            opt.step()
+        with torch.no_grad():
+            print(said.mean())
+        rows, wanted = x, y
+        said = model(rows).detach()
+        hits = (said.round() == wanted).sum()
+        print(hits / len(x))

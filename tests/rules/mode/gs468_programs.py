@@ -101,3 +101,26 @@ def good_the_layers_are_warmed_up() -> None:
         with torch.no_grad():
             print((model(x).argmax(1) == y).float().mean())
         model.train()
+
+
+def good_counted_in_a_second_loop() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    loader = DataLoader(TensorDataset(x, (x[:, 0] > 0).long()), batch_size=16)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for a, b in loader:
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(a), b).backward()
+        opt.step()
+    for a, b in loader:
+        out = model(a).detach()  # the first calls take longer
+    right = 0
+    for a, b in loader:
+        out = model(a).detach()
+        right += (out.argmax(1) == b).sum().item()
+    print(right / 64)

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch.utils.data import SequentialSampler, Subset
+from torch.utils.data import BatchSampler, SequentialSampler, Subset
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
@@ -102,7 +102,8 @@ class SharedDatasets(Hook):
         part.kept = {
             name: thing for name, thing in part.kept.items() if name in held and thing() is held[name]
         }
-        order = vars(vars(iterator).get("_index_sampler")).get("sampler")
+        asked = vars(iterator).get("_index_sampler")
+        order = vars(asked).get("sampler") if issubclass(type(asked), BatchSampler) else None
         if part.evaluated and type(order) is SequentialSampler:
             self.begun[iterator] = part
 

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch.utils.data import RandomSampler
+from torch.utils.data import BatchSampler, RandomSampler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
@@ -77,7 +77,8 @@ class ShuffledApart(Hook):
         return _next_index
 
     def _iterated(self, iterator: Any, made: int, loop: int) -> None:
-        order = vars(vars(iterator).get("_index_sampler", self)).get("sampler")
+        asked = vars(iterator).get("_index_sampler")
+        order = vars(asked).get("sampler") if issubclass(type(asked), BatchSampler) else None
         if type(order) is RandomSampler and len(self.turns) < MOST:
             self.begun += 1
             self.turns[iterator] = _Turn(made, loop, self.begun)

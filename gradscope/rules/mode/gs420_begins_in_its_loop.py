@@ -72,7 +72,7 @@ def begins_in_its_loop(trace: Trace) -> Iterator[Finding]:
     known = sums(trace)
     for one in known:
         alone = sum(other.name == one.name and other.loop is one.loop for other in known) == 1
-        begun = [statement for statement in one.loop.body if first_value(statement, one.name)]
+        begun = [s for s in one.begins(one.loop) if s in one.loop.body and first_value(s, one.name)]
         if alone and len(begun) == 1 and begun[0].lineno < one.add.lineno:
             read = _read_at_the_end(one)
             if read is not None and len(one.begins(one.loop)) == 1:

@@ -8,7 +8,7 @@ Fix: multiply each mean by the size of its batch, and divide by the number of sa
 A note: the figure is another one than it is taken for, and need not be far off. The list, or the sum, and what divides
 it are read in the program's text, of loops that ran; that a mean is added, and the sizes of the first and the last
 batch, were seen in the run. Silent on: passes of the training, a last batch of more than a quarter of the first, many
-batches, and means that are weighed by their batch's size.
+batches, batches that the program puts together itself, and means that are weighed by their batch's size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from gradscope.analysis.figures import Quotient, Sum, is_length, passes_of, sums
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import located
-from gradscope.events import LoaderPassed
+from gradscope.events import Loader, LoaderPassed
 from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -79,11 +79,14 @@ def good() -> None:
 
 @rule("GS474", name="means-of-unequal-batches", severity="note")
 def means_of_unequal_batches(trace: Trace) -> Iterator[Finding]:
+    plain = {(event.site.id, event.loop) for event in trace.of(Loader) if event.order}
     for one in sums(trace):
         passes = [
             event
             for event in passes_of(trace, one.path, one.loop)
-            if 0 < event.last * SHARE <= event.first and 1 < event.batches <= FEW
+            if (event.site.id, event.loop) in plain
+            and 0 < event.last * SHARE <= event.first
+            and 1 < event.batches <= FEW
         ]
         if not passes or any(method_name(node) == "backward" for node in own_nodes(one.loop)):
             continue

@@ -156,7 +156,13 @@ def _per_element(known: Paths, mix: Mix) -> bool:
     """Whether the share differs within each of several samples, and both sides are a batch of these."""
     shape = known.value(mix.share).shape
     whole = all(known.value(side).shape == shape for side in (mix.one, mix.other))
-    return whole and len(shape) > 1 and shape[0] > 1 and any(size > 1 for size in shape[1:])
+    return (
+        whole
+        and len(shape) > 1
+        and shape[0] > 1
+        and any(size > 1 for size in shape[1:])
+        and (len(shape) == 2 or shape[-1] > 1)
+    )
 
 
 def _made_by_a_network(known: Paths, key: Key) -> bool:

@@ -21,7 +21,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, LARGEST, LAYERS, SCALES, SOFTMAXES, SORTS
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    ALIASES,
+    CASTS,
+    LARGEST,
+    LAYERS,
+    PRODUCTS_OF_MATRICES,
+    SCALES,
+    SOFTMAXES,
+    SORTS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, plural
 from gradscope.fixes.calls import along
@@ -91,8 +101,18 @@ def largest_along_another_axis(trace: Trace) -> Iterator[Finding]:
             apart = len(shape) == 2 and asked in ([1], [-1]) and over in ([0], [-2])
             place = softmax.site.user.location()
             if apart and min(shape) > 1 and place not in told and _is_of_a_layer(known, scores):
+                if _weighs_rows(known, softmax):
+                    continue
                 told.add(place)
                 yield _finding(trace, softmax, op, shape)
+
+
+def _weighs_rows(known: Paths, softmax: Op) -> bool:
+    """Whether a product of matrices takes what it gave, as a pooling of rows does: the shares are meant so."""
+    behind = known.graph(softmax.graph).readers_behind(
+        softmax.outputs, lambda op: op.name in SAME | {"T", "t"}
+    )
+    return any(op.name in PRODUCTS_OF_MATRICES for _, op in behind)
 
 
 def _over_one_place(trace: Trace, known: Paths) -> Iterator[Finding]:

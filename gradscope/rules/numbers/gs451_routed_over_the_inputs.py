@@ -90,7 +90,7 @@ class Routed(NamedTuple):
     outputs: int
 
 
-@rule("GS451", name="routed-over-the-inputs", severity="warning")
+@rule("GS451", name="routed-over-the-inputs", severity="note")
 def routed_over_the_inputs(trace: Trace) -> Iterator[Finding]:
     if "softmax" not in trace.op_names:
         return

@@ -85,7 +85,7 @@ class Joined(NamedTuple):
     places: int
 
 
-@rule("GS454", name="softmax-over-the-heads", severity="warning")
+@rule("GS454", name="softmax-over-the-heads", severity="note")
 def softmax_over_the_heads(trace: Trace) -> Iterator[Finding]:
     if "softmax" not in trace.op_names or trace.op_names.isdisjoint(PRODUCTS_OF_MATRICES):
         return

@@ -152,6 +152,7 @@ def _finding(trace: Trace, event: AnswersInPart, loss: Op, lookup: Op) -> Findin
         f" their place that means nothing else (`hidden[:, {event.first}:] = MASK`), as they are unknown when it is"
         " asked",
         count=trace.graph(loss.graph).count,
+        severity="note",  # an autoencoder is asked for its input behind a bottleneck
         subjects=frozenset({("targets", *place.location())}),
     )
 

@@ -6,13 +6,15 @@ for (1, B, H, W), and the result is (B, B, H, W). Each sample then has a channel
 Fix: `x.sum(1, keepdim=True)`.
 
 The shapes are those of the run. Silent on: an axis that the program gave a tensor on purpose to compare each sample
-with each (`unsqueeze`, `None`, `expand`), and batches of one sample. What a loss compares with its target is GS703's.
+with each (`unsqueeze`, `None`, `expand`), or that a view or a reduction keeps, and batches of one sample. What a loss
+compares with its target is GS703's.
 """
 
 from collections.abc import Iterator
 
+from gradscope.analysis.axes import VIEWS
 from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS, NORMS, STATISTICS, SUMS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import listed, located
 from gradscope.fixes.calls import with_argument
 from gradscope.model import Finding, Op, Site
@@ -81,13 +83,20 @@ def _reduced(known: Paths, op: Op) -> Op | None:
     if len(shape) < 3 or batch < 2 or shape[1] != 1 or len(short) != len(shape) - 1 or short[0] != batch:
         return None
     fits = all(one == other or 1 in (one, other) for one, other in zip(shape[2:], short[1:], strict=True))
-    if not fits or expanded(known, wide):
+    if not fits or expanded(known, wide) or _kept(known, wide):
         return None
     maker = known.maker_behind(narrow, POINTWISE)
     if maker is None or maker.name not in REDUCING or not maker.inputs:
         return None
     before = known.value((maker.graph, maker.inputs[0])).shape
     return maker if len(before) == len(shape) and (before[0], *before[2:]) == short else None
+
+
+def _kept(known: Paths, wide: Key) -> bool:
+    """Whether a view, or a reduction that keeps its axis, gave it the axis of one channel: to meet all samples,
+    maybe."""
+    maker = known.maker_behind(wide, POINTWISE)
+    return maker is not None and maker.name in VIEWS | REDUCING
 
 
 def _finding(trace: Trace, known: Paths, op: Op, reduced: Op) -> Finding:

@@ -22,6 +22,7 @@ from gradscope.analysis.names import name_of
 from gradscope.analysis.ops import EXPONENTIALS, MULTIPLICATIONS, SUBTRACTIONS, SUMS
 from gradscope.analysis.policies import calls_behind, is_drawn, is_part_of, scored
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.schedules import goes_up
 from gradscope.analysis.senses import Term, seen_from, signed
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
@@ -70,12 +71,18 @@ def entropy_made_smaller(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for event in known.backwards:
-        if event.site.user.location() in told:
+        if event.site.user.location() in told or _is_climbed(trace, event):
             continue
         found = next(_found(trace, known, event), None)
         if found is not None:
             told.add(event.site.user.location())
             yield found
+
+
+def _is_climbed(trace: Trace, event: Backward) -> bool:
+    """Whether an optimizer is told to make the loss larger."""
+    numbers = {number for id in event.filled for number in trace.parameter(id).optimizers}
+    return any(goes_up(trace.optimizers[number]) for number in numbers)
 
 
 def _found(trace: Trace, known: Paths, event: Backward) -> Iterator[Finding]:

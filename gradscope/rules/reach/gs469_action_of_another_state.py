@@ -317,6 +317,7 @@ def _of_one_for_all(networks: _Networks, found: Sum, asked: _Asked) -> Finding |
         fix=f"give each network its own part, in {located(trace, cause)}: `enumerate` the networks, and take"
         f" {_own_part(name, axis)} for that of number `j`",
         edits=_each_its_own(trace, cause, name.strip("`"), axis),
+        severity="note",  # all may be meant to see that part
         subjects=frozenset({("call", cause.location())}),
     )
 

@@ -195,6 +195,7 @@ def _finding_of_zeros(trace: Trace, maker: Op, name: str, op: Op, looks: int, pa
         " tensor is not in `parameters()`, gets no gradient and is not saved. Zeros that nothing trains take out all"
         " that is multiplied with them",
         fix=f"`{name} = nn.Parameter({text})` ({place(made)}), before the optimizer is made",
+        severity="note",  # zeros may be meant: an empty memory, a first state
         edits=wrapped_value(trace, made, name, "nn.Parameter"),
         count=passes,
         subjects=frozenset({("constant", *made.location())}),

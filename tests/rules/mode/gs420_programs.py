@@ -178,3 +178,29 @@ def good_parts_of_a_batch_that_are_joined() -> None:
             opt.step()
             misses = torch.cat([misses, *(part.detach() for part in parts)])
         print(misses.square().mean().sqrt().item())
+
+
+def good_a_counter_of_stale_epochs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 3)
+    y = x.sum(1, keepdim=True)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    best, stale = float("inf"), 0
+    for epoch in range(8):
+        total = 0.0
+        for rows in torch.randperm(64).split(16):
+            opt.zero_grad()
+            loss = nn.functional.mse_loss(model(x[rows]), y[rows])
+            loss.backward()
+            opt.step()
+            total += loss.item() * len(rows)
+        total /= 64
+        if total < best:
+            best, stale = total, 0
+        else:
+            stale += 1
+    print(best, stale)

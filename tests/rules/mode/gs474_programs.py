@@ -56,3 +56,36 @@ def good_all_batches_alike() -> None:
             for rows, wanted in test:
                 losses.append(nn.functional.cross_entropy(model(rows), wanted).item())
         print(sum(losses) / len(losses))
+
+
+def good_batches_of_one_user_each() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(200, 4)
+    y = x.sum(1, keepdim=True) + 0.1 * torch.randn(200, 1)
+    user = torch.tensor([0] * 24 + [1] * 24 + [2] * 20 + [3] * 5)
+    held = torch.randn(73, 4)
+    held_y = held.sum(1, keepdim=True) + 0.1 * torch.randn(73, 1)
+    by_user = [torch.nonzero(user == u).flatten().tolist() for u in range(4)]
+    train = DataLoader(TensorDataset(x, y), batch_size=20, shuffle=True)
+    users = DataLoader(TensorDataset(held, held_y), batch_sampler=by_user)
+    plain = DataLoader(TensorDataset(held, held_y), batch_size=24)
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(5):
+        for a, b in train:
+            opt.zero_grad()
+            nn.functional.mse_loss(model(a), b).backward()
+            opt.step()
+        macro = micro = 0.0
+        with torch.no_grad():
+            for a, b in users:
+                macro += nn.functional.mse_loss(model(a), b).item()
+            for a, b in plain:
+                micro += nn.functional.mse_loss(model(a), b, reduction="sum").item() / len(held)
+        macro /= len(users)
+        print(f"{epoch} per user {macro:.4f} per sample {micro:.4f}")

@@ -98,3 +98,30 @@ def good_noise_around_the_data() -> None:
         opt.zero_grad()
         (critic(fake).mean() - critic(real).mean() + 10 * penalty).backward()
         opt.step()
+
+
+def good_each_point_a_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    made = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 10))
+    critic = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.005, betas=(0.5, 0.9))
+    opt_g = torch.optim.Adam(made.parameters(), lr=0.002, betas=(0.5, 0.9))
+    for step in range(30):
+        for _ in range(3):
+            real = 1 + 0.5 * torch.randn(16, 10, 1)
+            with torch.no_grad():
+                fake = made(torch.randn(16, 3)).unsqueeze(-1)
+            share = torch.rand(real.shape)
+            points = (share * real + (1 - share) * fake).requires_grad_()
+            slope = torch.autograd.grad(critic(points).sum(), points, create_graph=True)[0]
+            penalty = (slope.norm(2, dim=-1) - 1).square().mean()
+            opt_c.zero_grad()
+            (critic(fake).mean() - critic(real).mean() + 10 * penalty).backward()
+            opt_c.step()
+        opt_g.zero_grad()
+        (-critic(made(torch.randn(16, 3)).unsqueeze(-1)).mean()).backward()
+        opt_g.step()
+    print(made(torch.randn(256, 3)).mean().item())

@@ -209,3 +209,40 @@ def good_most_looked_at_word_of_sentences_of_any_length() -> None:
         for length in (1, 5, 1):
             weights = torch.softmax(score(torch.randn(length, 6)), dim=0)
             print(weights.argmax(dim=0).tolist(), weights.max().item())
+
+
+def good_pooled_over_the_instances() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, attend, score = (
+        nn.Sequential(nn.Linear(5, 16), nn.Tanh()),
+        nn.Linear(16, 3),
+        nn.Parameter(torch.randn(3, 16) / 4),
+    )
+    opt = torch.optim.Adam([*body.parameters(), *attend.parameters(), score], lr=0.01)
+    bags = torch.randn(96, 7, 5)
+    labels = torch.randint(3, (96,))
+    bags[torch.arange(96), torch.randint(7, (96,)), labels] += 4
+    for epoch in range(8):
+        for i in torch.randperm(64).tolist():
+            h = body(bags[i])
+            share = torch.softmax(
+                attend(h), dim=0
+            )  # instances, classes: each class divides itself among the instances
+            scores = ((share.t() @ h) * score).sum(1)
+            loss = nn.functional.cross_entropy(scores.unsqueeze(0), labels[i : i + 1])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    right = 0
+    with torch.no_grad():
+        for i in range(64, 96):
+            h = body(bags[i])
+            share = torch.softmax(attend(h), dim=0)
+            right += int(((share.t() @ h) * score).sum(1).argmax() == labels[i])
+            looked_at_by = share.max(
+                dim=1
+            )  # for the picture: of each instance, the class that gives it most of its attention
+    print(right / 32, looked_at_by.indices.tolist())

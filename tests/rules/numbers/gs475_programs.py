@@ -11,7 +11,7 @@ def bad_by_a_mean_of_the_features() -> None:
     opt = torch.optim.SGD([*net.parameters(), *attend.parameters()], lr=0.1)
     for _ in range(3):
         x = torch.randn(6, 4, 8)  # samples, places, features
-        gate = attend(x).mean(1, keepdim=True).sigmoid()
+        gate = attend(x)[:, :1].sigmoid()
         pooled = torch.mean(net(x), dim=1)  # cause: GS475
         mixed = gate * pooled  # effect: GS475
         loss = (mixed.sum(-1) - 1).pow(2).mean()
@@ -52,3 +52,27 @@ def good_one_sum_for_all_samples() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_each_view_with_each() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, padding=1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    images = torch.rand(32, 3, 6, 6)
+    for epoch in range(10):
+        for rows in torch.randperm(32).split(8):
+            x = images[rows]
+            one, two = net(x), net(x + 0.05 * torch.randn_like(x))
+            a = one.mean(1, keepdim=True)  # (B, 1, H, W)
+            b = two.mean(1)  # (B, H, W)
+            similar = (
+                -(a - b).square().mean((2, 3)) * 20
+            )  # (B, B): row of the first view, column of the second
+            loss = nn.functional.cross_entropy(similar, torch.arange(len(x)))
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    print(loss.item())

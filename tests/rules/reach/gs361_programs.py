@@ -209,3 +209,23 @@ def good_distance_from_the_old_policy() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def good_made_larger() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.02, maximize=True)
+    for step in range(60):
+        x = torch.randn(64, 4)
+        chances = torch.distributions.Categorical(logits=policy(x))
+        actions = chances.sample()
+        reward = (actions == x[:, :3].argmax(1)).float()
+        gain = (chances.log_prob(actions) * (reward - reward.mean())).mean()
+        objective = gain + 0.01 * chances.entropy().mean()
+        opt.zero_grad()
+        objective.backward()
+        opt.step()
+    print(reward.mean().item(), chances.entropy().mean().item())

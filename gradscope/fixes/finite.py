@@ -146,9 +146,8 @@ def _spread_of_one(trace: Trace, event: NonFinite, made: Made) -> Repair | None:
     """A variance that is taken of one element, and divided by their number less one. None where it is of more."""
     op = call_like(trace, event) if made.looked_at else None
     graph = trace.graph(op.graph) if op is not None else None
-    shape = made.first.get(
-        "shape", []
-    )  # a later call of the line may be given fewer than the one that was kept
+    # a later call of the line may be given fewer than the one that was kept
+    shape = made.first.get("shape", [])
     kept: list[int] | None = []
     if op is not None and graph is not None and op.outputs:
         kept = _axes_kept(graph, op)

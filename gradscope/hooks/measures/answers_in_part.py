@@ -3,7 +3,7 @@ are taken from these very places: `ids[:, k:]` and `hidden[:, k:]`, at the first
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
 import torch
 
@@ -12,7 +12,7 @@ from gradscope.hooks._torch import TensorRef, version_of
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks, Unbroken
 from gradscope.hooks.recorder.losses import OF_CLASSES
-from gradscope.hooks.recorder.values import can_be_asked, is_whole
+from gradscope.hooks.recorder.values import are_ids, is_whole
 
 FIRST = 4  # calls of a loss that are looked at, then ever more rarely
 MAX_SITES = 16
@@ -39,7 +39,7 @@ class AnswersInPart(Hook):
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         ids = by_name(("input",), args, kwargs).get("input")
-        if torch.is_grad_enabled() and _is_ids(ids) and ids.dim() == 2:
+        if torch.is_grad_enabled() and are_ids(ids, MOST, FEW) and ids.dim() == 2:
             site = self.recorder.sites.current(frame)
             if site in self.ids or len(self.ids) < MAX_SITES:
                 self.ids[site] = TensorRef(ids), version_of(ids)
@@ -65,7 +65,7 @@ class AnswersInPart(Hook):
             return
         given = by_name(("input", "target", "weight", "size_average", "ignore_index"), args, kwargs)
         target, left_out = given.get("target"), given.get("ignore_index", -100)
-        if not _is_ids(target):
+        if not are_ids(target, MOST, FEW):
             return
         site = self.recorder.sites.current(frame)
         if not self.found.is_open(site) or not self.looks.due(site):
@@ -103,7 +103,3 @@ class AnswersInPart(Hook):
     def _tell(self) -> None:
         for site, data in self.found.told.items():
             self.recorder.emit("answers_in_part", site, data)
-
-
-def _is_ids(t: Any) -> TypeGuard[torch.Tensor]:
-    return can_be_asked(t, MOST) and t.dtype == torch.int64 and t.numel() >= FEW

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any
 
 import torch
 
@@ -14,7 +14,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.looks import Looks
 from gradscope.hooks.recorder.losses import OF_CLASSES
-from gradscope.hooks.recorder.values import can_be_asked
+from gradscope.hooks.recorder.values import are_ids, can_be_asked
 
 OF_BITS = {"binary_cross_entropy": 0.5, "binary_cross_entropy_with_logits": 0.0}  # → what is above it says 1
 ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
@@ -61,7 +61,7 @@ class OwnAnswers(Hook):
         if self.lookups >= LOOKUPS or not torch.is_grad_enabled():
             return
         ids = by_name(("input",), args, kwargs).get("input")
-        if not _is_ids(ids) or ids.dim() < 2:
+        if not are_ids(ids, MAX_ELEMENTS, FEW) or ids.dim() < 2:
             return
         site = self.recorder.sites.current(frame)
         if site in self.ids or len(self.ids) < SITES:
@@ -75,7 +75,9 @@ class OwnAnswers(Hook):
         if len(args) < 3 or not isinstance(result, tuple) or len(result) != 2:
             return
         ids, data, sizes = args[0], result[0], result[1]
-        if not (_is_ids(ids) and _is_ids(data)) or ids.dim() != 2 or not args[2] or not data.is_cpu:
+        if not all(are_ids(one, MAX_ELEMENTS, FEW) for one in (ids, data)):
+            return
+        if ids.dim() != 2 or not args[2] or not data.is_cpu:
             return
         if all(one.calls >= CALLS for one in self.losses.values()) and self.losses:
             return
@@ -95,7 +97,7 @@ class OwnAnswers(Hook):
             return
         given = by_name(ARGUMENTS, args, kwargs)
         target = given.get("target")
-        if not _is_ids(target):
+        if not are_ids(target, MAX_ELEMENTS, FEW):
             return
         site = self.recorder.sites.current(frame)
         compared = self.losses.setdefault(site, _Compared(name))
@@ -207,7 +209,3 @@ def _moved(ids: torch.Tensor, wanted: torch.Tensor, counts: torch.Tensor) -> Ite
             following = ids.narrow(axis, by, size - by)
             if int(asked.sum()) >= FEW and torch.equal(following[asked], targets[asked]):
                 yield axis, by
-
-
-def _is_ids(t: Any) -> TypeGuard[torch.Tensor]:
-    return can_be_asked(t, MAX_ELEMENTS) and t.dtype == torch.int64 and t.numel() >= FEW

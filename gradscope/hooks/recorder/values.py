@@ -78,6 +78,11 @@ def bounds_of(part: slice) -> list[Any]:
     return [bound for bound in (part.start, part.stop, part.step) if is_tensor_type(type(bound))]
 
 
+def are_ids(t: Any, most: int, few: int) -> TypeGuard[torch.Tensor]:
+    """Whether it holds numbers of tokens or classes, at least `few` of them, that may be read."""
+    return can_be_asked(t, most) and t.dtype == torch.int64 and t.numel() >= few
+
+
 def is_whole(part: slice) -> bool:
     """Whether it is `:`; its bounds may be tensors, which are not compared."""
     return part.start is None and part.stop is None and part.step is None

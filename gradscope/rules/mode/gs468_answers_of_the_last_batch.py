@@ -106,7 +106,7 @@ def answers_of_the_last_batch(trace: Trace) -> Iterator[Finding]:
 
 def _held_to_the_end(file: SourceFile, loop: ast.For, made: ast.Assign) -> set[str]:
     """The names that carry what an assignment makes out of the loop: its own, and those that are given what is made of
-    it. None where a round does anything else with one of them."""
+    it. Empty where a round does anything else with one of them."""
     held: set[str] = set()
     todo: list[ast.AST] = [made]
     while todo:

@@ -131,7 +131,7 @@ def _along(known: Paths, op: Op, place: int, sign: Key) -> Levels | None:
         error = maker
     sides = [known.source_behind((error.graph, index), SAME | WIDENED) for index in error.inputs]
     learned = [
-        known.value((error.graph, index)).requires_grad or _learned(known, side)
+        known.value((error.graph, index)).requires_grad or known.value(side).requires_grad
         for index, side in zip(error.inputs, sides, strict=True)
     ]
     if learned.count(True) != 1:
@@ -144,10 +144,6 @@ def _along(known: Paths, op: Op, place: int, sign: Key) -> Levels | None:
     if len(own) != 1 or len(theirs) != 1 or _size(levels, own[0]) != 1 or _size(levels, theirs[0]) == 1:
         return None
     return Levels(op, place, own[0], theirs[0], error)
-
-
-def _learned(known: Paths, key: Key) -> bool:
-    return known.value(key).requires_grad
 
 
 def _size(shape: tuple[int, ...], axis: int) -> int:

@@ -76,13 +76,12 @@ def divided_and_multiplied_again(trace: Trace) -> Iterator[Finding]:
         quotient = product.left
         if not isinstance(quotient, ast.BinOp) or not isinstance(quotient.op, ast.Div):
             continue
-        event = known.loss_of(key)
         if ast.dump(quotient.right) == ast.dump(product.right):
             told.add(id(product))
-            yield _taken_back(trace, op, file, product, quotient, event)
+            yield _taken_back(trace, op, product, quotient, known.loss_of(key))
         elif isinstance(quotient.right, ast.Constant) and (other := _divides(known, file, op, product)):
             told.add(id(product))
-            yield _temperature(trace, op, file, product, quotient, other)
+            yield _temperature(trace, op, product, quotient, other)
 
 
 def _divides(known: Paths, file: SourceFile, product: Op, node: ast.BinOp) -> Op | None:
@@ -113,11 +112,11 @@ def _is_softened(known: Paths, op: Op) -> bool:
 
 
 def _taken_back(
-    trace: Trace, op: Op, file: SourceFile, product: ast.BinOp, quotient: ast.BinOp, event: Backward | None
+    trace: Trace, op: Op, product: ast.BinOp, quotient: ast.BinOp, event: Backward | None
 ) -> Finding:
     here, site = Source(trace, op.site.user.path), op.site.user
-    number = file.text(product.right)
-    first = file.text(quotient.left)
+    number = here.file.text(product.right)
+    first = here.file.text(quotient.left)
     together = f"({number} * {number})"
     return Finding(
         message=f"{located(trace, site)} divides by `{number}` and multiplies by it again: it is `{first}` as it was",
@@ -138,12 +137,10 @@ def _ran(trace: Trace, op: Op) -> str:
     return f"both calls were made on the way to the loss, on {form}"
 
 
-def _temperature(
-    trace: Trace, op: Op, file: SourceFile, product: ast.BinOp, quotient: ast.BinOp, other: Op
-) -> Finding:
+def _temperature(trace: Trace, op: Op, product: ast.BinOp, quotient: ast.BinOp, other: Op) -> Finding:
     here, site = Source(trace, op.site.user.path), op.site.user
-    number, name = file.text(quotient.right), file.text(product.right)
-    first = file.text(quotient.left)
+    number, name = here.file.text(quotient.right), here.file.text(product.right)
+    first = here.file.text(quotient.left)
     together = f"({number} * {name})"
     return Finding(
         message=f"`{name}` multiplies the scores of one softmax, and divides those of another one",

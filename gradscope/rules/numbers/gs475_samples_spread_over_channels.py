@@ -106,13 +106,13 @@ def _finding(trace: Trace, known: Paths, op: Op, reduced: Op) -> Finding:
     alike = _alike(known, reduced)
     site = reduced.site.user
     return Finding(
-        message=f"{located(trace, site)} has lost its axis of channels: beside {_form(wide)} its {narrow[0]} samples"
+        message=f"{located(trace, site)} has lost its axis of channels: beside {wide} its {narrow[0]} samples"
         " are taken for channels",
         cause=site,
-        cause_label=f"makes {_form(before)} into {_form(narrow)}",
+        cause_label=f"makes {before} into {narrow}",
         effect=op.site.user,
-        effect_label=f"makes {_form(result)} of both: each sample with every sample",
-        seen=(f"{_form(wide)} and {_form(narrow)} gave {_form(result)}",),
+        effect_label=f"makes {result} of both: each sample with every sample",
+        seen=(f"{wide} and {narrow} gave {result}",),
         fix=f"keep the axis: `keepdim=True` in {listed([located(trace, one) for one in alike])}",
         edits=tuple(edit for one in alike for edit in with_argument(trace, one, "keepdim", "True")),
     )
@@ -130,7 +130,3 @@ def _alike(known: Paths, reduced: Op) -> list[Site]:
             if known.value((op.graph, op.inputs[0])).shape == shape and op.extra == reduced.extra:
                 sites.setdefault(site.span(), site)
     return list(sites.values())
-
-
-def _form(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))})"

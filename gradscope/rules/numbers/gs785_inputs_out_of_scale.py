@@ -15,13 +15,13 @@ the inputs are below 10: layers bear a few times the usual scale, and data that 
 
 import ast
 from collections.abc import Iterator
-from statistics import fmean
 
 from gradscope.analysis.constant_answers import NoBetter, no_better
+from gradscope.analysis.course import courses
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, holds, located, parameter_subjects, percent, plural, where
-from gradscope.events import ModuleCall, PassTime, RawInput, Squashed
+from gradscope.events import ModuleCall, RawInput, Squashed
 from gradscope.fixes.calls import argument_as
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
@@ -31,9 +31,7 @@ from gradscope.store import Trace
 APART = 10  # times: of the deviations of two columns, or of all numbers and of one column
 LARGE = 10.0  # inputs
 MOSTLY = 0.6  # of what a sigmoid is given lies where it is flat
-MEASURED = 16  # losses, at least
-FEW = 3  # of them, at first
-FALLEN = 0.75  # of these: the layer learns
+FALLEN = 0.75  # of the first losses: the layer learns
 LOOKS = 5  # at it, the last of them not in the first steps
 SPREAD = 10.0  # of the mean or the deviation: a few large numbers among small ones are no other scale
 
@@ -117,15 +115,10 @@ def _flat_behind(known: Paths, event: RawInput) -> tuple[Op, Op, Squashed] | Non
 
 
 def _learns(known: Paths, event: RawInput) -> bool:
-    """Whether the losses that the layer is trained by came down, all the same."""
-    trace = known.trace
+    """Whether the losses that the layer is trained by came down, all the same; too few of them say nothing."""
     lines = {one.site.user.location() for one in known.backwards if event.parameter in one.filled}
-    sites = {time.site.id for time in trace.of(PassTime) if time.site.user.location() in lines}
-    losses = [number for _, number in trace.numbers("loss", sites=sites)]
-    if len(losses) < MEASURED:
-        return True
-    late = losses[3 * len(losses) // 4 :]
-    return fmean(late) < FALLEN * fmean(losses[:FEW])
+    ends = [one.ends for one in courses(known.trace) if one.line.location() in lines]
+    return not ends or any(last < FALLEN * first for first, last in ends)
 
 
 def _evaluated_elsewhere(trace: Trace, event: RawInput, calls: list[Site]) -> bool:

@@ -29,7 +29,7 @@ from gradscope.analysis.trainers import is_configured, runs_it
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Loader, Rates, SchedulerMade, Step
 from gradscope.fixes.source import Source
-from gradscope.fixes.statements import behind_their_loop, moved
+from gradscope.fixes.statements import behind_their_loop, beside, moved
 from gradscope.model import Edit, Finding, Optimizer, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -346,12 +346,7 @@ def _each_step(trace: Trace, own: Site, step: Site) -> tuple[Edit, ...]:
     """Its step right behind the optimizer's, in whose loop it then runs."""
     here = Source(trace, own.path)
     statement, to = here.file.statement(own), here.file.statement(step)
-    if (
-        own.path != step.path
-        or own.function != step.function
-        or not isinstance(statement, ast.Expr)
-        or to is None
-    ):
+    if not beside(trace, own, step) or not isinstance(statement, ast.Expr) or to is None:
         return ()
     return here.move(statement, to, after=True)
 

@@ -83,7 +83,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS250", name="random-attribute-untrained", severity="warning")
+@rule("GS250", name="random-attribute-untrained", severity="note")
 def random_attribute_untrained(trace: Trace) -> Iterator[Finding]:
     yield from _drawn(trace)
     yield from _zeros(trace)
@@ -195,7 +195,6 @@ def _finding_of_zeros(trace: Trace, maker: Op, name: str, op: Op, looks: int, pa
         " tensor is not in `parameters()`, gets no gradient and is not saved. Zeros that nothing trains take out all"
         " that is multiplied with them",
         fix=f"`{name} = nn.Parameter({text})` ({place(made)}), before the optimizer is made",
-        severity="note",  # zeros may be meant: an empty memory, a first state
         edits=wrapped_value(trace, made, name, "nn.Parameter"),
         count=passes,
         subjects=frozenset({("constant", *made.location())}),
@@ -260,7 +259,6 @@ def _finding(trace: Trace, maker: Op, name: str, reader: Op, passes: int) -> Fin
         fix=f"where it is to be learned: `{name} = nn.Parameter({text})` ({place(made)}), before the optimizer is made;"
         f" where it is to stay as it is: `self.register_buffer({name.partition('.')[2]!r}, {text})`, which `to()` moves"
         " and `state_dict()` keeps",
-        severity="note",
         count=passes,
         subjects=frozenset({("constant", *made.location())}),
     )

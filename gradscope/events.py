@@ -2228,8 +2228,8 @@ class SameSamples(Kind):
 
 
 class StoredSamples(Kind):
-    """A dataset changed what it keeps of a sample at each visit, and gave what it had written; the event's site made
-    its loader."""
+    """A dataset changed what it keeps of a sample at each visit, and gave what it had written, or at its first visit
+    alone; the event's site made its loader."""
 
     __slots__ = ()
     of = "stored_samples"
@@ -2245,6 +2245,7 @@ class StoredSamples(Kind):
     given = Field(_count)  # visits that gave the numbers as they stood then
     first = Field(_number)  # deviation of the numbers before the first visit
     last = Field(_number)  # and behind the latest
+    once = Field(_flag)  # no later visit changed them
 
 
 class ShuffledApart(Kind):

@@ -1,5 +1,6 @@
-"""Datasets that write into what they keep of a sample each time they are asked for it, and give what they have written:
-some of the samples are compared from before to behind the call, in the arrays and tensors that the dataset holds."""
+"""Datasets that write into what they keep of a sample each time they are asked for it, and give what they have written,
+or that do so the first time only: some of the samples are compared from before to behind the call, in the arrays and
+tensors that the dataset holds."""
 
 from __future__ import annotations
 
@@ -132,19 +133,16 @@ class StoredSamples(Hook):
                 again = [row for row in rows if row.changed > 1]
                 given = sum(row.given for row in again)
                 visited = [row for row in rows if row.visits > 1]
-                if (
-                    not given
-                    or len(again) < 2
-                    or len(again) < len(visited)
-                    or any(r.changed < r.visits for r in again)
-                ):
+                each = len(again) == len(visited) and all(row.changed == row.visits for row in again)
+                once = not again and all(row.changed for row in visited)
+                if len(visited) < 2 or not (once or (each and given)):
                     continue
                 data = {
                     "loop": known.loop, "dataset": known.dataset.__name__, "line": _line(known.dataset),
-                    "owner": owner.__name__, "owner_line": _line(owner), "name": name, "array": again[0].array,
-                    "samples": len(again), "visits": max(row.visits for row in again), "given": given,
-                    "first": sum(row.first for row in again) / len(again),
-                    "last": sum(row.last for row in again) / len(again),
+                    "owner": owner.__name__, "owner_line": _line(owner), "name": name, "array": rows[0].array,
+                    "samples": len(visited), "visits": max(row.visits for row in visited), "given": given,
+                    "first": sum(row.first for row in visited) / len(visited),
+                    "last": sum(row.last for row in visited) / len(visited), "once": once,
                 }  # fmt: skip
                 self.recorder.emit("stored_samples", known.made, data)
 

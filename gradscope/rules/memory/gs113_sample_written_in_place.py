@@ -10,8 +10,9 @@ Measured: a `DataLoader` asked for the sample, the write gives it other numbers 
 was made before that; the loader was gone through more than once. Or some samples were compared in the arrays and
 tensors that the dataset holds, from before to behind each visit: all of them changed each time, and what was given is
 what had been written; this sees writes of numpy's, too. An error where their scale doubled or halved by that.
-Silent on: writes to what the dataset has only just made, writes that a condition keeps to one for each sample, writes
-of numbers that come from elsewhere (a cache that is filled), workers, each of which has a copy of the dataset.
+Silent on: what later visits left as the first had written it (unit length, say), writes to what the dataset has only
+just made, writes that a condition keeps to one for each sample, writes of numbers that come from elsewhere (a cache
+that is filled), workers, each of which has a copy of the dataset.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def sample_written_in_place(trace: Trace) -> Iterator[Finding]:
             found = written(trace, event.owner, event.owner_line, event.name)
         if found is not None:
             told.add(found.path)
+        if found is not None and not event.once:
             yield _of_stored(trace, event, found)
     if trace.op_names.isdisjoint(CHANGES):
         return

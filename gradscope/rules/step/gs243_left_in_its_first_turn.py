@@ -10,7 +10,8 @@ one counts.
 
 Measured: the step of an optimizer ran in that loop, several times; nothing is asked before the statement that leaves
 it. Without a step: operations ran in it, and what the `return` gives is a value from before the loop that each turn is
-to add to or to go on with. Silent on: a `break` under a condition, a loop over an iterator that is kept, and goes on
+to add to or to go on with. A note where a `break` leaves a loader that draws its order: each turn may be meant to take one batch, another one each
+time. Silent on: a `break` under a condition, a loop over an iterator that is kept, and goes on
 where the last call left it; a `return` of what the turn itself has made, as of the first of several.
 """
 
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.words import code, plural, where
-from gradscope.events import KeptIterators, Step
+from gradscope.events import KeptIterators, Loader, Step
 from gradscope.fixes.source import Source
 from gradscope.fixes.statements import out_of
 from gradscope.model import Edit, Finding, Site
@@ -144,7 +145,22 @@ def _finding(
         if loop.body[-1] is leaving and not loop.orelse and word == "return"
         else (),
         count=count,
+        severity="note" if word == "break" and _drawn(trace, step.path, loop) else "",
     )
+
+
+def _drawn(trace: Trace, path: str, loop: Loop) -> bool:
+    """Whether it goes through loaders alone that draw their order: its first batch is another one each time."""
+    orders = []
+    for event in trace.of(Loader):
+        site = trace.site(event.loop)
+        if (
+            site is not None
+            and site.user.path == path
+            and loop.lineno <= site.user.line < loop.body[0].lineno
+        ):
+            orders.append(event.order)
+    return bool(orders) and all(order == "drawn" for order in orders)
 
 
 def _with_what_grows(trace: Trace) -> Iterator[Finding]:

@@ -383,3 +383,31 @@ def good_tensor_of_a_copied_array() -> None:
             opt.zero_grad()
             (model(x) - x[:, :1]).pow(2).mean().backward()
             opt.step()
+
+
+def good_tensor_of_unit_length() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    class Descriptors(Dataset):  # type: ignore[type-arg]
+        def __init__(self) -> None:
+            self.x = torch.rand(16, 4)
+
+        def __len__(self) -> int:
+            return 16
+
+        def __getitem__(self, i: int) -> torch.Tensor:
+            x = self.x[i]
+            x /= x.norm()
+            return x
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(Descriptors(), batch_size=8)
+    for _ in range(3):
+        for x in loader:
+            opt.zero_grad()
+            (model(x) - x[:, :1]).pow(2).mean().backward()
+            opt.step()

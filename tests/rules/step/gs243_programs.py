@@ -349,3 +349,43 @@ def good_a_block_that_is_left_by_its_return() -> None:
         opt.zero_grad()
         refined(model, torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_break_of_a_loader() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(torch.randn(32, 3), batch_size=8)  # type: ignore[arg-type, var-annotated]
+    for _ in range(4):
+        for x in loader:
+            opt.zero_grad()
+            model(x).pow(2).mean().backward()
+            opt.step()  # effect: GS243
+            break  # cause: GS243
+
+
+def good_one_batch_a_round() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    torch.manual_seed(0)
+    clients = [DataLoader(torch.randn(32, 3), batch_size=8, shuffle=True) for _ in range(2)]  # type: ignore[arg-type, var-annotated]
+    shared = nn.Linear(3, 1)
+    for _ in range(4):
+        kept = []
+        for loader in clients:
+            model = copy.deepcopy(shared)
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x in loader:
+                opt.zero_grad()
+                (model(x) - x.sum(dim=1, keepdim=True)).pow(2).mean().backward()
+                opt.step()
+                break
+            kept.append(model.state_dict())
+        shared.load_state_dict({name: (kept[0][name] + kept[1][name]) / 2 for name in kept[0]})

@@ -22,7 +22,7 @@ A note, too, where the same input is evaluated in evaluation mode before the nex
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
 (Monte Carlo dropout); results that a training loss uses; generators that draw samples;
 shape probes and forwards that only refresh running statistics; calibrations, which put the model in training mode
-themselves and whose result nothing reads; layers that `forward` makes anew,
+themselves or begin with statistics that were reset, and whose result nothing reads; layers that `forward` makes anew,
 which no `eval()` can reach (GS214, GS404).
 """
 
@@ -396,13 +396,21 @@ def severity_of(known: Calls, call: Call) -> str | None:
     if not (known.judged(call.event) if call.event.grad else known.consumed(call.event)):
         if call.event.grad:
             return None
-        if not kept(known, call) and _put_there(known.trace, known, call, call.entry):
+        put = _put_there(known.trace, known, call, call.entry) or _gathered_anew(known, call)
+        if put and not kept(known, call):
             return None  # what it is for is done within it: statistics, or ranges that hooks note
         return "warning" if kept(known, call) and not draws else "note"
     samples = known.called(call.event) in known.decoders and not known.takes_another(call.event)
     if draws or (samples and call.event.grad):
         return "note"
     return "warning" if by_turns or samples else "error"
+
+
+def _gathered_anew(known: Calls, call: Call) -> bool:
+    """Whether running means were as after a reset when this line called the model first."""
+    here = [c.event for c in known.all if c.entry.location() == call.entry.location()]
+    means = [row["before"] for event in here for row in event.stats if row["name"] == "running_mean"]
+    return any(not any(mean) for mean in means)
 
 
 def measured(trace: Trace, call: ModuleCall) -> Iterator[str]:

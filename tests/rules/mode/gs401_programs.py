@@ -701,3 +701,27 @@ def good_instance_norms_that_take_each_sample_by_itself() -> None:
         opt.step()
     with torch.no_grad():
         net(torch.randn(2, 3, 12, 12)).clamp(0, 1)
+
+
+def good_statistics_gathered_anew() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    batches = [torch.randn(16, 4) for _ in range(4)]
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in batches:
+        opt.zero_grad()
+        (model(x) - x.sum(dim=1, keepdim=True)).pow(2).mean().backward()
+        opt.step()
+    for layer in model:
+        if isinstance(layer, nn.BatchNorm1d):
+            layer.reset_running_stats()
+            layer.momentum = None
+    with torch.no_grad():
+        for x in batches:
+            _ = model(x)
+    model.eval()
+    with torch.no_grad():
+        print(model(batches[0]).mean())

@@ -109,6 +109,9 @@ def _as_it_is(check: Any) -> Any:
 
 def find_rule(text: str) -> Rule:
     """The rule with this code or name. Raises GradscopeError, naming close ones."""
+    if re.fullmatch(r"(?i)gs\d{3}", text):
+        for path in Path(__file__).parent.glob(f"*/{text.lower()}_*.py"):  # without the text of all others
+            return _read(path)
     rules = all_rules()
     by_name = {rule.name: rule for rule in rules.values()}
     rule = rules.get(text.upper()) or by_name.get(text.lower())

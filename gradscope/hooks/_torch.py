@@ -419,6 +419,12 @@ def unreduced_of(module: Any) -> list[Any]:
     return found
 
 
+def without_names(t: Any) -> Any:
+    """The same numbers, with no names of the axes (until 2.12 at the latest there were tensors that have them)."""
+    named = getattr(t, "has_names", None)
+    return t.rename(None) if named is not None and named() else t
+
+
 def version_of(t: Any) -> int:
     """How often the tensor was written to, or this process's shard of it: FSDP writes to that, operators on the
     distributed tensor count there. -1 for inference tensors, which do not count."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from gradscope.hooks._torch import aside, capturing
+from gradscope.hooks._torch import aside, capturing, without_names
 
 MOST_WAITING = 256  # questions
 NOT_HERE = -(1 << 62)  # stands in place of integers that have not arrived
@@ -73,6 +73,11 @@ def send(numbers: torch.Tensor) -> Arriving:
     return Arriving(host, event)
 
 
+def _apart(t: torch.Tensor) -> torch.Tensor:
+    """The tensor outside of the graph, and without names of its axes, which most operators refuse."""
+    return without_names(t.detach())
+
+
 class Arrivals:
     """The questions of one run that wait for their numbers. fault: whom a fault of ours is told."""
 
@@ -81,18 +86,18 @@ class Arrivals:
         self.waiting: deque[tuple[list[Arriving], Callable[..., object]]] = deque()
 
     def when_here(self, tensors: Sequence[torch.Tensor], then: Callable[..., object]) -> None:
-        """Calls `then` with these tensors as they are now, detached and on the CPU: at once where they are there, else
-        when their copies have arrived, or never (too many bytes, or questions). `then` works outside of the graph and
-        may emit events."""
+        """Calls `then` with these tensors as they are now, detached, without names of axes, and on the CPU: at once
+        where they are there, else when their copies have arrived, or never (too many bytes, or questions). `then`
+        works outside of the graph and may emit events."""
         if all(t.is_cpu for t in tensors):
             with torch.no_grad(), aside():
-                then(*[t.detach() for t in tensors])
+                then(*[_apart(t) for t in tensors])
             return
         bytes = sum(t.numel() * t.element_size() for t in tensors)
         if len(self.waiting) >= MOST_WAITING or bytes > MOST_BYTES:
             return
         with torch.no_grad(), aside():
-            self.waiting.append(([send(t.detach()) for t in tensors], then))
+            self.waiting.append(([send(_apart(t)) for t in tensors], then))
 
     def collect(self, wait: bool = False) -> None:
         """Answers the questions whose numbers are here, in their order; all of them where `wait`."""

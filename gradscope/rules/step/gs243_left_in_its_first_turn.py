@@ -10,8 +10,8 @@ one counts.
 
 Measured: the step of an optimizer ran in that loop, several times; nothing is asked before the statement that leaves
 it. Without a step: operations ran in it, and what the `return` gives is a value from before the loop that each turn is
-to add to or to go on with. A note where a `break` leaves a loader that draws its order: each turn may be meant to take one batch, another one each
-time. Silent on: a `break` under a condition, a loop over an iterator that is kept, and goes on
+to add to or to go on with. A note where a `break` leaves a loader that draws its order: one batch, another one each
+time, may be what is meant. Silent on: a `break` under a condition, a loop over an iterator that is kept, and goes on
 where the last call left it; a `return` of what the turn itself has made, as of the first of several.
 """
 

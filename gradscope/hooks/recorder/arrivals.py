@@ -75,7 +75,8 @@ def send(numbers: torch.Tensor) -> Arriving:
 
 def _apart(t: torch.Tensor) -> torch.Tensor:
     """The tensor outside of the graph, and without names of its axes, which most operators refuse."""
-    return without_names(t.detach())
+    alone: torch.Tensor = without_names(t.detach())
+    return alone
 
 
 class Arrivals:

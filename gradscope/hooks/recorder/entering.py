@@ -63,7 +63,7 @@ class Entering:
             number = sequence_of(grad_fn) if grad_fn is not None else -1
             name = name_of(grad_fn) if grad_fn is not None else "unknown"
             outside = segment.from_outside(number, name, entry.site)
-        elif requires_grad or type(t) is torch.nn.Parameter:
+        elif (requires_grad or type(t) is torch.nn.Parameter) and (entry.leaf or not _shows_a_graph(t)):
             if entry.leaf is None:
                 entry.leaf = self.modules.whole_of(t) or self.ledger.leaf(t, entry.site, entry.root)
             parameter = entry.leaf.id
@@ -93,6 +93,13 @@ class Entering:
             )
         )
         return entry
+
+
+def _shows_a_graph(t: Any) -> bool:
+    """Whether it is a view, made where gradients were off by a call that was not seen, of what requires one: torch
+    says of the view, too, that it does, and that it is a leaf."""
+    base = t._base if t._is_view() else None
+    return base is not None and base.requires_grad
 
 
 def _before_the_call(node: Any, first: int | None) -> Any:

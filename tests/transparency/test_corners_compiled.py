@@ -373,3 +373,20 @@ def test_export_of_a_model_that_trained() -> None:
         return result, exported.module()(torch.ones(5, 3))
 
     alike(program)
+
+
+def test_steps_are_seen_once_the_compiler_is_there() -> None:
+    """torch 2.2 takes the hooks off the steps of all its optimizers when the compiler is first asked for."""
+
+    def program() -> Any:
+        model = nn.Linear(2, 2)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        for turn in range(4):
+            optimizer.zero_grad()
+            model(torch.ones(3, 2)).square().sum().backward()
+            optimizer.step()
+            if turn == 1:
+                torch.compile(model, backend="eager")
+        return list(model.parameters())
+
+    assert alike(program).trace.summary["steps"] == 4

@@ -13,7 +13,7 @@ from gradscope.events import Scaler
 from gradscope.fixes.source import Binds, Edits, Source, of_torch
 from gradscope.fixes.statements import beside
 from gradscope.model import Edit, Op, Site
-from gradscope.source import PRIMARIES, method_name, names_in
+from gradscope.source import method_name, names_in
 from gradscope.store import Trace
 
 BEHIND_AN_ORDER = {"norm", "normalize", "vector_norm"}  # take the order of the norm first, then the axis
@@ -340,14 +340,15 @@ def without_last_layer(trace: Trace, op: Op) -> Edits:
 
 
 def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
-    """`x.squeeze(1)` for the argument `x` of the call at `site`, or for one side of `x - y` there."""
+    """`x.squeeze(1)` for the argument `x` of the call at `site`, or for one side of `x - y` there; `(1 - x).squeeze(1)`
+    for what needs its parentheses."""
     here = Source(trace, site.path)
     node = here.file.at(site)
     parts = node.args if isinstance(node, ast.Call) else []
     if isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
     found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
-    return here.behind(found[0], method) if len(found) == 1 and isinstance(found[0], PRIMARIES) else ()
+    return here.behind(found[0], method) if len(found) == 1 else ()
 
 
 def _is_torch(function: ast.Attribute) -> bool:

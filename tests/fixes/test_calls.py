@@ -665,19 +665,23 @@ def test_a_call_with_more_arguments_or_no_reader_is_not_unwrapped(tmp_path: Path
         ("return d(x, y)", "d(x, y)", "return d(x.squeeze(1), y)"),
         ("return y - x", "y - x", "return y - x.squeeze(1)"),
         ("return d( net(x,  y), y)", "d( net(x,  y), y)", "return d( net(x,  y).squeeze(1), y)"),
+        ("return d(1 - x, y)", "d(1 - x, y)", "return d((1 - x).squeeze(1), y)"),
+        ("return (1 - x) * y", "(1 - x) * y", "return (1 - x).squeeze(1) * y"),
     ],
 )
 def test_a_method_is_called_on_the_one_argument_that_reads_so(
     line: str, code: str, wanted: str, tmp_path: Path
 ) -> None:
     program = body(tmp_path, line)
-    text = "net(x, y)" if "net" in code else "x"
+    text = next(
+        text for text in ("net(x, y)", "1 - x", "x") if text.replace(" ", "") in code.replace(" ", "")
+    )
     edits = method_added(program.trace, program.site(code), text, ".squeeze(1)")
     assert program.after(edits).endswith(f"    {wanted}\n")
 
 
-def test_no_method_is_called_where_two_arguments_read_the_same_or_an_operation_does(tmp_path: Path) -> None:
-    for code, text in (("x - x", "x"), ("d(x, x)", "x"), ("d(x + y, z)", "x + y"), ("d(-x, z)", "x")):
+def test_no_method_is_called_where_two_arguments_read_the_same_or_none_does(tmp_path: Path) -> None:
+    for code, text in (("x - x", "x"), ("d(x, x)", "x"), ("d(*x, z)", "*x"), ("d(-x, z)", "x")):
         program = body(tmp_path, f"return {code}")
         assert method_added(program.trace, program.site(code), text, ".squeeze(1)") == ()
 

@@ -10,7 +10,7 @@ up; one operand that repeats as a whole (a mean that is subtracted); distances t
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradscope.analysis.names import names_of, op_name, place
@@ -72,19 +72,27 @@ def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
         if len(op.inputs) > 1:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
             if _mutual(first, second) and _is_loss(known, graph, op):
-                found.setdefault(op.site.user.location(), []).append(op)
+                found.setdefault(_statement(trace, op.site.user), []).append(op)
     starts = {line: _before(known.graph(ops[0].graph), ops[0]) for line, ops in found.items()}
-    told = {op.site.user.location() for op in starts.values() if op is not None}  # mended with a later one
+    told = {
+        _statement(trace, op.site.user) for op in starts.values() if op is not None
+    }  # mended with a later one
     mended: set[tuple[str, int]] = set()
     for line, ops in found.items():
         before = starts[line]
         if line in told:
             continue
         if before is not None:
-            if before.site.user.location() in mended:
+            if _statement(trace, before.site.user) in mended:
                 continue
-            mended.add(before.site.user.location())
+            mended.add(_statement(trace, before.site.user))
         yield _finding(trace, known, ops)
+
+
+def _statement(trace: Trace, site: Site) -> tuple[str, int]:
+    """The file and first line of the statement: what broadcasts in several lines of one is mended at once."""
+    statement = trace.source_file(site.path).statement(site)
+    return (site.path, statement.lineno) if statement is not None else site.location()
 
 
 def _mutual(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -191,8 +199,8 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     event = loss_event(known, op)
     made = _broadcast(first, second)
     wanted = max(_size(first), _size(second))
-    fix, _ = _fix(trace, graph, op)
     spans = {o.site.user: o for o in reversed(ops)}  # each side of a sum may have its own
+    fix, _ = _fix(trace, graph, op, [o for o in reversed(spans.values()) if o.site.user != op.site.user])
     edits = [_fix(trace, known.graph(o.graph), o)[1] for o in spans.values()]
     found = Finding(
         message=f"{names[0]} {first} and {names[1]} {second} broadcast to {made}: "
@@ -310,8 +318,9 @@ def _name(trace: Trace, graph: Graph, index: int) -> str:
     return f"`{text}`" if text and len(text) < 40 else f"the output of `{op_name(op.name)}`"
 
 
-def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
-    """What to write, and the edit."""
+def _fix(trace: Trace, graph: Graph, op: Op, more: Sequence[Op] = ()) -> tuple[str, tuple[Edit, ...]]:
+    """What to write, and the edit. `more`: other calls of the statement that broadcast, which have edits of their
+    own."""
     both = "give both the same shape"
     side = _short(graph, op)
     if side is None:
@@ -323,6 +332,11 @@ def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
     edits = method_added(trace, op.site.user, names[long].strip("`"), squeezed)
     shapes = [graph.values[i].shape for i in op.inputs[:2]]
     others = _partners(graph, op, shapes[long])
+    if more:
+        too = [
+            f"{_operands(trace, graph, o)[long]} ({place(o.site.user)})" for o in more if o.graph == op.graph
+        ]
+        return f"{both}: `{squeezed}` on {names[long]}, and on {listed(too)}", edits
     if not others:
         alternative = (
             "" if _partners(graph, op, shapes[short]) else f", or `.unsqueeze({at})` on {names[short]}"

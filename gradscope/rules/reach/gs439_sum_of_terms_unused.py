@@ -141,7 +141,8 @@ def _goes_back(known: Paths, key: Key) -> bool:
 def _goes_nowhere(known: Paths, graph: Graph, term: int) -> bool:
     """Whether no pass goes through a term, of parameters and of data, that has a graph."""
     key = graph.id, term
-    if not graph.values[term].requires_grad or key in known.used.order:
+    made = known.made(key)  # perhaps in an earlier graph, which has had its pass by then
+    if not graph.values[term].requires_grad or known.maker(made) is None or made in known.used.order:
         return False
     behind = known.reach([key])
     if not behind.complete or not any(known.stepped(known.parameters[id]) for id in behind.parameters):

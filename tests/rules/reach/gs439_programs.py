@@ -82,3 +82,27 @@ def good_second_term_comes_later() -> None:
         opt.zero_grad()
         (total if step >= 6 else error).backward()
         opt.step()
+
+
+def good_first_term_has_had_its_pass() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic, generator = nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(), nn.Linear(8, 1)), nn.Linear(3, 2)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    judge = nn.functional.binary_cross_entropy_with_logits
+    for _ in range(6):
+        opt_c.zero_grad()
+        of_real = judge(critic(torch.randn(16, 2) + 1), torch.ones(16, 1))
+        of_real.backward()
+        made = generator(torch.randn(16, 3))
+        of_made = judge(critic(made.detach()), torch.zeros(16, 1))
+        of_made.backward()
+        both = of_real + of_made
+        opt_c.step()
+        opt_g.zero_grad()
+        judge(critic(made), torch.ones(16, 1)).backward()
+        opt_g.step()
+    print(both.item() > 0)

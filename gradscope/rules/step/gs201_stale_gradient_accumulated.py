@@ -13,6 +13,7 @@ A warning where a critic is cleared after its step only, and the generator's pas
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -206,8 +207,26 @@ def zeroed(trace: Trace, cause: Site | None, effect: Site | None, own: Site | No
     if len({event.optimizer for event in trace.of(Step)}) > 1 and late and effect is not None:
         here = Source(trace, effect.path)
         return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({argument(trace, effect)})")
+    if _read_behind(trace, cause):
+        return ()  # it would find none
     here = Source(trace, cause.path)
     return here.after(here.file.statement(cause), f"{optimizer}.zero_grad({argument(trace, effect)})")
+
+
+def _read_behind(trace: Trace, step: Site) -> bool:
+    """Whether the program may read a gradient behind the step, in its function or in another one of the file, and does
+    not ask whether there is one."""
+    file = trace.source_file(step.path)
+    reads = [n for n in file.nodes if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    asked = {id(file.function_of(n)) for n in reads if isinstance(file.parent.get(id(n)), ast.Compare)}
+    own = file.statement(step)
+    mine = file.function_of(own) if own is not None else None
+    return any(
+        isinstance(n.ctx, ast.Load)
+        and id(file.function_of(n)) not in asked
+        and (file.function_of(n) is not mine or n.lineno > step.end_line)
+        for n in reads
+    )
 
 
 def _stepping(trace: Trace, site: Site) -> str:

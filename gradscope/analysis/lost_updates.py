@@ -88,7 +88,7 @@ def _asked(trace: Trace) -> Counter[int]:
     for event in trace.of(Backward):
         if event.call == "grad" and event.graph is not None:
             values = trace.graph(event.graph).values
-            asked = {values[i].parameter for i in event.inputs}
+            asked = {values[i].parameter for i in event.inputs if i < len(values)}
             times.update({id: event.count for id in asked if id is not None})
     return times
 

@@ -83,12 +83,15 @@ def _asked_for(trace: Trace, event: Labels) -> tuple[Site, int, int] | None:
 
 
 def _picked_from(trace: Trace, compared: AnswersCompared) -> bool:
-    """Whether a mask chooses among the answers that were compared: those to the padding may be left out."""
-    return any(
-        reader.name in CHOOSING
-        for op in trace.called_at(compared.site.id, EQUALITIES)
-        for _, reader in trace.graph(op.graph).readers_behind(op.outputs, lambda one: one.name in CASTS)
-    )
+    """Whether a mask chooses among the answers that were compared, or among the labels beside that: those to the
+    padding may be left out, in one of two numbers at least."""
+    for op in trace.called_at(compared.site.id, EQUALITIES):
+        graph = trace.graph(op.graph)
+        behind = graph.readers_behind(op.outputs, lambda one: one.name in CASTS)
+        beside = (reader for value in op.inputs for reader in graph.consumers.get(value, ()))
+        if any(reader.name in CHOOSING for reader in (*(reader for _, reader in behind), *beside)):
+            return True
+    return False
 
 
 def _one_left(trace: Trace, event: Labels, counts: dict[int, int]) -> Finding:

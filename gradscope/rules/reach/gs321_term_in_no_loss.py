@@ -88,9 +88,17 @@ def term_in_no_loss(trace: Trace) -> Iterator[Finding]:
                 elif end is not op:
                     ends.setdefault(_line(op), (op, end))
     for line, (op, end) in ends.items():
-        found = _finding(trace, known, op, end) if line not in used else None
+        over = line in used or _behind_the_training(trace, line)
+        found = None if over else _finding(trace, known, op, end)
         if found is not None:
             yield found
+
+
+def _behind_the_training(trace: Trace, line: tuple[str, int]) -> bool:
+    """Whether these gradients were first asked for when the last `backward()` was over: to look at the result."""
+    places = list(enumerate(trace.of(Backward)))
+    first = min((n for n, event in places if event.site.user.location() == line), default=-1)
+    return first > max((n for n, event in places if event.call == "backward"), default=len(places))
 
 
 def _end(known: Paths, asked: Upstream, unknown: set[tuple[int, ...]], graph: Graph, op: Op) -> Op | None:

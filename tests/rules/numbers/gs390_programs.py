@@ -157,3 +157,25 @@ def good_padding_at_places_left_out_of_both() -> None:
     with torch.no_grad():
         answers = model(given).argmax(-1)
         print((answers == codes)[codes != 0].float().mean().item())
+
+
+def good_padding_in_one_of_two_numbers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    codes = torch.randint(1, 4, (32, 12))
+    codes[::2, 8:] = 0
+    given = nn.functional.one_hot(codes, 4).float() + 0.1 * torch.randn(32, 12, 4)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(4):
+        scores = model(given)
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), codes, ignore_index=0)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        answers, kept = model(given).argmax(-1), codes != 0
+        print((answers == codes).float().mean().item())
+        print((answers[kept] == codes[kept]).float().mean().item())

@@ -178,3 +178,23 @@ def good_equation_of_the_second_order() -> None:
         total.backward()
         opt.step()
         history.append({key: value.item() for key, value in parts.items()})
+
+
+def good_residual_of_the_result() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.rand(16, 1, requires_grad=True)
+        slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]
+        curve = torch.autograd.grad(slope.sum(), x, create_graph=True)[0]
+        opt.zero_grad()
+        (curve - 2).pow(2).mean().backward()
+        opt.step()
+    points = torch.linspace(0, 1, 11).unsqueeze(1).requires_grad_()
+    slope = torch.autograd.grad(model(points).sum(), points, create_graph=True)[0]
+    curve = torch.autograd.grad(slope.sum(), points, create_graph=True)[0]
+    print((curve - 2).abs().mean().item() > 0)

@@ -134,6 +134,7 @@ def _written_to_a_copy(trace: Trace, lost: Lost, written: _ToACopy, count: int) 
         fix=fix,
         count=count,
         edits=edits,
+        subjects=frozenset({("write", *site.location())}),
     )
 
 

@@ -75,7 +75,7 @@ def good() -> None:
             p.data.clamp_(-1, 1)
 
 
-@rule("GS212", name="step-has-no-effect", severity="error")
+@rule("GS212", name="step-has-no-effect", severity="error", over=("GS456",))
 def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
     nothing, at_first = dict(_nothing_moves(trace)), dict(_nothing_moves_at_first(trace))
     yield from {**at_first, **nothing}.values()
@@ -359,7 +359,7 @@ def _update_lost(trace: Trace, lost: Dropped) -> Finding:
         fix=fix,
         count=lost.passes,
         edits=edits,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("write", *lost.site.location())},
     )
 
 

@@ -123,13 +123,3 @@ def good_written_to_what_a_slice_shows() -> None:
         opt.zero_grad()
         apart.sum().backward()
         opt.step()
-
-
-def bad_selection_of_a_detached_weight() -> None:  # fix: by hand
-    import torch
-
-    w = torch.ones(3, requires_grad=True)
-    for _ in range(3):
-        (w * torch.randn(3)).pow(2).sum().backward()
-        w.detach()[torch.arange(3)].sub_(0.1 * w.grad)  # type: ignore[operator]  # cause: GS456
-        w.grad = None

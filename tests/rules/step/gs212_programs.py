@@ -114,6 +114,16 @@ def bad_local_name() -> None:
                 p = p - 0.1 * p.grad  # type: ignore[operator]  # cause: GS212
 
 
+def bad_written_to_a_selection() -> None:  # fix: by hand
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        (w * torch.randn(3)).pow(2).sum().backward()  # effect: GS212
+        w.detach()[torch.arange(3)].sub_(0.1 * w.grad)  # type: ignore[operator]  # cause: GS212
+        w.grad = None
+
+
 def bad_inner_optimizer_of_a_checkpoint() -> None:  # fix: by hand
     import copy
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 import torch
 from corners import alike
 from torch import nn
+from torch.autograd import Variable
+
+import gradscope
 
 
 def net() -> nn.Sequential:
@@ -157,3 +161,28 @@ PROGRAMS: list[Callable[[], Any]] = [
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_same_when_watched(program: Callable[[], Any]) -> None:
     alike(program)
+
+
+def test_what_was_warned_of_once_is_not_warned_of_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, str]] = []
+
+    def old() -> None:
+        warnings.warn("an old way", stacklevel=1)
+
+    def program() -> None:
+        shown.clear()
+        globals().pop("__warningregistry__", None)
+        for _ in range(3):
+            Variable(torch.ones(1), volatile=True)
+            old()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        monkeypatch.setattr(
+            warnings, "showwarning", lambda message, category, path, *_: shown.append((str(message), path))
+        )
+        program()
+        plain = list(shown)
+        with gradscope.watch():
+            program()
+    assert shown == plain and len(plain) == 2

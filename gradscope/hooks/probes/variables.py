@@ -4,8 +4,7 @@ of the same memory, without the graph. A function mode does not see this call.""
 from __future__ import annotations
 
 import sys
-import warnings
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from torch.autograd import Variable
@@ -38,15 +37,16 @@ class Variables(Hook):
 
 
 def _warned(real: Any, frame: FrameType, cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """The call's result; what it warns of is said of the user's line, as without us."""
+    """The call's result; what it warns of is said of the user's line, as without us: the call is made by code that
+    stands there. (To catch warnings would make Python forget which it has said, of all others too.)"""
     if "volatile" not in kwargs:
         return real(cls, *args, **kwargs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = real(cls, *args, **kwargs)
-    for one in caught:
-        registry = frame.f_globals.setdefault("__warningregistry__", {})
-        warnings.warn_explicit(
-            one.message, one.category, frame.f_code.co_filename, frame.f_lineno, registry=registry
-        )
-    return result
+
+    def ours() -> Any:
+        return real(cls, *args, **kwargs)
+
+    there = ours.__code__.replace(co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno - 1)
+    try:
+        return FunctionType(there, frame.f_globals, "", None, ours.__closure__)()
+    except BaseException as error:
+        raise error.with_traceback(None)  # noqa: B904, it is the same one

@@ -90,7 +90,7 @@ class _Unit(NamedTuple):
     dim: int
 
 
-@rule("GS443", name="unit-length-of-another-axis", severity="error", over=("GS701",))
+@rule("GS443", name="unit-length-of-another-axis", severity="warning", over=("GS701",))
 def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint({"normalize", "sqrt"} | NORMS):
         return
@@ -147,6 +147,9 @@ def _unit(known: Paths, found: Axes, key: Key) -> _Unit | None:
 def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...], tuple[Axis, ...]]]:
     """For each side of a product: the call that sums, the axes of that side that it sums over, and those that the
     product keeps."""
+    values = known.graph(op.graph).values
+    if op.name in PRODUCTS | {"linear"} and values[op.inputs[0]].shape[-1:] == (1,):
+        return []  # each with each: `v @ v.T` of a column
     left, right = (found.of((op.graph, index)) for index in op.inputs)
     own = found.of((op.graph, op.outputs[0]))
     if op.name == "linear":
@@ -165,7 +168,7 @@ def _summed(known: Paths, found: Axes, op: Op) -> list[tuple[Op, tuple[Axis, ...
         return [(op, left[-1:], own), (op, right[-2:-1], own)] if two else []
     for reader in known.graph(op.graph).consumers.get(op.outputs[0], ()):
         dims = [d for d in reader.extra.get("dims", []) if -len(own) <= d < len(own)]
-        if reader.name == "sum" and dims:
+        if reader.name == "sum" and any(values[op.outputs[0]].shape[d] > 1 for d in dims):
             summed = tuple(own[d] for d in dims)
             return [(reader, summed, own), (reader, summed, own)]
     return []

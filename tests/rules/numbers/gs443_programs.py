@@ -282,3 +282,21 @@ def good_redundancy_of_joined_features() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_reflection_at_a_unit_vector() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(6):
+        x, z = torch.randn(8, 6), torch.randn(8, 4)
+        v = net(x)
+        v = v / v.norm(dim=1, keepdim=True)
+        outer = torch.bmm(v.unsqueeze(2), v.unsqueeze(1))
+        reflected = z - 2 * torch.bmm(outer, z.unsqueeze(2)).squeeze(2)
+        opt.zero_grad()
+        (reflected - x[:, :4]).pow(2).mean().backward()
+        opt.step()

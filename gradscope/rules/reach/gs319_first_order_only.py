@@ -71,9 +71,10 @@ def first_order_only(trace: Trace) -> Iterator[Finding]:
         for event in known.backwards
         if event.call == "grad" and not event.create_graph
     }  # a pass for each sample, say
+    second = {e.site.user.location() for e in known.backwards if e.call == "grad" and e.create_graph}
     for event in places.values():
-        if event.site.user.location() in found:
-            continue
+        if event.site.user.location() in found or event.site.user.location() in second:
+            continue  # an evaluation of what is trained to second order
         graph = known.graph(event.graph)
         for op in graph.called({"grad"}):
             if op.nodes or op.site.user.location() != event.site.user.location():

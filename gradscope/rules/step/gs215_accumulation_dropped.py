@@ -30,7 +30,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.trainers import runs_it
-from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
+from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, plural, where
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.source import Source, is_name, receiver
@@ -299,6 +299,10 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     else:
         fix, edits = _cleared_once(trace, clear, step, after, too, own)
         edits = () if own and line.by_hand else edits  # of a loop over parameters
+    again = not line.used and _goes_on_elsewhere(trace, site)
+    if again:
+        pass_, edits = located(trace, site, "this pass"), ()
+        fix = f"leave {pass_} out, where a later one goes through the same graph; otherwise {fix}"
     looked = " that were looked at" if line.by_hand and line.asleep else ""
     seen = [f"{line.dropped} of {passes} backward passes{looked} were cleared unused"]
     if line.kept:
@@ -315,13 +319,20 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         related=tuple((other, "and this") for other in too),
         seen=tuple(seen),
-        severity="note" if line.kept or not counts_passes(trace, site, step) else "",
+        severity="note" if line.kept or again or not counts_passes(trace, site, step) else "",
         fix=fix,
         count=line.dropped,
         edits=edits,
         subjects=parameter_subjects(line.parameters),
         since=since_stretch(trace, line.first[clear]),
     )
+
+
+def _goes_on_elsewhere(trace: Trace, site: Site) -> bool:
+    """Whether each pass of this line kept its graph, for a later one that is to train: its own gradients may be a
+    by-product."""
+    here = [event for event in trace.of(Backward) if event.site.user.location() == site.location()]
+    return bool(here) and all(event.retain_graph for event in here)
 
 
 def _cleared_once(

@@ -81,3 +81,25 @@ def good_learned_weight_of_a_penalty() -> None:
         opt.zero_grad()
         (net(moved) - y).pow(2).mean().backward()
         opt.step()
+
+
+def good_first_order_in_the_evaluation_alone() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    weight = nn.Parameter(torch.randn(4, 1))
+    opt = torch.optim.SGD([weight], lr=0.02)
+
+    def task(train: bool) -> torch.Tensor:
+        x, shift = torch.randn(8, 4), torch.randn(())
+        y = x.sum(dim=1, keepdim=True) + shift
+        (gradient,) = torch.autograd.grad((x @ weight - y).pow(2).mean(), [weight], create_graph=train)
+        return (x @ (weight - 0.1 * gradient) - y).pow(2).mean()
+
+    for step in range(6):
+        opt.zero_grad()
+        task(True).backward()
+        opt.step()
+        if step % 2:
+            task(False).backward()

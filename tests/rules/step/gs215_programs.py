@@ -744,3 +744,22 @@ def good_by_hand_before_all_parts() -> None:
             loss = nn.functional.binary_cross_entropy_with_logits(net(part).squeeze(1), truth) / 4
             loss.backward()
         opt.step()
+
+
+def good_passes_beside_that_of_their_mean() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(6):
+        losses = []
+        for _ in range(3):
+            x = torch.randn(8, 4)
+            loss = (model(x) - x.sum(dim=1, keepdim=True)).pow(2).mean()
+            loss.backward(retain_graph=True)
+            losses.append(loss)
+        opt.zero_grad()
+        torch.stack(losses).mean().backward()
+        opt.step()

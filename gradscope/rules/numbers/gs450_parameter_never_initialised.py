@@ -114,15 +114,19 @@ def _given(trace: Trace, event: NonFinite) -> set[int | None]:
 
 
 def _maker(trace: Trace, event: NeverWritten) -> ast.Call | None:
-    """The call that reserves the memory, where it is written in that of the parameter."""
+    """The call that reserves the memory, where it is written in that of the parameter; one whose result was not seen
+    is what the parameter is given itself: anything around it may have written to it."""
     here = Source(trace, event.site.user.path)
     made = here.file.at(event.site.user)
+    given = made.args[:1] + [one.value for one in made.keywords] if isinstance(made, ast.Call) else []
     for node in ast.walk(made) if made is not None else ():
         name = called_name(node)
         if not isinstance(node, ast.Call) or not here.file.is_imported(node.func):
             continue
         sizes = len(node.args) > 1 or (node.args and isinstance(getattr(node.args[0], "value", None), int))
-        if (name in EMPTY and event.empty) or (name in BY_SIZES and sizes and not event.empty):
+        if (name in EMPTY and event.empty) or (
+            name in BY_SIZES and sizes and not event.empty and node in given
+        ):
             return node
     return None
 

@@ -71,3 +71,22 @@ def good_loaded_before_its_first_use() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_filled_where_it_is_made() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    weights = [
+        nn.Parameter(torch.Tensor(4, 1).uniform_(-0.5, 0.5)),
+        nn.Parameter(torch.FloatTensor(4, 1).normal_() * 0.1),
+        nn.Parameter(nn.init.xavier_uniform_(torch.Tensor(4, 1))),
+        nn.Parameter(data=torch.Tensor(4, 1).normal_().data),
+    ]
+    opt = torch.optim.SGD(weights, lr=0.05)
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (sum(x @ w for w in weights) - x.sum(dim=1, keepdim=True)).pow(2).mean().backward()
+        opt.step()

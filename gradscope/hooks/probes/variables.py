@@ -45,7 +45,9 @@ def _warned(real: Any, frame: FrameType, cls: Any, *args: Any, **kwargs: Any) ->
     def ours() -> Any:
         return real(cls, *args, **kwargs)
 
-    there = ours.__code__.replace(co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno - 1)
+    there = ours.__code__.replace(
+        co_filename=frame.f_code.co_filename, co_firstlineno=(frame.f_lineno or 1) - 1
+    )
     try:
         return FunctionType(there, frame.f_globals, "", None, ours.__closure__)()
     except BaseException as error:

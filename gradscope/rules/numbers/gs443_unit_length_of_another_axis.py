@@ -90,7 +90,7 @@ class _Unit(NamedTuple):
     dim: int
 
 
-@rule("GS443", name="unit-length-of-another-axis", severity="warning", over=("GS701",))
+@rule("GS443", name="unit-length-of-another-axis", severity="error", over=("GS701",))
 def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
     if trace.op_names.isdisjoint({"normalize", "sqrt"} | NORMS):
         return

@@ -146,6 +146,7 @@ def load(rules: Iterable[Rule]) -> None:
         importlib.import_module(rule.module)
 
 
+@cache
 def _read(path: Path) -> Rule:
     """The rule of a file. Raises ValueError where it has no mark, or one that says what no rule can be."""
     text = path.read_text(encoding="utf-8")

@@ -16,9 +16,12 @@ from gradscope.store import Trace
 def stale_uses(trace: Trace) -> list[StaleUsed]:
     """Uses of stale sums. A write by hand counts only where the program takes gradients itself:
     clipping weights or copying them is no use of a gradient. And where the old part was measured
-    as zero it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
+    as zero, or all of what was used, it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
     events = trace.of(StaleUsed)
-    cleared = {p for event in events if _adds_nothing(event) for p in event.parameters}
+    something = {event.site for event in events if event.norm is not None and not _adds_nothing(event)}
+    nothing = {event.site for event in events if event.optimizer is None and _adds_nothing(event)}
+    alike = nothing - something  # not all of a line are measured
+    cleared = {p for event in events if _adds_nothing(event) or event.site in alike for p in event.parameters}
     return [
         event
         for event in events
@@ -40,7 +43,7 @@ def lender(trace: Trace, event: StaleUsed) -> str:
 
 def _adds_nothing(event: StaleUsed) -> bool:
     norm, without = event.norm, event.norm_without
-    return norm is not None and norm == without
+    return norm is not None and norm in (without, 0.0)
 
 
 def measured(trace: Trace, events: list[StaleUsed]) -> Iterator[str]:

@@ -505,3 +505,31 @@ def bad_gradients_that_grow_without_end() -> None:
         loss = (model(x) - y).pow(2).mean()
         loss.backward()  # effect: GS201
         opt.step()  # cause: GS201
+
+
+def good_signs_put_back_behind_a_score() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 8)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+    for _ in range(6):
+        signs = {}
+        with torch.no_grad():
+            for name, kept in model.state_dict().items():
+                signs[name] = torch.sign(kept)
+                kept.abs_()
+        model(torch.ones(1, 8)).sum().backward()
+        scores = []
+        for p in model.parameters():
+            scores.append(torch.clone(p.grad * p).detach().abs_())
+            p.grad.zero_()
+        with torch.no_grad():
+            for name, kept in model.state_dict().items():
+                kept.mul_(signs[name])
+        print(sum(score.sum().item() for score in scores) > 0)

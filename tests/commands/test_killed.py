@@ -24,7 +24,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 def train(steps):
     for _ in range(steps):  # no zero_grad
-        model(torch.ones(2, 4)).sum().backward()
+        model(torch.ones(2, 4)).sin().sum().backward()
         optimizer.step()
 
 
@@ -104,7 +104,7 @@ def test_a_signal_that_ends_the_program_gets_a_report(
     assert "GS201" in err and f"ended by {number.name}" in err
     assert "fault" not in err and "Traceback" not in err
     assert last(tmp_path).program["exit_code"] == -number
-    assert last(tmp_path).findings[0].code == "GS201"
+    assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -332,7 +332,7 @@ def test_other_threads_do_not_outlive_a_program_that_leaves_at_once(tmp_path: Pa
     source = TRAIN + "threading.Thread(target=lambda: (time.sleep(0.5), print('late'))).start()\n" + LEAVES
     status, out, err = ended(tmp_path, source.replace(TRAIN + LAST, LAST))
     assert (status, out) == (0, "") and "gradscope check" in err
-    assert last(tmp_path).findings[0].code == "GS201"
+    assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]
 
 
 def test_ctrl_c_while_gradscope_itself_is_imported(tmp_path: Path) -> None:

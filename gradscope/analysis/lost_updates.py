@@ -86,9 +86,9 @@ def _asked(trace: Trace) -> Counter[int]:
     """How many calls of `torch.autograd.grad` gave the gradient of each parameter."""
     times: Counter[int] = Counter()
     for event in trace.of(Backward):
-        if event.call == "grad" and event.graph is not None:
+        if event.call == "grad" and event.graph >= 0:
             values = trace.graph(event.graph).values
-            asked = {values[i].parameter for i in event.inputs if i < len(values)}
+            asked = {values[i].parameter for i in event.inputs}
             times.update({id: event.count for id in asked if id is not None})
     return times
 

@@ -500,3 +500,10 @@ def test_a_term_that_is_cut_off_beside_another_cut_is_told_with_all_its_cuts() -
     assert (drawn.code, term.code) == ("GS301", "GS315")
     assert "`Normal(where, wide).sample()`" in term.seen[0] and "got no gradient" in term.seen[0]
     assert "`where.detach()`" in term.fix and "`wide.detach()`" in term.fix and len(term.edits) == 2
+
+
+def test_each_side_that_broadcasts_in_a_statement_is_named() -> None:
+    from rules.numbers import gs703_programs
+
+    (found,) = findings(gs703_programs.bad_both_halves_of_a_contrastive_loss)
+    assert "`.squeeze(1)` on `1 - label`, and on `label` (" in found.fix

@@ -241,6 +241,13 @@ def _short(graph: Graph, op: Op) -> tuple[int, int] | None:
     return (short, ones[-1]) if len(shapes[0]) != len(shapes[1]) and rest == shapes[short] else None
 
 
+def _long(trace: Trace, op: Op) -> str:
+    """The side with one dimension more than the other, as its line calls it."""
+    graph = trace.graph(op.graph)
+    shapes = [graph.values[i].shape for i in op.inputs[:2]]
+    return _operands(trace, graph, op)[0 if len(shapes[0]) > len(shapes[1]) else 1]
+
+
 def _before(graph: Graph, op: Op) -> Op | None:
     """The first call that broadcasts the same shorter tensor against another one in the same way."""
     side = _short(graph, op)
@@ -333,9 +340,7 @@ def _fix(trace: Trace, graph: Graph, op: Op, more: Sequence[Op] = ()) -> tuple[s
     shapes = [graph.values[i].shape for i in op.inputs[:2]]
     others = _partners(graph, op, shapes[long])
     if more:
-        too = [
-            f"{_operands(trace, graph, o)[long]} ({place(o.site.user)})" for o in more if o.graph == op.graph
-        ]
+        too = [f"{_long(trace, other)} ({place(other.site.user)})" for other in more]
         return f"{both}: `{squeezed}` on {names[long]}, and on {listed(too)}", edits
     if not others:
         alternative = (

@@ -422,3 +422,23 @@ def bad_mask_of_one_column_in_the_target() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS703
         opt.step()
+
+
+def bad_both_halves_of_a_contrastive_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(3):
+        label = torch.randint(0, 2, (16, 1)).float()
+        apart = net(torch.randn(16, 4)).squeeze(1).abs()
+        far = torch.clamp(1 - apart, min=0).pow(2)
+        loss = torch.mean(
+            (1 - label) * apart.pow(2)  # cause: GS703
+            + far * label
+        )
+        opt.zero_grad()
+        loss.backward()  # effect: GS703
+        opt.step()

@@ -426,10 +426,12 @@ def has_lost_hooks(optimizer: type) -> bool:
     return bool(getattr(step, "hooked", False)) and not runs
 
 
+_has_names: Any = getattr(Tensor, "has_names", None)  # until 2.12 at the latest axes may have some
+
+
 def without_names(t: Any) -> Any:
-    """The same numbers, with no names of the axes (until 2.12 at the latest there were tensors that have them)."""
-    named = getattr(t, "has_names", None)
-    return t.rename(None) if named is not None and named() else t
+    """The same numbers, with no names of the axes, which most operators refuse."""
+    return t.rename(None) if _has_names is not None and _has_names(t) else t
 
 
 def version_of(t: Any) -> int:

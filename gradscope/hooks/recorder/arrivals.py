@@ -73,12 +73,6 @@ def send(numbers: torch.Tensor) -> Arriving:
     return Arriving(host, event)
 
 
-def _apart(t: torch.Tensor) -> torch.Tensor:
-    """The tensor outside of the graph, and without names of its axes, which most operators refuse."""
-    alone: torch.Tensor = without_names(t.detach())
-    return alone
-
-
 class Arrivals:
     """The questions of one run that wait for their numbers. fault: whom a fault of ours is told."""
 
@@ -92,13 +86,13 @@ class Arrivals:
         works outside of the graph and may emit events."""
         if all(t.is_cpu for t in tensors):
             with torch.no_grad(), aside():
-                then(*[_apart(t) for t in tensors])
+                then(*[without_names(t.detach()) for t in tensors])
             return
         bytes = sum(t.numel() * t.element_size() for t in tensors)
         if len(self.waiting) >= MOST_WAITING or bytes > MOST_BYTES:
             return
         with torch.no_grad(), aside():
-            self.waiting.append(([send(_apart(t)) for t in tensors], then))
+            self.waiting.append(([send(without_names(t.detach())) for t in tensors], then))
 
     def collect(self, wait: bool = False) -> None:
         """Answers the questions whose numbers are here, in their order; all of them where `wait`."""

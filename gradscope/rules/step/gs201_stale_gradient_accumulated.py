@@ -217,15 +217,16 @@ def _read_behind(trace: Trace, step: Site) -> bool:
     """Whether the program may read a gradient behind the step, in its function or in another one of the file, and does
     not ask whether there is one."""
     file = trace.source_file(step.path)
-    reads = [n for n in file.nodes if isinstance(n, ast.Attribute) and n.attr == "grad"]
-    asked = {id(file.function_of(n)) for n in reads if isinstance(file.parent.get(id(n)), ast.Compare)}
+    found = [n for n in file.nodes if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    reads = [(node, file.function_of(node)) for node in found]
+    asked = [function for node, function in reads if isinstance(file.parent.get(id(node)), ast.Compare)]
     own = file.statement(step)
     mine = file.function_of(own) if own is not None else None
     return any(
-        isinstance(n.ctx, ast.Load)
-        and id(file.function_of(n)) not in asked
-        and (file.function_of(n) is not mine or n.lineno > step.end_line)
-        for n in reads
+        isinstance(node.ctx, ast.Load)
+        and function not in asked
+        and (function is not mine or node.lineno > step.end_line)
+        for node, function in reads
     )
 
 

@@ -299,10 +299,11 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     else:
         fix, edits = _cleared_once(trace, clear, step, after, too, own)
         edits = () if own and line.by_hand else edits  # of a loop over parameters
-    again = not line.used and _goes_on_elsewhere(trace, site)
-    if again:
-        pass_, edits = located(trace, site, "this pass"), ()
-        fix = f"leave {pass_} out, where a later one goes through the same graph; otherwise {fix}"
+    aside = not line.used and _keeps_its_graph(trace, site)
+    if aside:
+        here = located(trace, site, "this pass")
+        fix = f"leave {here} out, where a later one goes through the same graph; otherwise {fix}"
+        edits = ()
     looked = " that were looked at" if line.by_hand and line.asleep else ""
     seen = [f"{line.dropped} of {passes} backward passes{looked} were cleared unused"]
     if line.kept:
@@ -319,7 +320,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         related=tuple((other, "and this") for other in too),
         seen=tuple(seen),
-        severity="note" if line.kept or again or not counts_passes(trace, site, step) else "",
+        severity="note" if line.kept or aside or not counts_passes(trace, site, step) else "",
         fix=fix,
         count=line.dropped,
         edits=edits,
@@ -328,9 +329,9 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     )
 
 
-def _goes_on_elsewhere(trace: Trace, site: Site) -> bool:
-    """Whether each pass of this line kept its graph, for a later one that is to train: its own gradients may be a
-    by-product."""
+def _keeps_its_graph(trace: Trace, site: Site) -> bool:
+    """Whether each pass of this line kept its graph for a later one, which may be the one that is to train: then its
+    own gradients are a by-product."""
     here = [event for event in trace.of(Backward) if event.site.user.location() == site.location()]
     return bool(here) and all(event.retain_graph for event in here)
 

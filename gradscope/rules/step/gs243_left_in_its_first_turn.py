@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gradscope.analysis.counted import at_least
-from gradscope.analysis.words import code, plural, where
+from gradscope.analysis.words import code, plural, user, where
 from gradscope.events import KeptIterators, Loader, Step
 from gradscope.fixes.source import Source
 from gradscope.fixes.statements import out_of
@@ -151,16 +151,11 @@ def _finding(
 
 def _drawn(trace: Trace, path: str, loop: Loop) -> bool:
     """Whether it goes through loaders alone that draw their order: its first batch is another one each time."""
-    orders = []
-    for event in trace.of(Loader):
-        site = trace.site(event.loop)
-        if (
-            site is not None
-            and site.user.path == path
-            and loop.lineno <= site.user.line < loop.body[0].lineno
-        ):
-            orders.append(event.order)
-    return bool(orders) and all(order == "drawn" for order in orders)
+    head = range(loop.lineno, loop.body[0].lineno)
+    places = [(event.order, user(trace.site(event.loop))) for event in trace.of(Loader)]
+    return {order for order, at in places if at is not None and at.path == path and at.line in head} == {
+        "drawn"
+    }
 
 
 def _with_what_grows(trace: Trace) -> Iterator[Finding]:

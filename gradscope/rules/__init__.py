@@ -21,7 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from gradscope.model import SEVERITIES, Finding, GradscopeError
+from gradscope.model import SEVERITIES, Event, Finding, GradscopeError
 
 if TYPE_CHECKING:
     from gradscope.store import Member, Run, Trace
@@ -36,7 +36,9 @@ class Rule(NamedTuple):
     """One rule with what its file says about it. `over` lists the codes that are folded
     into this one where they have the same cause (docs/design.md: one cause, one finding), `over_apart` those whose
     findings follow from one that all ranks have where only some ranks have them. `symptom`: it
-    tells what the training came to, and its cause is the likeliest one: others are told before it."""
+    tells what the training came to, and its cause is the likeliest one: others are told before it.
+    `needs`: kinds of events (gradscope/events.py) without all of which it has nothing to say: its file is not
+    even imported then."""
 
     code: str
     name: str
@@ -49,6 +51,7 @@ class Rule(NamedTuple):
     symptom: bool = False
     across: Across | None = None  # of a rule that compares processes
     over_apart: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
@@ -91,6 +94,7 @@ def rule(
     over: tuple[str, ...] = (),
     default: bool = True,
     symptom: bool = False,
+    needs: type[Event] | tuple[type[Event], ...] = (),
 ) -> Callable[[Check], Check]:
     """Marks the check of rule `code` (see the package docstring)."""
     return _as_it_is
@@ -158,18 +162,25 @@ def _read(path: Path) -> Rule:
     (call,) = ast.parse(f"f({given})").body
     assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
     code = ast.literal_eval(call.value.args[0])
-    said = {str(word.arg): ast.literal_eval(word.value) for word in call.value.keywords}
+    words = {str(word.arg): word.value for word in call.value.keywords}
+    needs = words.pop("needs", None)
+    kinds = (
+        frozenset(node.id for node in ast.walk(needs) if isinstance(node, ast.Name)) if needs else frozenset()
+    )
+    said = {name: ast.literal_eval(word) for name, word in words.items()}
     if said["severity"] not in SEVERITIES:
         raise ValueError(f"severity of {code} is {said['severity']!r}, not one of {SEVERITIES}")
     module = f"{__name__}.{path.parent.name}.{path.stem}"
-    run = partial(_run, module, function)
+    run = partial(_run, module, function, kinds)
     doc = inspect.cleandoc(ast.literal_eval(text[: text.index('"""', 3) + 3]))
     if kind == "rule_across":
         return Rule(code, check=_nothing, module=module, doc=doc, across=run, **said)
-    return Rule(code, check=run, module=module, doc=doc, **said)
+    return Rule(code, check=run, module=module, doc=doc, needs=kinds, **said)
 
 
-def _run(module: str, function: str, of: Any) -> Iterable[Any]:
+def _run(module: str, function: str, needs: frozenset[str], of: Any) -> Iterable[Any]:
+    if needs and not needs & of.kinds:
+        return ()
     found: Iterable[Any] = getattr(importlib.import_module(module), function)(of)
     return found
 

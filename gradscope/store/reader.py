@@ -536,5 +536,12 @@ class Trace:
         return cast(list[E], list(self._of[kinds]))
 
     @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The names of the classes of its events, and of those that these are derived from."""
+        return frozenset(
+            base.__name__ for kind in {type(event) for event in self.events} for base in kind.__mro__
+        )
+
+    @cached_property
     def _of(self) -> dict[tuple[type[Event], ...], list[Event]]:
         return {}

@@ -64,7 +64,7 @@ def good() -> None:
         handle.remove()
 
 
-@rule("GS607", name="hooks-pile-up", severity="warning")
+@rule("GS607", name="hooks-pile-up", severity="warning", needs=PiledHook)
 def hooks_pile_up(trace: Trace) -> Iterator[Finding]:
     changing = {event.site.id for event in trace.of(GradientHook) if event.returned or event.edited}
     piles: dict[tuple[object, ...], list[PiledHook]] = {}

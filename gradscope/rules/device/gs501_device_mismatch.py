@@ -50,7 +50,7 @@ def good_both_moved() -> None:
     model(x) * torch.tensor(2.0)
 
 
-@rule("GS501", name="device-mismatch", severity="error")
+@rule("GS501", name="device-mismatch", severity="error", needs=ErrorRaised)
 def device_mismatch(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of(ErrorRaised):

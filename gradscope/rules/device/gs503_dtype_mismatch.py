@@ -64,7 +64,7 @@ def good_converted() -> None:
     nn.functional.cross_entropy(model(x), y)
 
 
-@rule("GS503", name="dtype-mismatch", severity="error")
+@rule("GS503", name="dtype-mismatch", severity="error", needs=(Crashed, ErrorRaised))
 def dtype_mismatch(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of(ErrorRaised):

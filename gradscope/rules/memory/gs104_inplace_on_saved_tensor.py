@@ -42,7 +42,7 @@ def good() -> None:
     loss.backward()
 
 
-@rule("GS104", name="inplace-on-saved-tensor", severity="error", over=("GS102",))
+@rule("GS104", name="inplace-on-saved-tensor", severity="error", over=("GS102",), needs=ErrorRaised)
 def inplace_on_saved_tensor(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(ErrorRaised):
         if event.where == "backward" and _TEXT in event.text:

@@ -65,7 +65,7 @@ def good_both_before_the_step() -> None:
         opt.step()
 
 
-@rule("GS108", name="step-between-forward-and-backward", severity="error", over=("GS104",))
+@rule("GS108", name="step-between-forward-and-backward", severity="error", over=("GS104",), needs=ErrorRaised)
 def step_between_forward_and_backward(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(ErrorRaised):
         if event.where == "backward" and _TEXT in event.text:

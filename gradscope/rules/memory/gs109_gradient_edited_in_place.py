@@ -47,7 +47,7 @@ def good_returned() -> None:
     (w * w).sum().backward()
 
 
-@rule("GS109", name="gradient-edited-in-place", severity="warning", over=("GS106",))
+@rule("GS109", name="gradient-edited-in-place", severity="warning", over=("GS106",), needs=GradientHook)
 def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(GradientHook):
         hook = trace.site(event.hook)

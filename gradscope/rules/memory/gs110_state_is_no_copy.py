@@ -68,7 +68,13 @@ def good() -> None:
     model.load_state_dict(kept)
 
 
-@rule("GS110", name="state-is-no-copy", severity="error", over=("GS219",))
+@rule(
+    "GS110",
+    name="state-is-no-copy",
+    severity="error",
+    over=("GS219",),
+    needs=(StateLoaded, StateSaved, StateWrittenOver),
+)
 def state_is_no_copy(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[tuple[str, int], bool], list[StateLoaded]] = {}
     for event in trace.of(StateLoaded):

@@ -71,7 +71,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS112", name="mask-reads-what-is-written", severity="warning")
+@rule("GS112", name="mask-reads-what-is-written", severity="warning", needs=WrittenAgain)
 def mask_reads_what_is_written(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(WrittenAgain):

@@ -77,7 +77,7 @@ def good() -> None:
         p.data = mine
 
 
-@rule("GS115", name="saved-without-the-exchanged-weights", severity="warning")
+@rule("GS115", name="saved-without-the-exchanged-weights", severity="warning", needs=StateApart)
 def saved_without_the_exchanged_weights(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[int | None, tuple[str, int]], list[StateApart]] = {}
     for event in trace.of(StateApart):

@@ -68,7 +68,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS398", name="gradient-written-in-backward", severity="error")
+@rule("GS398", name="gradient-written-in-backward", severity="error", needs=SpreadWritten)
 def gradient_written_in_backward(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(SpreadWritten):

@@ -90,7 +90,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS275", name="own-eval-undone", severity="warning")
+@rule("GS275", name="own-eval-undone", severity="warning", needs=Mode)
 def own_eval_undone(trace: Trace) -> Iterator[Finding]:
     if any(_of_the_program(event) and not event.training for event in trace.of(Mode)):
         known = calls(trace)

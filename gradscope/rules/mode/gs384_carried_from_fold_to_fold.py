@@ -88,7 +88,7 @@ def good() -> None:
                 print(nn.functional.cross_entropy(model(x), y).item())
 
 
-@rule("GS384", name="carried-from-fold-to-fold", severity="warning")
+@rule("GS384", name="carried-from-fold-to-fold", severity="warning", needs=RowsEvaluated)
 def carried_from_fold_to_fold(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(RowsEvaluated):
         later = zip(event.before[1:], event.samples[1:], strict=False)

@@ -62,7 +62,7 @@ def good_frozen_in_eval() -> None:
         opt.step()
 
 
-@rule("GS405", name="frozen-module-drifts", severity="error")
+@rule("GS405", name="frozen-module-drifts", severity="error", needs=Drift)
 def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not trace.of(Drift):

@@ -67,7 +67,7 @@ def good_buffers_too() -> None:
         averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
 
 
-@rule("GS407", name="averaged-buffers-ignored", severity="error")
+@rule("GS407", name="averaged-buffers-ignored", severity="error", needs=RunningStats)
 def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     written = kept_up(trace)

@@ -51,7 +51,7 @@ def good_trained_first() -> None:
         model(torch.randn(8, 16)).mean().item()
 
 
-@rule("GS408", name="eval-first-normalisation", severity="warning")
+@rule("GS408", name="eval-first-normalisation", severity="warning", needs=Spectral)
 def eval_first_normalisation(trace: Trace) -> Iterator[Finding]:
     groups: dict[int, list[Spectral]] = {}
     for event in trace.of(Spectral):

@@ -53,7 +53,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS409", name="trained-in-eval-mode", severity="note")
+@rule("GS409", name="trained-in-eval-mode", severity="note", needs=Mode)
 def trained_in_eval_mode(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     told: set[int] = set()

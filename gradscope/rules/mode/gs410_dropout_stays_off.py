@@ -84,7 +84,7 @@ def good() -> None:
             model(torch.randn(8, 4)).pow(2).mean().item()
 
 
-@rule("GS410", name="dropout-stays-off", severity="warning")
+@rule("GS410", name="dropout-stays-off", severity="warning", needs=DropoutOff)
 def dropout_stays_off(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(DropoutOff):

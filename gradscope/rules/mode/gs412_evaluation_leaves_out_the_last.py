@@ -77,7 +77,7 @@ def good() -> None:
     print(torch.cat(errors).mean().item())
 
 
-@rule("GS412", name="evaluation-leaves-out-the-last", severity="note")
+@rule("GS412", name="evaluation-leaves-out-the-last", severity="note", needs=SamplesDropped)
 def evaluation_leaves_out_the_last(trace: Trace) -> Iterator[Finding]:
     lines: dict[tuple[str, int], list[SamplesDropped]] = {}
     for event in trace.of(SamplesDropped):

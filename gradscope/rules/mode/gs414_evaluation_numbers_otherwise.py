@@ -87,7 +87,7 @@ def good() -> None:
         nn.functional.cross_entropy(model(given), right)
 
 
-@rule("GS414", name="evaluation-numbers-otherwise", severity="warning")
+@rule("GS414", name="evaluation-numbers-otherwise", severity="warning", needs=(AnswersCompared, Labels))
 def evaluation_numbers_otherwise(trace: Trace) -> Iterator[Finding]:
     if any(event.leaves for event in trace.of(Backward)):
         return

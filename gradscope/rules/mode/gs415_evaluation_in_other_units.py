@@ -70,7 +70,7 @@ def good() -> None:
         print(nn.functional.mse_loss(model(x[192:]) * spread + mean, prices[192:]))
 
 
-@rule("GS415", name="evaluation-in-other-units", severity="warning")
+@rule("GS415", name="evaluation-in-other-units", severity="warning", needs=Units)
 def evaluation_in_other_units(trace: Trace) -> Iterator[Finding]:
     events = trace.of(Units)
     trained = [event for event in events if event.trained and event.target_spread]

@@ -77,7 +77,7 @@ def good() -> None:
     print(evaluate())
 
 
-@rule("GS418", name="goes-through-another-loader", severity="warning")
+@rule("GS418", name="goes-through-another-loader", severity="warning", needs=LoaderLeft)
 def goes_through_another_loader(trace: Trace) -> Iterator[Finding]:
     loops: dict[Site, list[Site]] = {}  # where a loader is made → what goes through it
     for event in trace.of(Loader):

@@ -89,7 +89,7 @@ def good() -> None:
                 print(nn.functional.mse_loss(model(x), y).item())
 
 
-@rule("GS423", name="other-rows-in-each-evaluation", severity="note")
+@rule("GS423", name="other-rows-in-each-evaluation", severity="note", needs=DatasetShared)
 def other_rows_in_each_evaluation(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(DatasetShared):

@@ -111,7 +111,7 @@ class _Written:
     statement: ast.Assign
 
 
-@rule("GS424", name="set-through-a-part", severity="warning")
+@rule("GS424", name="set-through-a-part", severity="warning", needs=DatasetShared)
 def set_through_a_part(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(DatasetShared):

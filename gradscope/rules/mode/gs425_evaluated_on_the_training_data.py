@@ -82,7 +82,7 @@ def good() -> None:
                 print(nn.functional.mse_loss(model(x), y).item())
 
 
-@rule("GS425", name="evaluated-on-the-training-data", severity="warning")
+@rule("GS425", name="evaluated-on-the-training-data", severity="warning", needs=SameSamples)
 def evaluated_on_the_training_data(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SameSamples):
         whole = trace.site(event.loop)

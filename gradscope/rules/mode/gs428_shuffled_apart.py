@@ -66,7 +66,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS428", name="shuffled-apart", severity="warning", over=("GS784",))
+@rule("GS428", name="shuffled-apart", severity="warning", over=("GS784",), needs=ShuffledApart)
 def shuffled_apart(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of(ShuffledApart):

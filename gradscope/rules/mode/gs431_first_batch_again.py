@@ -91,7 +91,7 @@ def good() -> None:
         print(right / 20)
 
 
-@rule("GS431", name="first-batch-again", severity="warning")
+@rule("GS431", name="first-batch-again", severity="warning", needs=FirstBatchAgain)
 def first_batch_again(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(FirstBatchAgain):

@@ -66,10 +66,8 @@ class _Given(NamedTuple):
     rate: ast.expr | None
 
 
-@rule("GS460", name="all-is-dropped", severity="warning", over=("GS784",))
+@rule("GS460", name="all-is-dropped", severity="warning", over=("GS784",), needs=Backward)
 def all_is_dropped(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Backward):
-        return
     found: dict[Span, Finding] = {}
     for event in trace.of(AllDropped):
         finding = _finding(trace, event) if event.calls >= ENOUGH else None

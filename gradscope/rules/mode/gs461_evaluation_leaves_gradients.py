@@ -94,7 +94,7 @@ class _Left:
     others: int = 0  # steps that used none
 
 
-@rule("GS461", name="evaluation-leaves-gradients", severity="warning")
+@rule("GS461", name="evaluation-leaves-gradients", severity="warning", needs=Mode)
 def evaluation_leaves_gradients(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     switched: dict[int, set[bool]] = {}

@@ -77,7 +77,7 @@ def good() -> None:
         print(total / len(test.dataset))  # type: ignore[arg-type]
 
 
-@rule("GS474", name="means-of-unequal-batches", severity="note")
+@rule("GS474", name="means-of-unequal-batches", severity="note", needs=Loader)
 def means_of_unequal_batches(trace: Trace) -> Iterator[Finding]:
     plain = {(event.site.id, event.loop) for event in trace.of(Loader) if event.order}
     for one in sums(trace):

@@ -63,7 +63,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS316", name="given-nothing-but-zeros", severity="warning")
+@rule("GS316", name="given-nothing-but-zeros", severity="warning", needs=RawInput)
 def given_nothing_but_zeros(trace: Trace) -> Iterator[Finding]:
     zero = {event.parameter for event in trace.of(RawInput) if event.low == event.high == 0}
     if not zero:

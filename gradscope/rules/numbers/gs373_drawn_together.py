@@ -80,7 +80,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS373", name="drawn-together", severity="warning")
+@rule("GS373", name="drawn-together", severity="warning", needs=RowSpread)
 def only_drawn_together(trace: Trace) -> Iterator[Finding]:
     spreads = {event.site.id: event for event in trace.of(RowSpread)}
     if not any(_gone(event) for event in spreads.values()):

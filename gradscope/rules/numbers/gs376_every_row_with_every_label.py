@@ -77,7 +77,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS376", name="every-row-with-every-label", severity="warning")
+@rule("GS376", name="every-row-with-every-label", severity="warning", needs=PickedColumns)
 def every_row_with_every_label(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(PickedColumns)}
     if not events:

@@ -72,7 +72,7 @@ def good() -> None:
         print("IoU", torch.stack(each).mean())
 
 
-@rule("GS377", name="bits-of-class-numbers", severity="warning")
+@rule("GS377", name="bits-of-class-numbers", severity="warning", needs=Bits)
 def bits_of_class_numbers(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(Bits) if not event.low and event.common}
     if not events:

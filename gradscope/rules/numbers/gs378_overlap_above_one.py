@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS378", name="overlap-above-one", severity="warning")
+@rule("GS378", name="overlap-above-one", severity="warning", needs=OneLess)
 def overlap_above_one(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(OneLess)}
     if not events:

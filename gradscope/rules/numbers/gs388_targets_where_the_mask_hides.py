@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS388", name="targets-where-the-mask-hides", severity="warning")
+@rule("GS388", name="targets-where-the-mask-hides", severity="warning", needs=HiddenTargets)
 def targets_where_the_mask_hides(trace: Trace) -> Iterator[Finding]:
     told = {event.site.user.location() for event in trace.of(PaddedTargets)}
     for event in trace.of(HiddenTargets):

@@ -78,7 +78,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS389", name="term-weighed-twice", severity="note")
+@rule("GS389", name="term-weighed-twice", severity="note", needs=WeighedTwice)
 def term_weighed_twice(trace: Trace) -> Iterator[Finding]:
     events = trace.of(WeighedTwice)
     if not events:

@@ -58,7 +58,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS390", name="one-class-left-over", severity="warning")
+@rule("GS390", name="one-class-left-over", severity="warning", needs=Labels)
 def one_class_left_over(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Labels):
         left_out = event.ignored

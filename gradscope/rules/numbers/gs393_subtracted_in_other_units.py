@@ -92,7 +92,7 @@ class _Lesson(NamedTuple):
     scaled: Op  # what makes the target of them
 
 
-@rule("GS393", name="subtracted-in-other-units", severity="warning")
+@rule("GS393", name="subtracted-in-other-units", severity="warning", needs=Subtracted)
 def subtracted_in_other_units(trace: Trace) -> Iterator[Finding]:
     measured = {event.site.user.span(): event for event in trace.of(Subtracted)}
     if not measured:

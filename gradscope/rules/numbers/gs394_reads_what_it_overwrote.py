@@ -56,7 +56,7 @@ def good() -> None:
     print(answers)
 
 
-@rule("GS394", name="reads-what-it-overwrote", severity="warning")
+@rule("GS394", name="reads-what-it-overwrote", severity="warning", needs=MovedRows)
 def reads_what_it_overwrote(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(MovedRows):
         place = event.site.user

@@ -63,7 +63,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS432", name="degrees-without-loops", severity="warning")
+@rule("GS432", name="degrees-without-loops", severity="warning", needs=Degrees)
 def degrees_without_loops(trace: Trace) -> Iterator[Finding]:
     told: set[Site] = set()
     for event in trace.of(Degrees):

@@ -61,7 +61,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS434", name="columns-taken-for-rows", severity="warning")
+@rule("GS434", name="columns-taken-for-rows", severity="warning", needs=PickedTwice)
 def columns_taken_for_rows(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(PickedTwice) if _are_columns(event)}
     told: set[tuple[str, int]] = set()

@@ -96,7 +96,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS437", name="one-answer-for-two-targets", severity="warning", over=("GS784",))
+@rule("GS437", name="one-answer-for-two-targets", severity="warning", over=("GS784",), needs=SameAnswers)
 def one_answer_for_two_targets(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()

@@ -72,7 +72,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS441", name="overlap-of-scores", severity="warning")
+@rule("GS441", name="overlap-of-scores", severity="warning", needs=NoShares)
 def overlap_of_scores(trace: Trace) -> Iterator[Finding]:
     scores = {event.site.user.span(): event for event in trace.of(NoShares) if event.low < BELOW}
     if not scores:

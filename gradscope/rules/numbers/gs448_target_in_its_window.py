@@ -67,7 +67,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS448", name="target-in-its-window", severity="warning")
+@rule("GS448", name="target-in-its-window", severity="warning", needs=TargetInWindow)
 def target_in_its_window(trace: Trace) -> Iterator[Finding]:
     events = [e for e in trace.of(TargetInWindow) if e.calls >= LEAST and e.overlaps >= LEAST]
     for event in events:

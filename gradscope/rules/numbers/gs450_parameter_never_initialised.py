@@ -75,7 +75,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS450", name="parameter-never-initialised", severity="error", over=("GS701",))
+@rule("GS450", name="parameter-never-initialised", severity="error", over=("GS701",), needs=NeverWritten)
 def parameter_never_initialised(trace: Trace) -> Iterator[Finding]:
     told: dict[tuple[str, int], list[NeverWritten]] = {}
     for event in trace.of(NeverWritten):

@@ -62,7 +62,13 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS455", name="norm-beyond-its-type", severity="warning", over=("GS240", "GS719", "GS784"))
+@rule(
+    "GS455",
+    name="norm-beyond-its-type",
+    severity="warning",
+    over=("GS240", "GS719", "GS784"),
+    needs=HalfOverflow,
+)
 def norm_beyond_its_type(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(HalfOverflow):
         if event.calls >= ENOUGH:

@@ -69,7 +69,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS458", name="clipped-error-is-a-constant", severity="warning")
+@rule("GS458", name="clipped-error-is-a-constant", severity="warning", needs=HeldByClip)
 def clipped_error_is_a_constant(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(HeldByClip):
         if event.calls >= ENOUGH and event.held > SHARE * event.elements:

@@ -83,7 +83,13 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS470", name="answer-among-the-inputs", severity="warning", over=("GS778",))
+@rule(
+    "GS470",
+    name="answer-among-the-inputs",
+    severity="warning",
+    over=("GS778",),
+    needs=(AnswersInPart, GivenSteps),
+)
 def answer_among_the_inputs(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(AnswersInPart):
         for graph in trace.graphs:

@@ -75,7 +75,7 @@ def good() -> None:
 Layer = int | tuple[str, int]  # a module, or the line of a call outside of all
 
 
-@rule("GS471", name="own-answer-not-shifted", severity="warning")
+@rule("GS471", name="own-answer-not-shifted", severity="warning", needs=MixedInPlace)
 def own_answer_not_shifted(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(MixedInPlace):
         asked = {

@@ -78,7 +78,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS710", name="zeros-in-a-row", severity="warning", over=("GS705", "GS707"))
+@rule("GS710", name="zeros-in-a-row", severity="warning", over=("GS705", "GS707"), needs=ZeroWeights)
 def zeros_in_a_row(trace: Trace) -> Iterator[Finding]:
     zero = {id for event in trace.of(ZeroWeights) for id in event.parameters if _never_moved(trace, id)}
     zero -= under_a_scaler(trace)  # steps that it skips leave zeros where they were

@@ -83,7 +83,7 @@ class _Groups:
     other: int  # and the weighted values
 
 
-@rule("GS718", name="shares-of-one", severity="warning")
+@rule("GS718", name="shares-of-one", severity="warning", needs=SharesOfOne)
 def shares_of_one(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SharesOfOne):
         for graph in trace.graphs:

@@ -71,7 +71,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS721", name="mask-lets-padding-in", severity="warning")
+@rule("GS721", name="mask-lets-padding-in", severity="warning", needs=Padding)
 def mask_lets_padding_in(trace: Trace) -> Iterator[Finding]:
     words = {event.parameter: 1 - event.share for event in trace.of(Padding) if event.share < 1}
     for line in zeros_of_lines(trace) if words else ():

@@ -66,7 +66,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS729", name="mask-leaves-padding-in", severity="warning")
+@rule("GS729", name="mask-leaves-padding-in", severity="warning", needs=OpenMask)
 def mask_leaves_padding_in(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(OpenMask):

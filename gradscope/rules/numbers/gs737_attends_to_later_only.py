@@ -74,7 +74,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS737", name="attends-to-later-only", severity="warning", over=("GS701",))
+@rule("GS737", name="attends-to-later-only", severity="warning", over=("GS701",), needs=LaterOnly)
 def attends_to_later_only(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(LaterOnly):

@@ -97,7 +97,7 @@ class Valley(NamedTuple):
         return log(2) / (self.rate * self.flat)
 
 
-@rule("GS739", name="curvatures-apart", severity="warning", symptom=True)
+@rule("GS739", name="curvatures-apart", severity="warning", symptom=True, needs=Curvatures)
 def curvatures_apart(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Curvatures):
         valley = _valley(trace, event)

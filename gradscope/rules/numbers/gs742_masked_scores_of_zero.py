@@ -80,7 +80,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS742", name="masked-scores-of-zero", severity="warning")
+@rule("GS742", name="masked-scores-of-zero", severity="warning", needs=ZeroScores)
 def masked_scores_of_zero(trace: Trace) -> Iterator[Finding]:
     shares = {(event.site.user.span(), event.name): event.share for event in trace.of(ZeroScores)}
     if not shares:

@@ -63,7 +63,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS746", name="padding-in-the-loss", severity="warning")
+@rule("GS746", name="padding-in-the-loss", severity="warning", needs=PaddedTargets)
 def padding_in_the_loss(trace: Trace) -> Iterator[Finding]:
     masked = {site.user.span() for one in trace.of(KeptPlaces) if (site := trace.site(one.loss)) is not None}
     for event in trace.of(PaddedTargets):

@@ -62,7 +62,7 @@ def good() -> None:
             nn.functional.cross_entropy(model(rows), right)
 
 
-@rule("GS747", name="classes-never-trained", severity="warning")
+@rule("GS747", name="classes-never-trained", severity="warning", needs=Labels)
 def classes_never_trained(trace: Trace) -> Iterator[Finding]:
     events = trace.of(Labels)
     trained = [e for e in events if e.trained and sum(e.samples.values()) >= FEW]

@@ -58,7 +58,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS749", name="weights-favour-the-frequent", severity="note")
+@rule("GS749", name="weights-favour-the-frequent", severity="note", needs=Labels)
 def weights_favour_the_frequent(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Labels):
         counts = {int(label): count for label, count in event.samples.items()}

@@ -80,7 +80,7 @@ class Way(NamedTuple):
     causal: Op  # a layer on the way that looks at no later place
 
 
-@rule("GS750", name="answer-in-the-input", severity="warning", over=("GS746",))
+@rule("GS750", name="answer-in-the-input", severity="warning", over=("GS746",), needs=OwnAnswers)
 def answer_in_the_input(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(OwnAnswers):

@@ -92,7 +92,7 @@ class _Term(NamedTuple):
     key: Key
 
 
-@rule("GS756", name="sum-beside-a-mean", severity="warning")
+@rule("GS756", name="sum-beside-a-mean", severity="warning", needs=Backward)
 def sum_beside_a_mean(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()

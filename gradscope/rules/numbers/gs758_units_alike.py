@@ -63,7 +63,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS758", name="units-alike", severity="warning")
+@rule("GS758", name="units-alike", severity="warning", needs=Moved)
 def units_alike(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         moved = dict(zip(event.parameters, event.moved, strict=False))

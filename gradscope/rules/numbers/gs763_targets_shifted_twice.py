@@ -87,7 +87,7 @@ class Shift(NamedTuple):
     node: ast.expr
 
 
-@rule("GS763", name="targets-shifted-twice", severity="warning")
+@rule("GS763", name="targets-shifted-twice", severity="warning", needs=NextAnswers)
 def targets_shifted_twice(trace: Trace) -> Iterator[Finding]:
     events = list(trace.of(NextAnswers))
     if any(event.by == 1 for event in events):

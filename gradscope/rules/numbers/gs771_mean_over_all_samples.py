@@ -75,7 +75,7 @@ def good() -> None:
         print(total / len(loader.sampler))
 
 
-@rule("GS771", name="mean-over-all-samples", severity="warning")
+@rule("GS771", name="mean-over-all-samples", severity="warning", needs=Loader)
 def mean_over_all_samples(trace: Trace) -> Iterator[Finding]:
     parts = [event for event in trace.of(Loader) if event.drawn < event.held]
     if not parts:

@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS772", name="state-behind-the-padding", severity="warning")
+@rule("GS772", name="state-behind-the-padding", severity="warning", needs=Tails)
 def state_behind_the_padding(trace: Trace) -> Iterator[Finding]:
     tails = {event.parameter: event for event in trace.of(Tails) if event.mean >= SOME * event.places}
     if not tails:

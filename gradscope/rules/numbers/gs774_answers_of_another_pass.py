@@ -68,7 +68,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS774", name="answers-of-another-pass", severity="warning")
+@rule("GS774", name="answers-of-another-pass", severity="warning", needs=Loader)
 def answers_of_another_pass(trace: Trace) -> Iterator[Finding]:
     loops: dict[Site, list[Site]] = {}
     for event in trace.of(Loader):

@@ -78,7 +78,7 @@ class Filled(NamedTuple):
     value: Key | None  # where that number is a tensor
 
 
-@rule("GS777", name="mask-value-outscored", severity="warning")
+@rule("GS777", name="mask-value-outscored", severity="warning", needs=MaskWeight)
 def mask_value_outscored(trace: Trace) -> Iterator[Finding]:
     events = {(event.site.user.span(), event.name): event for event in trace.of(MaskWeight)}
     if not events:

@@ -90,7 +90,7 @@ class Way(NamedTuple):
     turned: bool  # by a mask that hides the earlier places in their stead
 
 
-@rule("GS778", name="next-token-in-sight", severity="warning")
+@rule("GS778", name="next-token-in-sight", severity="warning", needs=NextAnswers)
 def next_token_in_sight(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(NextAnswers):

@@ -65,7 +65,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS781", name="mask-keeps-the-padding", severity="warning")
+@rule("GS781", name="mask-keeps-the-padding", severity="warning", needs=KeptPlaces)
 def mask_keeps_the_padding(trace: Trace) -> Iterator[Finding]:
     events = [event for event in trace.of(KeptPlaces) if event.calls >= ENOUGH]
     known = paths(trace) if events else None

@@ -62,7 +62,7 @@ def good() -> None:
         ((pred == y).float().mean().item())
 
 
-@rule("GS787", name="compared-each-with-each", severity="warning")
+@rule("GS787", name="compared-each-with-each", severity="warning", needs=Compared)
 def compared_each_with_each(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Compared):
         column = _column(event.left, event.right)

@@ -58,7 +58,7 @@ def good() -> None:
         ((pred == y).float().mean().item())
 
 
-@rule("GS788", name="fractions-compared-with-labels", severity="warning")
+@rule("GS788", name="fractions-compared-with-labels", severity="warning", needs=Compared)
 def fractions_compared_with_labels(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Compared):
         left, right = (*event.fractions, 0.0, 0.0)[:2]

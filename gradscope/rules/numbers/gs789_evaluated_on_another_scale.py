@@ -75,7 +75,7 @@ def good() -> None:
         (model(test).argmax(1) == labels[64:]).float().mean().item()
 
 
-@rule("GS789", name="evaluated-on-another-scale", severity="warning")
+@rule("GS789", name="evaluated-on-another-scale", severity="warning", needs=RawInput)
 def evaluated_on_another_scale(trace: Trace) -> Iterator[Finding]:
     trained: dict[int, RawInput] = {}
     told: set[Site] = set()

@@ -74,7 +74,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS790", name="hinge-out-of-reach", severity="warning")
+@rule("GS790", name="hinge-out-of-reach", severity="warning", needs=Hinge)
 def hinge_out_of_reach(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(Hinge) if event.high >= ABOVE}
     if not events:

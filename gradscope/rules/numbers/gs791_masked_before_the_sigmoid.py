@@ -84,7 +84,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS791", name="masked-before-the-sigmoid", severity="warning")
+@rule("GS791", name="masked-before-the-sigmoid", severity="warning", needs=ZeroOnes)
 def masked_before_the_sigmoid(trace: Trace) -> Iterator[Finding]:
     masks = {event.site.user.span(): event for event in trace.of(ZeroOnes)}
     if not masks:

@@ -65,7 +65,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS792", name="ratio-is-always-one", severity="warning")
+@rule("GS792", name="ratio-is-always-one", severity="warning", needs=RatioOfOne)
 def ratio_is_always_one(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(RatioOfOne)}
     if not events:

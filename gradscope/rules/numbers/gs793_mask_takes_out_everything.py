@@ -96,7 +96,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS793", name="mask-takes-out-everything", severity="warning")
+@rule("GS793", name="mask-takes-out-everything", severity="warning", needs=WholeMask)
 def mask_takes_out_everything(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(WholeMask) if event.calls >= ENOUGH}
     if not events:

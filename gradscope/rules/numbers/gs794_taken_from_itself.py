@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS794", name="taken-from-itself", severity="warning")
+@rule("GS794", name="taken-from-itself", severity="warning", needs=SameMemory)
 def taken_from_itself(trace: Trace) -> Iterator[Finding]:
     events = {event.site.id: event for event in trace.of(SameMemory)}
     if not events:

@@ -63,7 +63,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS795", name="mask-of-integers", severity="warning")
+@rule("GS795", name="mask-of-integers", severity="warning", needs=PickedTwice)
 def mask_of_integers(trace: Trace) -> Iterator[Finding]:
     events = {
         event.site.user.span(): event

@@ -88,7 +88,7 @@ class _Use(NamedTuple):
     widened: Op | None
 
 
-@rule("GS797", name="mask-of-another-axis", severity="warning")
+@rule("GS797", name="mask-of-another-axis", severity="warning", needs=ComparedLengths)
 def mask_of_another_axis(trace: Trace) -> Iterator[Finding]:
     events = {e.site.id: e for e in trace.of(ComparedLengths) if e.varied and e.calls >= ENOUGH}
     if not events:

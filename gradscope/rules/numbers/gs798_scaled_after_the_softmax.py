@@ -77,7 +77,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS798", name="scaled-after-the-softmax", severity="warning")
+@rule("GS798", name="scaled-after-the-softmax", severity="warning", needs=ScaledWeights)
 def scaled_after_the_softmax(trace: Trace) -> Iterator[Finding]:
     factors = {e.site.user.span(): e.factor for e in trace.of(ScaledWeights) if e.factor not in (0, 1)}
     if not factors:

@@ -94,7 +94,7 @@ def good_retained() -> None:
     loss.backward()
 
 
-@rule("GS306", name="second-backward", severity="error", over=("GS601",))
+@rule("GS306", name="second-backward", severity="error", over=("GS601",), needs=ErrorRaised)
 def second_backward(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of(ErrorRaised):

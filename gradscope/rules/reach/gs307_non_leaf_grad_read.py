@@ -47,7 +47,7 @@ def good_retain_grad() -> None:
     assert y.grad is not None and x.grad is not None
 
 
-@rule("GS307", name="non-leaf-grad-read", severity="warning")
+@rule("GS307", name="non-leaf-grad-read", severity="warning", needs=GradRead)
 def non_leaf_grad_read(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of(GradRead):

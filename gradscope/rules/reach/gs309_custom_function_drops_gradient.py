@@ -80,8 +80,7 @@ def good_straight_through() -> None:
 
 @rule(
     "GS309", name="custom-function-drops-gradient", severity="warning",
-    over=("GS204", "GS206", "GS301", "GS302"),
-)  # fmt: skip
+    over=("GS204", "GS206", "GS301", "GS302"), needs=DroppedGradient)  # fmt: skip
 def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[int] = set()

@@ -52,8 +52,7 @@ def good_not_reentrant() -> None:
 
 @rule(
     "GS311", name="checkpoint-cuts-gradient", severity="error",
-    over=("GS204", "GS206", "GS301", "GS302", "GS303"),
-)  # fmt: skip
+    over=("GS204", "GS206", "GS301", "GS302", "GS303"), needs=CheckpointCut)  # fmt: skip
 def checkpoint_cuts_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     parameters = {p.id: p for p in trace.parameters}

@@ -50,7 +50,13 @@ def good_called() -> None:
         opt.step()
 
 
-@rule("GS312", name="forward-called-directly", severity="warning", over=("GS206", "GS301", "GS302", "GS306"))
+@rule(
+    "GS312",
+    name="forward-called-directly",
+    severity="warning",
+    over=("GS206", "GS301", "GS302", "GS306"),
+    needs=DirectForward,
+)
 def forward_called_directly(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(DirectForward):
         yield _finding(trace, event)

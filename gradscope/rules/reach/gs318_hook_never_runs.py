@@ -48,7 +48,7 @@ def good() -> None:
     print(len(seen), x.grad)
 
 
-@rule("GS318", name="hook-never-runs", severity="warning")
+@rule("GS318", name="hook-never-runs", severity="warning", needs=UnheardHook)
 def hook_never_runs(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(UnheardHook):
         called = trace.site(event.called)

@@ -91,7 +91,7 @@ class _Target(NamedTuple):
     shape: tuple[int, ...]  # of the estimate
 
 
-@rule("GS323", name="end-of-episode-unread", severity="warning")
+@rule("GS323", name="end-of-episode-unread", severity="warning", needs=Flags)
 def end_of_episode_unread(trace: Trace) -> Iterator[Finding]:
     flags = [event for event in trace.of(Flags) if event.site.kind == "user"]
     if not flags or not settled(trace):

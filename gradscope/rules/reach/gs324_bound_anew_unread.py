@@ -67,9 +67,9 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS324", name="bound-anew-unread", severity="warning", over=("GS439", "GS302", "GS321"))
+@rule("GS324", name="bound-anew-unread", severity="warning", over=("GS439", "GS302", "GS321"), needs=Backward)
 def bound_anew_unread(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Backward) or not settled(trace):
+    if not settled(trace):
         return
     found: dict[tuple[str, int], Finding | None] = {}
     times: Counter[tuple[str, int]] = Counter()

@@ -81,7 +81,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS326", name="reversal-reverses-nothing", severity="warning")
+@rule("GS326", name="reversal-reverses-nothing", severity="warning", needs=PassedOn)
 def reversal_reverses_nothing(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(PassedOn):

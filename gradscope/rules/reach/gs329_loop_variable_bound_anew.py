@@ -88,10 +88,8 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS329", name="loop-variable-bound-anew", severity="warning", over=("GS102",))
+@rule("GS329", name="loop-variable-bound-anew", severity="warning", over=("GS102",), needs=Backward)
 def loop_variable_bound_anew(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Backward):
-        return
     lines = {site.location() for site in trace.sites if site.kind == "user"}
     writing = {
         frame.location()

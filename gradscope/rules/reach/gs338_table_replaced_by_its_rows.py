@@ -79,7 +79,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS338", name="table-replaced-by-its-rows", severity="warning")
+@rule("GS338", name="table-replaced-by-its-rows", severity="warning", needs=ReplacedTable)
 def table_replaced_by_its_rows(trace: Trace) -> Iterator[Finding]:
     events = {event.site.user.span(): event for event in trace.of(ReplacedTable)}
     if not events:

@@ -88,7 +88,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS340", name="places-alike", severity="warning")
+@rule("GS340", name="places-alike", severity="warning", needs=AlikePlaces)
 def places_alike(trace: Trace) -> Iterator[Finding]:
     events = {
         event.site.id: event for event in trace.of(AlikePlaces) if event.calls >= ENOUGH and event.losses

@@ -97,7 +97,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS341", name="backward-is-not-the-slope", severity="warning")
+@rule("GS341", name="backward-is-not-the-slope", severity="warning", needs=Slopes)
 def backward_is_not_the_slope(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(Slopes):

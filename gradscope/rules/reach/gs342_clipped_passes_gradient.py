@@ -79,7 +79,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS342", name="clipped-passes-gradient", severity="note")
+@rule("GS342", name="clipped-passes-gradient", severity="note", needs=Slopes)
 def clipped_passes_gradient(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(Slopes):

@@ -60,7 +60,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS351", name="bound-on-one-side", severity="warning")
+@rule("GS351", name="bound-on-one-side", severity="warning", needs=BoundedErrors)
 def bound_on_one_side(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(BoundedErrors):
         if not _is_an_error(trace, event):

@@ -83,7 +83,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS352", name="overlap-of-all-classes", severity="warning")
+@rule("GS352", name="overlap-of-all-classes", severity="warning", needs=OneHot)
 def overlap_of_all_classes(trace: Trace) -> Iterator[Finding]:
     shares = {event.site.id: event.counts for event in trace.of(OneHot)}
     if not shares:

@@ -70,7 +70,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS353", name="attention-on-padding", severity="warning")
+@rule("GS353", name="attention-on-padding", severity="warning", needs=PaddedAttention)
 def attention_on_padding(trace: Trace) -> Iterator[Finding]:
     events = trace.of(PaddedAttention)
     if not events:

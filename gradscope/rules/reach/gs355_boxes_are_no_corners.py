@@ -84,7 +84,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS355", name="boxes-are-no-corners", severity="warning", over=("GS701",))
+@rule("GS355", name="boxes-are-no-corners", severity="warning", over=("GS701",), needs=BoxSides)
 def boxes_are_no_corners(trace: Trace) -> Iterator[Finding]:
     events = [e for e in trace.of(BoxSides) if e.sides >= ENOUGH and e.below >= SHARE * e.sides]
     known = paths(trace)

@@ -81,7 +81,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS357", name="mask-cut-like-inputs", severity="warning")
+@rule("GS357", name="mask-cut-like-inputs", severity="warning", needs=LateMask)
 def mask_cut_like_inputs(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of(LateMask):

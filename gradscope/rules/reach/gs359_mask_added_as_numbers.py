@@ -78,7 +78,7 @@ class _Added(NamedTuple):
     softmax: Op
 
 
-@rule("GS359", name="mask-added-as-numbers", severity="warning")
+@rule("GS359", name="mask-added-as-numbers", severity="warning", needs=AddedMask)
 def mask_added_as_numbers(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(AddedMask):

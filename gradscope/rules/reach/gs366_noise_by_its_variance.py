@@ -63,7 +63,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS366", name="noise-by-its-variance", severity="warning")
+@rule("GS366", name="noise-by-its-variance", severity="warning", needs=NoiseWeighed)
 def noise_by_its_variance(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(NoiseWeighed):

@@ -88,7 +88,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS367", name="reference-is-itself", severity="warning")
+@rule("GS367", name="reference-is-itself", severity="warning", needs=NoDifference)
 def reference_is_itself(trace: Trace) -> Iterator[Finding]:
     events = {e.site.user.span(): e for e in trace.of(NoDifference) if e.steps >= ENOUGH}
     if not events:

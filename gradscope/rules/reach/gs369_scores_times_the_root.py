@@ -75,7 +75,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS369", name="scores-times-the-root", severity="warning")
+@rule("GS369", name="scores-times-the-root", severity="warning", needs=ScaledScores)
 def scores_times_the_root(trace: Trace) -> Iterator[Finding]:
     wrong = {e.site.user.span(): e for e in trace.of(ScaledScores) if _is_root(e.factor, e.width)}
     sides = {e.site.user.span(): e for e in trace.of(ScaledScores) if not e.width}

@@ -86,7 +86,7 @@ class _Flags(NamedTuple):
     ends: int  # in its middle
 
 
-@rule("GS392", name="carried-over-the-end", severity="warning")
+@rule("GS392", name="carried-over-the-end", severity="warning", needs=Ends)
 def carried_over_the_end(trace: Trace) -> Iterator[Finding]:
     events = trace.of(Ends)
     for path in sorted({event.site.user.path for event in events}):

@@ -67,7 +67,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS433", name="flag-added-to-the-estimate", severity="warning")
+@rule("GS433", name="flag-added-to-the-estimate", severity="warning", needs=AddedFlags)
 def flag_added_to_the_estimate(trace: Trace) -> Iterator[Finding]:
     flags = {event.site.user.span(): event for event in trace.of(AddedFlags)}
     if not flags:

@@ -81,7 +81,7 @@ class Reversed(NamedTuple):
     chosen: int  # the rest of the sum
 
 
-@rule("GS452", name="straight-through-reversed", severity="warning")
+@rule("GS452", name="straight-through-reversed", severity="warning", needs=StandIn)
 def straight_through_reversed(trace: Trace) -> Iterator[Finding]:
     measured = {event.site.id: event for event in trace.of(StandIn) if event.least >= RISES}
     if not measured:

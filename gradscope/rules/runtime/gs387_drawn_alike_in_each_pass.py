@@ -105,7 +105,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS387", name="drawn-alike-in-each-pass", severity="warning")
+@rule("GS387", name="drawn-alike-in-each-pass", severity="warning", needs=DrawnAlike)
 def drawn_alike_in_each_pass(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(DrawnAlike):
         loop = user(trace.site(event.loop))

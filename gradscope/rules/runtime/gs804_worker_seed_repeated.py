@@ -65,7 +65,7 @@ def good_seeded_by_torch() -> None:
         pass
 
 
-@rule("GS804", name="worker-seed-repeated", severity="error")
+@rule("GS804", name="worker-seed-repeated", severity="error", needs=WorkerSeeds)
 def worker_seed_repeated(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[int, str], list[WorkerSeeds]] = {}
     for event in trace.of(WorkerSeeds):

@@ -48,7 +48,7 @@ def good_off() -> None:
         model(torch.randn(2, 3, size, size))
 
 
-@rule("GS805", name="cudnn-benchmark-varying-shapes", severity="warning")
+@rule("GS805", name="cudnn-benchmark-varying-shapes", severity="warning", needs=Setting)
 def cudnn_benchmark_varying_shapes(trace: Trace) -> Iterator[Finding]:
     settings = trace.of(Setting)
     on = [e for e in settings if e.name == "cudnn.benchmark" and e.to]

@@ -44,7 +44,7 @@ def good_plain() -> None:
         opt.step()
 
 
-@rule("GS806", name="data-parallel", severity="warning")
+@rule("GS806", name="data-parallel", severity="warning", needs=DataParallel)
 def data_parallel(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(DataParallel):
         site, devices = event.site.user, event.devices

@@ -43,7 +43,7 @@ def good_seeded() -> None:
     model(torch.randn(8, 4))
 
 
-@rule("GS901", name="unseeded-run", severity="note", default=False)
+@rule("GS901", name="unseeded-run", severity="note", default=False, needs=Unseeded)
 def unseeded_run(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Unseeded):
         first = next((op for op in trace.ops if op.name in DRAWS), None)

@@ -43,7 +43,7 @@ def good_optimizer_cleared() -> None:
         opt.step()
 
 
-@rule("GS903", name="model-zero-grad", severity="note", default=False)
+@rule("GS903", name="model-zero-grad", severity="note", default=False, needs=ZeroGrad)
 def model_zero_grad(trace: Trace) -> Iterator[Finding]:
     stepping = [optimizer for optimizer in trace.optimizers.values() if optimizer.steps]
     groups: dict[tuple[str, int], list[tuple[ZeroGrad, Optimizer]]] = {}

@@ -64,7 +64,7 @@ def good() -> None:
 READS = 'lambda word: word.lower() not in ("false", "f", "no", "n", "off", "0", "none")'
 
 
-@rule("GS904", name="no-is-true", severity="error")
+@rule("GS904", name="no-is-true", severity="error", needs=NoIsTrue)
 def no_is_true(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(NoIsTrue):
         yield _finding(trace, event, _added(trace, event.option))

@@ -48,10 +48,14 @@ def good_cleared_after_step() -> None:
         opt.zero_grad()
 
 
-@rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204", "GS605"))
+@rule(
+    "GS202",
+    name="gradient-zeroed-before-step",
+    severity="error",
+    over=("GS204", "GS605"),
+    needs=Backward,  # gradients set by hand and cleared again, as a test of an optimizer does
+)
 def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Backward):  # gradients set by hand and cleared again, as a test of an optimizer does
-        return
     for found in missed(trace):
         mostly = found.of_all * 2 >= found.steps  # a skipped bad batch is rarer
         if mostly or 2 <= found.count >= found.of_line / 2:

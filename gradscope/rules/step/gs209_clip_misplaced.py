@@ -90,10 +90,10 @@ def good() -> None:
         plain.update()
 
 
-@rule("GS209", name="clip-misplaced", severity="warning", over=("GS240", "GS605", "GS701", "GS757"))
+@rule(
+    "GS209", name="clip-misplaced", severity="warning", over=("GS240", "GS605", "GS701", "GS757"), needs=Clip
+)
 def clip_misplaced(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Clip):
-        return
     run = clips(trace)
     exchanged = list(run.exchanges(trace))
     yield from (_exchanged(trace, one) for one in exchanged)

@@ -72,7 +72,7 @@ def good_after_each_epoch() -> None:
             scheduler.step()
 
 
-@rule("GS210", name="scheduler-misplaced", severity="warning")
+@rule("GS210", name="scheduler-misplaced", severity="warning", needs=SchedulerMade)
 def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SchedulerMade):
         optimizer = trace.optimizers.get(event.optimizer)

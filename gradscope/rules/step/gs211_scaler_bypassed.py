@@ -66,10 +66,8 @@ def good() -> None:
         scaler.update()
 
 
-@rule("GS211", name="scaler-bypassed", severity="error")
+@rule("GS211", name="scaler-bypassed", severity="error", needs=Scaler)
 def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Scaler):
-        return
     found, again = mixed_up(trace), second_steps(trace)
     for second in again:
         scaled = [one for one in found if one.scaled and one.used == second.again]

@@ -95,10 +95,14 @@ def good_registered() -> None:
         opt.step()
 
 
-@rule("GS214", name="unregistered-parameter", severity="warning", over=("GS206", "GS302", "GS601", "GS605"))
+@rule(
+    "GS214",
+    name="unregistered-parameter",
+    severity="warning",
+    over=("GS206", "GS302", "GS601", "GS605"),
+    needs=Step,
+)
 def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
-    if not trace.of(Step):
-        return
     wanted = _wanted(trace)
     known = {p.id: p for p in trace.parameters if p.id not in wanted}
     alike: dict[tuple[str, str], list[tuple[Unregistered, list[Parameter]]]] = {}  # by class and attribute

@@ -92,7 +92,7 @@ class _Wrong(NamedTuple):
     related: tuple[tuple[Site, str], ...] = ()
 
 
-@rule("GS217", name="rate-next-to-nothing", severity="warning")
+@rule("GS217", name="rate-next-to-nothing", severity="warning", needs=Rates)
 def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(Rates):

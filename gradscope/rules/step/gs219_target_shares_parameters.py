@@ -93,7 +93,7 @@ class _Mix:
     taken: tuple[Site, ...] = ()  # where the two sides of one were taken from their parameter
 
 
-@rule("GS219", name="target-shares-parameters", severity="warning")
+@rule("GS219", name="target-shares-parameters", severity="warning", needs=Update)
 def target_shares_parameters(trace: Trace) -> Iterator[Finding]:
     written = {(event.parameter, event.site.user.location()) for event in trace.of(Update)}
     if not written:

@@ -83,7 +83,7 @@ class _Repeated(NamedTuple):
     edits: Edits
 
 
-@rule("GS220", name="one-module-repeated", severity="warning")
+@rule("GS220", name="one-module-repeated", severity="warning", needs=RepeatedPart)
 def one_module_repeated(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(RepeatedPart):

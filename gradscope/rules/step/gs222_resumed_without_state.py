@@ -71,7 +71,12 @@ def good() -> None:
         kept = {"model": model.state_dict(), "schedule": schedule.state_dict(), "opt": opt.state_dict()}
 
 
-@rule("GS222", name="resumed-without-state", severity="warning")
+@rule(
+    "GS222",
+    name="resumed-without-state",
+    severity="warning",
+    needs=(LoadLost, Resumed, ScalerAnew, StateLeft),
+)
 def resumed_without_state(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Resumed):
         site, name = event.site.user, optimizer_name(trace, event.optimizer)

@@ -63,7 +63,7 @@ def good() -> None:
                 average.mul_(0.99).add_(p, alpha=0.01)
 
 
-@rule("GS223", name="average-is-none", severity="error")
+@rule("GS223", name="average-is-none", severity="error", needs=Average)
 def average_is_none(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Average):
         away = [(step, left) for step, left in event.left if left > AWAY]

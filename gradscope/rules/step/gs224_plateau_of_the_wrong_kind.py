@@ -69,7 +69,7 @@ def good() -> None:
         plateau.step(right)
 
 
-@rule("GS224", name="plateau-of-the-wrong-kind", severity="warning", over=("GS217",))
+@rule("GS224", name="plateau-of-the-wrong-kind", severity="warning", over=("GS217",), needs=Plateau)
 def plateau_of_the_wrong_kind(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(Plateau):

@@ -86,7 +86,7 @@ def good() -> None:
                     old.lerp_(new, 0.05)
 
 
-@rule("GS225", name="sibling-left-behind", severity="warning")
+@rule("GS225", name="sibling-left-behind", severity="warning", needs=Update)
 def sibling_left_behind(trace: Trace) -> Iterator[Finding]:
     updates = {event.parameter: event.site.user for event in trace.of(Update)}
     if not updates or not settled(trace):

@@ -84,7 +84,7 @@ class _Turns:
         self.now = []
 
 
-@rule("GS226", name="scheduled-several-times", severity="warning", over=("GS217",))
+@rule("GS226", name="scheduled-several-times", severity="warning", over=("GS217",), needs=SchedulerMade)
 def scheduled_several_times(trace: Trace) -> Iterator[Finding]:
     for made in trace.of(SchedulerMade):
         turns = _turns(trace, made)

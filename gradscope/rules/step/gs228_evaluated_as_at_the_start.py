@@ -111,7 +111,7 @@ class _Idle(NamedTuple):
     asks: bool  # its function has parameters
 
 
-@rule("GS228", name="evaluated-as-at-the-start", severity="warning")
+@rule("GS228", name="evaluated-as-at-the-start", severity="warning", needs=BackAtStart)
 def evaluated_as_at_the_start(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(BackAtStart):

@@ -75,7 +75,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS229", name="frozen-at-zero", severity="warning")
+@rule("GS229", name="frozen-at-zero", severity="warning", needs=ZeroWeights)
 def frozen_at_zero(trace: Trace) -> Iterator[Finding]:
     zero = {id for event in trace.of(ZeroWeights) for id in event.frozen}
     if not zero:

@@ -80,7 +80,9 @@ class Kept(NamedTuple):
     turn: Turn
 
 
-@rule("GS237", name="broken-gradient-kept", severity="warning", over=("GS201", "GS209", "GS605"))
+@rule(
+    "GS237", name="broken-gradient-kept", severity="warning", over=("GS201", "GS209", "GS605"), needs=ZeroGrad
+)
 def broken_gradient_kept(trace: Trace) -> Iterator[Finding]:
     for number, optimizer in trace.optimizers.items():
         kept = _kept(trace, number, optimizer)

@@ -78,7 +78,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS240", name="steps-next-to-nothing", severity="warning", symptom=True, over=("GS784",))
+@rule("GS240", name="steps-next-to-nothing", severity="warning", symptom=True, over=("GS784",), needs=Moved)
 def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         optimizer = trace.optimizers.get(event.optimizer)

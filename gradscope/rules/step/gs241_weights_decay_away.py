@@ -72,7 +72,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS241", name="weights-decay-away", severity="warning", over=("GS705", "GS720", "GS707"))
+@rule("GS241", name="weights-decay-away", severity="warning", over=("GS705", "GS720", "GS707"), needs=Moved)
 def weights_decay_away(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         optimizer = trace.optimizers.get(event.optimizer)

@@ -84,7 +84,7 @@ def good() -> None:
         prune()
 
 
-@rule("GS245", name="pruned-weights-come-back", severity="warning", over=("GS278",))
+@rule("GS245", name="pruned-weights-come-back", severity="warning", over=("GS278",), needs=Revived)
 def pruned_weights_come_back(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Revived):
         known = paths(trace)

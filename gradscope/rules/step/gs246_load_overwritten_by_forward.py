@@ -93,7 +93,7 @@ def good() -> None:
     train(second, 4)
 
 
-@rule("GS246", name="load-overwritten-by-forward", severity="warning")
+@rule("GS246", name="load-overwritten-by-forward", severity="warning", needs=LoadOverwritten)
 def load_overwritten_by_forward(trace: Trace) -> Iterator[Finding]:
     told: dict[Site, list[LoadOverwritten]] = {}
     for event in trace.of(LoadOverwritten):

@@ -97,7 +97,7 @@ class _Made(NamedTuple):
     asks: bool  # a condition around it asks for the state
 
 
-@rule("GS247", name="momentum-begun-anew", severity="warning")
+@rule("GS247", name="momentum-begun-anew", severity="warning", needs=MomentumAnew)
 def momentum_begun_anew(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for event in trace.of(MomentumAnew):

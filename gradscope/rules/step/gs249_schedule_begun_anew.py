@@ -68,7 +68,7 @@ def good() -> None:
         schedule.step()
 
 
-@rule("GS249", name="schedule-begun-anew", severity="note")
+@rule("GS249", name="schedule-begun-anew", severity="note", needs=Rates)
 def schedule_begun_anew(trace: Trace) -> Iterator[Finding]:
     rates = trace.of(Rates)
     if len(rates) < 2 or not settled(trace):

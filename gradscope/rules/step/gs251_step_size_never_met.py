@@ -58,7 +58,7 @@ def good() -> None:
         scheduler.step()
 
 
-@rule("GS251", name="step-size-never-met", severity="warning")
+@rule("GS251", name="step-size-never-met", severity="warning", needs=Rates)
 def step_size_never_met(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(Rates):

@@ -87,7 +87,7 @@ def good() -> None:
         schedule.step()
 
 
-@rule("GS254", name="schedule-resumed-elsewhere", severity="warning", over=("GS256",))
+@rule("GS254", name="schedule-resumed-elsewhere", severity="warning", over=("GS256",), needs=SchedulerMade)
 def schedule_resumed_elsewhere(trace: Trace) -> Iterator[Finding]:
     rates = {event.scheduler: event for event in trace.of(Rates)}
     for made in trace.of(SchedulerMade):

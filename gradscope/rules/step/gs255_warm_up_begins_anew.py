@@ -61,7 +61,7 @@ def good() -> None:
             opt.step()
 
 
-@rule("GS255", name="warm-up-begins-anew", severity="warning")
+@rule("GS255", name="warm-up-begins-anew", severity="warning", needs=RateFalls)
 def warm_up_begins_anew(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(RateFalls):
         if len(event.tops) < MANY or event.optimizer not in trace.optimizers:

@@ -84,7 +84,7 @@ def good() -> None:
         saved = copy.deepcopy(state)
 
 
-@rule("GS256", name="restored-rate-overwritten", severity="warning", over=("GS720",))
+@rule("GS256", name="restored-rate-overwritten", severity="warning", over=("GS720",), needs=RatesApart)
 def restored_rate_overwritten(trace: Trace) -> Iterator[Finding]:
     loads: dict[int | None, OptimizerLoaded] = {}
     made: dict[int, tuple[SchedulerMade, OptimizerLoaded | None]] = {}

@@ -88,7 +88,7 @@ def good() -> None:
         model.load_state_dict(mean.all_of(locals_))
 
 
-@rule("GS257", name="loaded-sum-is-no-mean", severity="warning")
+@rule("GS257", name="loaded-sum-is-no-mean", severity="warning", needs=LoadedSum)
 def loaded_sum_is_no_mean(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(LoadedSum):
         if len(event.sums) >= ENOUGH and all(abs(own + others - 1) > OFF for _, own, others, _ in event.sums):

@@ -67,7 +67,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS258", name="steps-undone", severity="warning", over=("GS784", "GS240"))
+@rule("GS258", name="steps-undone", severity="warning", over=("GS784", "GS240"), needs=Moved)
 def steps_undone(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         if event.steps < ENOUGH:

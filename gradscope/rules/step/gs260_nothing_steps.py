@@ -62,7 +62,7 @@ def good() -> None:
             print(step, loss.item())
 
 
-@rule("GS260", name="nothing-steps", severity="warning", over=("GS201",))
+@rule("GS260", name="nothing-steps", severity="warning", over=("GS201",), needs=Backward)
 def nothing_steps(trace: Trace) -> Iterator[Finding]:
     used = (*trace.of(Step), *trace.of(Update), *trace.of(ZeroGrad))
     if trace.optimizers or used or not settled(trace) or trace.of(GradRead) or gathers(trace):

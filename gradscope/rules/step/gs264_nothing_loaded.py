@@ -59,7 +59,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS264", name="nothing-loaded", severity="warning")
+@rule("GS264", name="nothing-loaded", severity="warning", needs=NothingLoaded)
 def nothing_loaded(trace: Trace) -> Iterator[Finding]:
     told: set[Site] = set()
     for event in trace.of(NothingLoaded):

@@ -85,7 +85,7 @@ def good() -> None:
 APART = 0.2  # of a rate, between what it was and what the schedule makes of it
 
 
-@rule("GS266", name="schedule-left-behind", severity="warning")
+@rule("GS266", name="schedule-left-behind", severity="warning", needs=ScheduleLeft)
 def schedule_left_behind(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
     for event in trace.of(ScheduleLeft):

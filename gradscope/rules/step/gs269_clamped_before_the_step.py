@@ -58,7 +58,7 @@ def good() -> None:
             p.data.clamp_(-0.02, 0.02)
 
 
-@rule("GS269", name="clamped-before-the-step", severity="warning")
+@rule("GS269", name="clamped-before-the-step", severity="warning", needs=BoundsLeft)
 def clamped_before_the_step(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(BoundsLeft):
         step = user(trace.site(event.step))

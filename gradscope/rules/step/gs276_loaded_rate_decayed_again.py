@@ -76,7 +76,7 @@ def good() -> None:
         saved, state = copy.deepcopy(opt.state_dict()), schedule.state_dict()
 
 
-@rule("GS276", name="loaded-rate-decayed-again", severity="warning", over=("GS240",))
+@rule("GS276", name="loaded-rate-decayed-again", severity="warning", over=("GS240",), needs=OptimizerLoaded)
 def loaded_rate_decayed_again(trace: Trace) -> Iterator[Finding]:
     loads: dict[int, OptimizerLoaded] = {}
     wound: dict[int, list[Scheduled]] = {}  # optimizer → steps of a schedule since the load

@@ -60,7 +60,7 @@ def good() -> None:
                 p.grad = None
 
 
-@rule("GS277", name="left-out-by-hand", severity="warning", over=("GS784",))
+@rule("GS277", name="left-out-by-hand", severity="warning", over=("GS784",), needs=Update)
 def left_out_by_hand(trace: Trace) -> Iterator[Finding]:
     if not settled(trace) or any(optimizer.steps for optimizer in trace.optimizers.values()):
         return

@@ -76,7 +76,7 @@ def good() -> None:
                 p.copy_(torch.where(mask, p, kept))
 
 
-@rule("GS278", name="held-back-weights-move", severity="warning")
+@rule("GS278", name="held-back-weights-move", severity="warning", needs=HeldBack)
 def held_back_weights_move(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(HeldBack):
         known = paths(trace)

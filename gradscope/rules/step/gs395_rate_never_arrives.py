@@ -72,7 +72,7 @@ class Written(NamedTuple):
     behind: ast.For | None
 
 
-@rule("GS395", name="rate-never-arrives", severity="warning")
+@rule("GS395", name="rate-never-arrives", severity="warning", needs=RatesStood)
 def rate_never_arrives(trace: Trace) -> Iterator[Finding]:
     stood, lines = trace.of(RatesStood), list(rates_written(trace))
     if not stood or not lines or len(trace.optimizers) != 1:

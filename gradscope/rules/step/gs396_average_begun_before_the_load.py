@@ -80,7 +80,7 @@ def good() -> None:
             print((model(x) - x[:, :8] * 2).square().mean())
 
 
-@rule("GS396", name="average-begun-before-the-load", severity="warning")
+@rule("GS396", name="average-begun-before-the-load", severity="warning", needs=ReplacedByLoad)
 def average_begun_before_the_load(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(ReplacedByLoad):
         load = user(trace.site(event.load))

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.constants import constants
 from gradscope.analysis.cuts import cuts
+from gradscope.analysis.feeds import cannot_judge
 from gradscope.analysis.hook_bodies import gathering_passes, unseen_gather
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
@@ -94,8 +95,9 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete or unseen_gather(trace):
         return
-    ways = (left_out, left_behind, trained_by_nobody)
-    forgotten = {p.id for found in ways for _, _, left in found(trace) for p in left}
+    unheld = [*left_out(trace), *trained_by_nobody(trace)]
+    unheld += [found for found in left_behind(trace) if cannot_judge(trace, found[2])]
+    forgotten = {p.id for _, _, left in unheld for p in left}
     heard = gathering_passes(trace)  # their hooks are what they are for
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):

@@ -104,7 +104,7 @@ class _Last(NamedTuple):
         )
 
 
-@rule("GS374", name="last-batch-for-all", severity="warning")
+@rule("GS374", name="last-batch-for-all", severity="warning", over=("GS468",))
 def last_batch_for_all(trace: Trace) -> Iterator[Finding]:
     known = sums(trace)
     for last in _lasts(trace):

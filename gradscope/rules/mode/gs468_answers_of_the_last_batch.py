@@ -170,10 +170,11 @@ def _finding(
     first = read.block[0] if read.block else read.statement
     end = read.block[-1].end_lineno if read.block else read.statement.lineno
     through = f" through line {end}" if end != first.lineno else ""
+    cause = site_of(path, function, read.statement)
     return Finding(
         message=f"{code(trace, call, 'the network')} answers {plural(batches, 'batch')}, and what is compared is the"
         " last one's answers alone",
-        cause=site_of(path, function, read.statement),
+        cause=cause,
         cause_label="stands behind the loop: knows the answers to the last batch, and its labels",
         effect=site_of(path, function, made),
         effect_label="gives the answers to each batch, which nothing reads before those to the next",
@@ -184,4 +185,5 @@ def _finding(
         fix=f"indent {located(trace, site_of(path, function, first))}{through}, into the loop of line {loop.lineno}"
         + (", so that all batches are added up" if edits else ", add the batches up, and divide behind it"),
         edits=edits,
+        subjects=frozenset({("sum", *cause.location())}),
     )

@@ -135,5 +135,5 @@ def _finding(trace: Trace, known: Paths, event: Backward, key: Key, places: list
             f" one; in {passes(known.alike(event))} of this line",
         ),
         fix=f"leave it out of {located(trace, last)}, or of {located(trace, first)}",
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(ids) | {("sum", *last.location())},
     )

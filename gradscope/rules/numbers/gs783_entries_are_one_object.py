@@ -91,7 +91,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS783", name="entries-are-one-object", severity="warning")
+@rule("GS783", name="entries-are-one-object", severity="warning", over=("GS446",))
 def entries_are_one_object(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SameEntries):
         yield _finding(trace, event)
@@ -142,6 +142,7 @@ def _made_as_one(
         ),
         fix=f"make a list for each place: `{name} = {text}` (line {node.lineno})",
         edits=here.replace(value, text),
+        subjects=frozenset({("sum", *site.location())}),
     )
 
 

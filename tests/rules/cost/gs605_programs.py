@@ -99,7 +99,7 @@ def bad_part_of_a_loss_module() -> None:  # fix: by hand
             self.features = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8)).eval()
 
         def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            gap: torch.Tensor = self.features(a) - self.features(b)  # cause: GS605
+            gap: torch.Tensor = self.features(a) - self.features(b)
             return gap.abs().mean()
 
     torch.manual_seed(0)
@@ -109,7 +109,7 @@ def bad_part_of_a_loss_module() -> None:  # fix: by hand
     for _ in range(4):
         x, y = torch.randn(4, 3), torch.randn(4, 3)
         opt.zero_grad()
-        loss = criterion(model(x), y)
+        loss = criterion(model(x), y)  # cause: GS605
         loss.backward()  # effect: GS605
         opt.step()
 

@@ -82,8 +82,8 @@ def examine(
     began = perf_counter()
     config = config or Config()
     cwd = trace.program.get("cwd") or ""
-    rules = selected_rules(config)
     with paused():
+        rules = selected_rules(config)
         found, faults = _run(rules, trace, cwd, progress)
     found += [finding for finding in more if finding.code]
     better = {finding.name: finding for finding in more if not finding.code}

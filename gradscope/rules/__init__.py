@@ -45,13 +45,17 @@ class Rule(NamedTuple):
     severity: str
     check: Check
     module: str
-    doc: str
+    docstring: str  # as it stands in the file
     over: tuple[str, ...] = ()
     default: bool = True
     symptom: bool = False
     across: Across | None = None  # of a rule that compares processes
     over_apart: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
+
+    @property
+    def doc(self) -> str:
+        return inspect.cleandoc(self.docstring)
 
     @property
     def title(self) -> str:
@@ -172,10 +176,10 @@ def _read(path: Path) -> Rule:
         raise ValueError(f"severity of {code} is {said['severity']!r}, not one of {SEVERITIES}")
     module = f"{__name__}.{path.parent.name}.{path.stem}"
     run = partial(_run, module, function, kinds)
-    doc = inspect.cleandoc(ast.literal_eval(text[: text.index('"""', 3) + 3]))
+    doc = text[3 : text.index('"""', 3)]
     if kind == "rule_across":
-        return Rule(code, check=_nothing, module=module, doc=doc, across=run, **said)
-    return Rule(code, check=run, module=module, doc=doc, needs=kinds, **said)
+        return Rule(code, check=_nothing, module=module, docstring=doc, across=run, **said)
+    return Rule(code, check=run, module=module, docstring=doc, needs=kinds, **said)
 
 
 def _run(module: str, function: str, needs: frozenset[str], of: Any) -> Iterable[Any]:

@@ -71,8 +71,8 @@ def good() -> None:
 
 
 class _Way(NamedTuple):
-    """Back from a loss. `undone`: the sorts whose order was used behind the layer, to put rows back; `result`: the
-    layer's result that it comes from; `packed`: it was packed."""
+    """Back from a loss. `undone`: the sorts whose order was used behind what was packed, to put rows back; `result`:
+    the layer's result that it comes from; `packed`: it was packed, in an order that is not known yet."""
 
     at: Key
     undone: frozenset[Key] = frozenset()
@@ -119,14 +119,14 @@ def _left_sorted(known: Paths, key: Key) -> _Sorted | None:
         if op is None:
             todo += [way._replace(at=source) for source in sources]
             continue
-        if way.result is None and op.name not in RECURRENT:
-            sorts = (_sort_behind(known, (op.graph, i)) for i in op.inputs)
-            way = way._replace(undone=way.undone | {sort for sort in sorts if sort is not None})
-        elif way.packed and op.name in TAKING and len(op.inputs) > 1 and op.site.user == op.site:
+        if way.packed and op.name in TAKING and len(op.inputs) > 1 and op.site.user == op.site:
             sort = _sort_behind(known, (op.graph, op.inputs[-1]))
             if sort is not None and way.result is not None and sort not in way.undone:
                 return _Sorted(op, sort, way.result)
-            sources = sources[:1]
+            way, sources = way._replace(packed=sort is None), sources[:1]
+        elif not way.packed and op.name not in RECURRENT | PACKS:
+            sorts = (_sort_behind(known, (op.graph, i)) for i in op.inputs)
+            way = way._replace(undone=way.undone | {sort for sort in sorts if sort is not None})
         if op.name in RECURRENT:
             way = way._replace(result=way.result or known.made(way.at))
             sources = sources[:1]  # not its weights

@@ -15,6 +15,7 @@ from torch.nested import nested_tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import gradscope
+from gradscope.hooks._torch import VERSION
 
 
 def net() -> nn.Sequential:
@@ -36,8 +37,16 @@ def nested_jagged() -> Any:
     x = nested_tensor([torch.randn(2, 3), torch.randn(1, 3)], layout=torch.jagged, requires_grad=True)
     layer = nn.Linear(3, 2)
     out = layer(x).tanh()
-    out.values().square().sum().backward()
+    _values(out).square().sum().backward()
     return out.values(), layer.weight.grad, x.grad.values()
+
+
+def _values(jagged: torch.Tensor) -> torch.Tensor:
+    if VERSION >= (2, 3):
+        return jagged.values()
+    from torch.nested._internal.nested_tensor import buffer_from_jagged
+
+    return buffer_from_jagged(jagged)  # `values()` has no graph there
 
 
 def sparse_coo() -> Any:

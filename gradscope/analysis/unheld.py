@@ -228,19 +228,27 @@ def _readers(trace: Trace) -> dict[_Operand, dict[int, tuple[int, int]]]:
 
 def put_into_eval(trace: Trace, left: list[Parameter]) -> Mode | None:
     """The `eval()` of a part of the model that holds all of these, where that part still was in evaluation
-    mode when the model was trained."""
-    owners = {p.module for p in left}
+    mode when the model was trained: as its layers were seen to be, or, where none of them asks for its mode, as nothing
+    has put it back since."""
+    owners, last = {p.module for p in left}, None
     for event in trace.of(Mode):
         part = trace.modules.get(event.module)
-        if event.training or part is None or part.parent is None:
+        inside = {m for m in trace.modules if part is not None and is_part_of(trace, m, part.id)}
+        if part is None or not owners <= inside:
             continue
-        inside = {m for m in trace.modules if is_part_of(trace, m, part.id)}
-        if owners <= inside and any(
+        last = None if event.training or part.parent is None else event
+        if last is not None and any(
             call.training and call.builds_graph and inside.intersection(call.eval_layers)
             for call in trace.of(ModuleCall)
         ):
             return event
-    return None
+    return last if last is not None and not _ask_for_their_mode(trace, last.module) else None
+
+
+def _ask_for_their_mode(trace: Trace, part: int) -> bool:
+    """Whether layers of a part of a model did something else in training than in evaluation."""
+    seen = {m for call in trace.of(ModuleCall) for m in (*call.train_layers, *call.eval_layers)}
+    return any(is_part_of(trace, m, part) for m in seen if m in trace.modules)
 
 
 def nearest(trace: Trace, stepped: list[Parameter], left: list[Parameter]) -> Optimizer:

@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.constants import constants
 from gradscope.analysis.cuts import cuts
-from gradscope.analysis.feeds import cannot_judge
 from gradscope.analysis.hook_bodies import gathering_passes, unseen_gather
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
-from gradscope.analysis.unheld import left_behind, left_out, trained_by_nobody
+from gradscope.analysis.unheld import left_behind, left_out, put_into_eval, trained_by_nobody
 from gradscope.analysis.unread import (
     Unread,
     asked_at,
@@ -95,9 +94,9 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete or unseen_gather(trace):
         return
-    unheld = [*left_out(trace), *trained_by_nobody(trace)]
-    unheld += [found for found in left_behind(trace) if cannot_judge(trace, found[2])]
-    forgotten = {p.id for _, _, left in unheld for p in left}
+    unheld = [left for _, _, left in (*left_out(trace), *trained_by_nobody(trace))]
+    unheld += [left for _, _, left in left_behind(trace) if put_into_eval(trace, left) is None]
+    forgotten = {p.id for left in unheld for p in left}
     heard = gathering_passes(trace)  # their hooks are what they are for
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):

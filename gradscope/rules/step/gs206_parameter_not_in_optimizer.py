@@ -112,8 +112,11 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
         yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         told.update(p.id for p in left)
-        finding = _finding(trace, parameters, stepped, left)
-        yield finding if cannot_judge(trace, left) else replace(finding, severity="note", edits=())
+        found, resting = _finding(trace, parameters, stepped, left), put_into_eval(trace, left)
+        if resting is not None:
+            yield _resting(trace, found, resting)
+        else:
+            yield found if cannot_judge(trace, left) else replace(found, severity="note", edits=())
     for parameters, stepped, left in trained_by_nobody(trace):
         if not told.intersection(p.id for p in left):
             yield _finding(trace, parameters, stepped, left)

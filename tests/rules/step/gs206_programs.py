@@ -40,7 +40,7 @@ def bad_head_forgotten() -> None:
         opt.step()
 
 
-def bad_loss_that_learns() -> None:  # fix: by hand
+def bad_loss_that_learns() -> None:
     import torch
     from torch import nn
 

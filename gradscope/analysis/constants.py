@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import partial
 from typing import NamedTuple
 
 from gradscope.analysis.cuts import Cut, cut_kind, cuts, differentiates, nearest
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.loop import steps_between
 from gradscope.analysis.memo import once
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import entered, real, taken_out, without_past
@@ -131,7 +132,11 @@ def _tensors(
             lost = (behind & trained) - reached or (behind & beside.keys()) - reached
             if not lost or (reached & trained) - behind or not set(parts).isdisjoint(before):
                 continue
-            if _added_back(known, output, before) or _kept(known, output):
+            if (
+                _added_back(known, output, before)
+                or _kept(known, output)
+                or _of_older(known, cut, loss, lost)
+            ):
                 continue
             if kind != "grad" and any(_learned(known, (output[0], i)) for i in cut.inputs):
                 continue
@@ -160,6 +165,21 @@ def _of_before(known: Paths, part: Key, parts: Iterable[Key]) -> bool:
     return given[0] and any(
         log and known.value(other).requires_grad for log, other in zip(given[1:], parts, strict=True)
     )
+
+
+def _of_older(known: Paths, cut: Op, loss: Backward, ids: Set[int]) -> bool:
+    """Whether these parameters were stepped between the cut and the last pass: what was kept of them is a constant by
+    then, with a graph or without."""
+    if cut.graph == loss.graph:
+        return False
+    last = max(
+        (s for s in known.trace.segments if s.graph == loss.graph), key=lambda s: s.index, default=None
+    )
+    if last is None:
+        return False
+    ran = (s.index for s in known.trace.segments if s.graph == cut.graph and s.index <= last.index)
+    steps = steps_between(known.trace, max(ran, default=last.index), last.index + (last.repeat > 1))
+    return any(ids & step.fresh for _, step in steps)
 
 
 def _lines(cut: Cut) -> set[tuple[str, int]]:

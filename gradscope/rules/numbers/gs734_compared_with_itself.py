@@ -9,7 +9,8 @@ The same holds for a triplet whose positive is its anchor: it only pushes the ne
 
 Measured: in all passes both arguments of the call were the same tensor, or were made by the same calls, written out
 twice, of the same tensors; where these calls stand in a function that was called twice, that they were the same
-numbers, too; of a triplet, that anchor and positive were the same numbers in all calls.
+numbers, too; of a difference that is squared, that one side was a view of all of the other; of a triplet, that anchor
+and positive were the same numbers in all calls.
 Silent on: two calls of a network, which may draw other numbers; the same line run twice, with other numbers each
 time; a value beside its own detached self.
 """
@@ -37,8 +38,10 @@ from gradscope.source import names_in
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
+FEW = 3  # of one tensor, which no number has to show
 EVEN = NORMS | {"pow", "square", "abs", "norm"}  # what makes a distance of a difference
 TWINS = {"triplet_margin_loss", "triplet_margin_with_distance_loss", "pairwise_distance"}
+_WHOLE = {"__getitem__", "narrow", "view", "view_as", "reshape"}  # may show all of what they are given
 _UNSET = {"softmax", "log_softmax", "sigmoid", "tanh", "relu"}  # give the same of the same
 
 
@@ -95,6 +98,7 @@ def compared_with_itself(trace: Trace) -> Iterator[Finding]:
             if count >= ENOUGH:
                 yield _finding(trace, known, ops[0], count)
     yield from _differences(trace, known)
+    yield from _views(trace, known)
     yield from _twins(trace, known)
 
 
@@ -117,6 +121,49 @@ def _differences(trace: Trace, known: Paths) -> Iterator[Finding]:
         if alike and not _with_itself(known, op) and written_twice(trace, graph, one, other, deep=True):
             told.add(place.location())
             yield _finding(trace, known, op, equal[op.site.id], deep=True)
+
+
+def _views(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Distances that are written out, of a tensor without a graph from what shows all of it once more."""
+    used = {
+        op.site.user.location(): op for _, op in known.used_calls(SUBTRACTIONS) if _shown_again(known, op)
+    }
+    for place, op in used.items():
+        ran = [o for g in trace.graphs for o in g.called(SUBTRACTIONS) if o.site.user.location() == place]
+        count = sum(graph.count for graph in trace.graphs if graph.id in {o.graph for o in ran})
+        first = _shown_again(known, op)
+        if first is None or count < FEW or not all(_shown_again(known, o) for o in ran):
+            continue
+        event, shown = known.loss_of((op.graph, op.outputs[0])), first.site.user
+        yield Finding(
+            message=f"both sides of {code(trace, op.site.user, 'the difference')} are one tensor: the term is 0,"
+            " whatever the model does",
+            cause=shown,
+            cause_label="shows the whole of what it is compared with",
+            effect=op.site.user,
+            effect_label="subtracts it from itself",
+            related=((event.site.user, "gets no gradient from it"),) if event is not None else (),
+            seen=(f"in all {passes(count)} both sides had the same memory, and no graph",),
+            fix=f"make one of the two of what should be compared, in place of {located(trace, shown)}",
+            count=count,
+            subjects=frozenset({("term", *op.site.user.location())}),
+        )
+
+
+def _shown_again(known: Paths, op: Op) -> Op | None:
+    """The call that made one side of a difference a view of all of the other, where neither has a graph."""
+    graph = known.graph(op.graph)
+    readers = (reader.name for _, reader in graph.readers_behind(op.outputs, lambda op: op.name in PASSING))
+    if len(op.inputs) != 2 or any(graph.values[i].requires_grad for i in op.inputs):
+        return None
+    if EVEN.isdisjoint(readers):
+        return None
+    for view, whole in (op.inputs, op.inputs[::-1]):
+        made = graph.maker(view)
+        if made is not None and made.name in _WHOLE and made.inputs[0] == whole:
+            same = graph.values[view].shape == graph.values[whole].shape
+            return made if same and known.memory(graph.id, view) == known.memory(graph.id, whole) else None
+    return None
 
 
 def _twins(trace: Trace, known: Paths) -> Iterator[Finding]:

@@ -312,3 +312,62 @@ def good_dropout_that_is_switched_off() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_kept_weights_compared_with_a_slice_of_themselves() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for _ in range(8):
+        x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        penalty = torch.tensor(0.0)
+        for name, p in model.named_parameters():
+            old = kept[name]
+            p = old[: old.shape[0]]  # cause: GS734
+            penalty += (p - old).pow(2).sum()  # effect: GS734
+        opt.zero_grad()
+        (nn.functional.cross_entropy(model(x), y) + penalty).backward()
+        opt.step()
+
+
+def good_weights_compared_with_a_slice_of_those_kept() -> None:
+    """A head that grows by classes is held near the old one in the old classes."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for _ in range(8):
+        x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        penalty = torch.tensor(0.0)
+        for name, p in model.named_parameters():
+            old = kept[name]
+            penalty += (p[: old.shape[0]] - old[: p.shape[0]]).pow(2).sum()
+        opt.zero_grad()
+        (nn.functional.cross_entropy(model(x), y) + penalty).backward()
+        opt.step()
+
+
+def good_distances_of_all_pairs_of_fixed_points() -> None:
+    """A kernel of data without a graph, and what its neighbours differ by."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    points = torch.randn(12, 4)
+    for _ in range(8):
+        far = (points[:, None] - points[None, :]).pow(2).sum(-1)
+        smooth = (points[1:] - points[:-1]).pow(2).mean()
+        answers = model(points)[:, 0]
+        loss = ((-far).exp() * (answers[:, None] - answers[None, :]).pow(2)).mean() + 0.1 * smooth
+        opt.zero_grad()
+        (loss + (answers - points[:, 0]).pow(2).mean()).backward()
+        opt.step()

@@ -696,6 +696,15 @@ class Unregistered(Kind):
     texts = Field(_flag)  # all keys of a dict are
 
 
+class ReplacedParameter(Kind):
+    """A module has another parameter now in the place of one that it had when it was met."""
+
+    __slots__ = ()
+    of = "replaced_parameter"
+    before = Field(_key)
+    parameter = Field(_key)
+
+
 class RepeatedPart(Kind):
     """A list or dict of layers holds one layer in several places, or a module holds shallow copies of one."""
 

@@ -13,7 +13,7 @@ from gradscope.analysis.reach import Paths, Reach, paths
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import dotted
 from gradscope.analysis.writes import only_bounded
-from gradscope.events import Mode, ModuleCall, Step
+from gradscope.events import Mode, ModuleCall, ReplacedParameter, Step
 from gradscope.model import Optimizer, Parameter, Site
 from gradscope.store import Trace
 
@@ -163,8 +163,11 @@ def replaced(trace: Trace) -> set[int]:
 
 
 def taken_over(trace: Trace, p: Parameter) -> Parameter | None:
-    """The parameter that an optimizer holds in whose place this one was put later: the same call in the same
-    module reads this one now, and never the other again."""
+    """The parameter that an optimizer holds in whose place this one was put later: a module has this one now where
+    it had the other, or the same call in the same module reads this one and never the other again."""
+    for event in trace.of(ReplacedParameter):
+        if event.parameter == p.id and trace.parameter(event.before).optimizers:
+            return trace.parameter(event.before)
     for readers in _readers(trace).values():
         if len(readers) != 2 or p.id not in readers:
             continue

@@ -75,7 +75,8 @@ def made_later(trace: Trace, made: Site | None, user: Site | None, replaced: Ite
     if not isinstance(statement, ast.Assign) or to is None or len(statement.targets) != 1:
         return ()
     last = statement.end_lineno or statement.lineno
-    lines = [site.user.line for site in replaced if site is not None and site.user.path == made.path]
+    ran = [next(iter(site.frames_in(made)), site.user) for site in replaced if site is not None]
+    lines = [site.line for site in ran if site.path == made.path]
     name = ast.unparse(statement.targets[0])
     between = [s for s in here.file.siblings(statement) if last < s.lineno < to.lineno]
     used = any(ast.unparse(n) == name for s in between for n in ast.walk(s) if isinstance(n, ast.expr))

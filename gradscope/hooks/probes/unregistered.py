@@ -1,6 +1,6 @@
 """Finds what a module holds without owning it: modules and trained tensors in plain lists,
 dicts and attributes, and in functions that it keeps. Each module is looked at once, at the first
-backward after its first call."""
+backward after its first call. And the parameters that have taken the place of those it had then."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import TORCHS_OWN, parameters
 
+SEARCHES = 50  # for new parameters, among all modules
 MAX_ITEMS = 200  # of one list or dict
 FUNCTIONS = (FunctionType, partial)
 
@@ -28,9 +29,15 @@ class Unregistered(Hook):
 
     def install(self) -> None:
         self.seen = 0  # modules with lower numbers were looked at
+        self.leaves = 0  # so were leaves
+        self.searches = 0
         self.recorder.signals.before_pass.connect(self._before_pass)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        try:
+            self._look_for_replaced()
+        except BaseException as error:
+            self.recorder.fault("looking for parameters in the place of others", error)
         owned: dict[int, set[int]] = {}
         for record, module in self.recorder.modules.since(self.seen):
             try:
@@ -38,6 +45,20 @@ class Unregistered(Hook):
             except BaseException as error:
                 self.recorder.fault("looking at a module's attributes", error)
         self.seen = self.recorder.modules.count
+
+    def _look_for_replaced(self) -> None:
+        """Looks once for each new parameter of no module among those that modules have by now."""
+        ledger = self.recorder.ledger
+        if self.leaves == ledger.count or self.searches == SEARCHES:
+            return
+        new = [r for r in ledger.records.values() if r.id >= self.leaves and not r.registered]
+        self.leaves = ledger.count
+        late = {id(p): r for r in new if type(p := r.ref()) is nn.Parameter}
+        if not late:
+            return
+        self.searches += 1
+        for before, now in self.recorder.modules.replaced_by(late):
+            self.recorder.emit("replaced_parameter", now.site, {"before": before.id, "parameter": now.id})
 
     def _look(self, record: ModuleRecord, module: Any, site: int, owned: dict[int, set[int]]) -> None:
         for name, value in list(vars(module).items()):

@@ -229,6 +229,16 @@ class ModuleTable:
                 leaf.module = record.id
                 leaf.name = f"{record.path}.{name}" if record.path else name
 
+    def replaced_by(self, late: dict[int, LeafRecord]) -> Iterator[tuple[LeafRecord, LeafRecord]]:
+        """(before, now) of each parameter that a module had when it was met and in whose place it has another one, of
+        these by the ids of their tensors."""
+        for record in self.records.values():
+            m = record.ref()
+            for name, p in own(m, "_parameters") if m is not None else ():
+                before, now = self.owned.get((record.id, name)), late.get(id(p))
+                if before is not None and now is not None and now.ref() is p and before is not now:
+                    yield before, now
+
     def _kind(self, top: nn.Module, name: str, site: int, held: str) -> Hashable | None:
         """What tells modules apart that a line makes anew each time: what they are, and which known modules they hold.
         None of those with parameters that are not known yet."""

@@ -53,7 +53,7 @@ from gradscope.analysis.words import (
     where_made,
 )
 from gradscope.events import Backward, Mode, OptimizerMade, RequiresGrad, SchedulerMade, Step
-from gradscope.fixes.blocks import made_of_all
+from gradscope.fixes.blocks import made_later, made_of_all
 from gradscope.fixes.given import also_given, list_given
 from gradscope.fixes.leaves import made_in_init
 from gradscope.model import Event, Finding, Graph, Module, Op, Optimizer, Parameter, Site, Value
@@ -239,8 +239,8 @@ def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backwa
         effect_label="computes gradients for it that nothing uses",
         related=((given, f"was given `{parameter_name(trace, old.id)}` as it was then"),) if given else (),
         seen=(
-            f"it got a gradient in {plural(p.passes, 'pass')} and never changed; the same line read"
-            f" `{parameter_name(trace, old.id)}` before, and since then only {name}",
+            f"it got a gradient in {plural(p.passes, 'pass')} and never changed; in its place was"
+            f" `{parameter_name(trace, old.id)}`, which no line reads since",
         ),
         fix=f"write the new values into the old parameter, under `torch.no_grad()` ({name[:-1]}.copy_(…)`, in place of"
         f" {located(trace, made)}), or make {holder} ({where_made(optimizer)}) after it"
@@ -248,6 +248,7 @@ def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backwa
         else f"give `{name_where_read(trace, p)}` to `add_param_group` of {holder} ({where_made(optimizer)}) behind"
         f" {located(trace, made)}, or make {holder} anew there: it is of another size"
         f" than the old one, {p.shape} in place of {old.shape}",
+        edits=made_later(trace, given, backward, [p.site]),
         subjects=parameter_subjects([p.id, old.id]),
         since=since_pass(trace, [p.id]),
     )

@@ -834,3 +834,104 @@ def bad_weights_of_the_terms() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS206
         opt.step()
+
+
+def bad_parameter_replaced_by_its_own_layer() -> None:
+    import torch
+    from torch import nn
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.scale
+
+        def begin_at(self, x: torch.Tensor) -> None:
+            self.scale = nn.Parameter(1 / x.std().view(1))  # cause: GS206
+
+    torch.manual_seed(0)
+    x = 3 * torch.randn(64, 4)
+    model = nn.Sequential(Scaled(), nn.Linear(4, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    with torch.no_grad():
+        model(x)
+    model[0].begin_at(x)
+    for _ in range(6):
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_parameter_replaced_before_its_optimizer_is_made() -> None:
+    import torch
+    from torch import nn
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.scale
+
+    torch.manual_seed(0)
+    x = 3 * torch.randn(64, 4)
+    model = nn.Sequential(Scaled(), nn.Linear(4, 2))
+    with torch.no_grad():
+        model(x)
+    model[0].scale = nn.Parameter(1 / x.std().view(1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(6):
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()
+
+
+def good_new_parameter_given_to_its_optimizer() -> None:
+    """A prompt that begins anew for each task, and is handed over."""
+    import torch
+    from torch import nn
+
+    class Prompted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.prompt, self.head = nn.Parameter(torch.zeros(4)), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(x + self.prompt)
+
+    torch.manual_seed(0)
+    model = Prompted()
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for task in range(2):
+        if task:
+            model.prompt = nn.Parameter(torch.zeros(4))
+            opt.add_param_group({"params": [model.prompt]})
+        for _ in range(6):
+            x = torch.randn(16, 4) + task
+            opt.zero_grad()
+            (model(x)[:, 0] - x.sum(1)).pow(2).mean().backward()
+            opt.step()
+
+
+def good_parameter_swapped_for_an_attack_and_put_back() -> None:
+    """Adversarial weight perturbation: other weights stand in for a pass, whose gradient is not wanted."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        own = model.weight
+        (slope,) = torch.autograd.grad((model(x)[:, 0] - x.sum(1)).pow(2).mean(), own)
+        model.weight = nn.Parameter(own.detach() + 0.01 * slope, requires_grad=False)
+        with torch.no_grad():
+            worse = model(x)
+        model.weight = own
+        opt.zero_grad()
+        ((model(x)[:, 0] - x.sum(1)).pow(2) * (1 + worse[:, 0].abs())).mean().backward()
+        opt.step()

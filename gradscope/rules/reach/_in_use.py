@@ -9,9 +9,9 @@ from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
 
-def goes_on(known: Paths, graph: Graph, op: Op, at: int = 0) -> bool:
-    """Whether a loss was computed later from the tensor that the call was given."""
-    value = graph.values[op.inputs[at]]
+def goes_on(known: Paths, graph: Graph, op: Op, given: int | None = None) -> bool:
+    """Whether a loss was computed later from the tensor that the call was given, the first one unless told."""
+    value = graph.values[op.inputs[0] if given is None else given]
     parameter = known.parameter_of((graph.id, shown(graph, value.index)))
     if parameter is not None:
         return parameter.id in known.feeding

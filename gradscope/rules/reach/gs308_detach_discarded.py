@@ -10,7 +10,8 @@ Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call
 freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
 effect, GS201 or GS204 tells of it.
 
-Silent on: results that are used; `detach_()`; tensors that no loss uses afterwards; calls that are tried or timed
+Silent on: results that are used; `detach_()`; tensors that no loss uses afterwards, but for operations
+(`(x * spread + mean).cpu()`) on what later lines read; calls that are tried or timed
 (`try`, `with`), or made again with their result in use; attributes of other names; what is already frozen.
 """
 
@@ -172,7 +173,14 @@ class _Dropped(NamedTuple):
 
     call: ast.Call | ast.BinOp
     target: ast.expr  # what it is given
-    at: int  # of the inputs of its op
+    way: tuple[int, ...]  # to its value: which of the inputs of its op, and of those that made this one
+
+    def given(self, graph: Graph, op: Op) -> int:
+        value, maker = -1, op
+        for at in self.way:
+            value = maker.inputs[at]
+            maker = graph.maker(value) or maker
+        return value
 
 
 def _without_effect(trace: Trace) -> Iterator[Finding]:
@@ -195,15 +203,18 @@ def _without_effect(trace: Trace) -> Iterator[Finding]:
             found = targets[key]
             if found is None:
                 kept.update((graph.id, op.name, i) for i in op.inputs[:1])
-            elif not any(graph.consumers.get(o) for o in op.outputs) and (
-                goes_on(known, graph, op, found.at) or is_gradient(trace, graph, op, found.target)
+            elif not any(_readers(graph, op)) and (
+                goes_on(known, graph, op, found.given(graph, op))
+                or is_gradient(trace, graph, op, found.target)
+                or _read_later(graph, op, found)
             ):
                 counts[op.site.user] = counts.get(op.site.user, 0) + max(graph.count, 1)
                 dropped.setdefault(op.site.user, (graph, op, found))
     for site, (graph, op, found) in dropped.items():
-        given = op.inputs[found.at]
-        again = op.name not in _PURE and _is_used_elsewhere(trace, graph, op, given, found.call)
-        if (graph.id, op.name, given) not in kept and not again:
+        again = op.name not in _PURE and _is_used_elsewhere(
+            trace, graph, op, found.given(graph, op), found.call
+        )
+        if (graph.id, op.name, found.given(graph, op)) not in kept and not again:
             yield _new_tensor_dropped(trace, graph, op, found, counts[site])
 
 
@@ -224,11 +235,28 @@ def _like_their_input(graph: Graph, lines: set[tuple[str, int]]) -> Iterator[Op]
         apart = op.name not in _PURE and op.name not in _SAME_NUMBERS and op.name not in DRAWS
         if not apart or len(op.outputs) != 1 or op.site.kind != "user" or op.site.location() not in lines:
             continue
-        if op.cut == "detach" or graph.consumers.get(op.outputs[0]):
+        if op.cut == "detach" or any(_readers(graph, op)):
             continue
         made = graph.values[op.outputs[0]]
         if made.alias_of in op.inputs or any(graph.values[i].shape == made.shape for i in op.inputs):
             yield op
+
+
+def _readers(graph: Graph, op: Op) -> Iterator[Op]:
+    """What reads the results of a call, but for calls in the same line that give the same numbers."""
+    for output in op.outputs:
+        for reader in graph.consumers.get(output, ()):
+            if reader.name not in _SAME_NUMBERS or reader.site.user.location() != op.site.user.location():
+                yield reader
+
+
+def _read_later(graph: Graph, op: Op, found: _Dropped) -> bool:
+    """Whether something reads the operand of an operation later, as it is, where no loss does: an evaluation."""
+    readers = graph.consumers.get(found.given(graph, op), ()) if isinstance(found.call, ast.BinOp) else ()
+    line = op.site.user.location()
+    return any(
+        r.index > op.index and r.name not in _SAME_NUMBERS and r.site.user.location() != line for r in readers
+    )
 
 
 def _is_used_elsewhere(trace: Trace, graph: Graph, op: Op, given: int, node: ast.expr) -> bool:
@@ -252,7 +280,7 @@ def _dropped_call(trace: Trace, graph: Graph, op: Op) -> _Dropped | None:
     file = trace.source_file(op.site.user.path)
     call = file.at(op.site.user)
     if isinstance(call, ast.BinOp):
-        given = _operand(trace, graph, op, call) if _to_nobody(file, call) else None
+        given = _operand(trace, graph, op, call) if _to_nobody(file, _with_what_follows(file, call)) else None
         return _Dropped(call, *given) if given is not None else None
     if not isinstance(call, ast.Call):
         return None
@@ -264,15 +292,29 @@ def _dropped_call(trace: Trace, graph: Graph, op: Op) -> _Dropped | None:
         return None
     if layer or file.is_imported(call.func):
         at = _given_at(graph, op, call)
-        return _Dropped(call, call.args[at], at) if at < len(call.args) else None
+        return _Dropped(call, call.args[at], (at,)) if at < len(call.args) else None
     method = op.site.kind == "user" and isinstance(call.func, ast.Attribute)
-    return _Dropped(call, call.func.value, 0) if method and isinstance(call.func, ast.Attribute) else None
+    return _Dropped(call, call.func.value, (0,)) if method and isinstance(call.func, ast.Attribute) else None
+
+
+def _with_what_follows(file: SourceFile, node: ast.expr) -> ast.expr:
+    """An expression with the methods behind it that give the same numbers: all of `(x * scale).cpu()`."""
+    method = file.parent.get(id(node))
+    while isinstance(method, ast.Attribute) and method.attr in _SAME_NUMBERS:
+        call = file.parent.get(id(method))
+        if not isinstance(call, ast.Call) or call.func is not method:
+            break
+        node, method = call, file.parent.get(id(call))
+    return node
 
 
 def _to_nobody(file: SourceFile, node: ast.expr) -> bool:
-    """Whether an expression is a statement of its own, which no notebook shows and nothing tries or times."""
+    """Whether an expression is a statement of its own, which no notebook shows and nothing tries or times: an operation
+    in a loop of its own may be there for the time it takes."""
     statement = file.parent.get(id(node))
     above = file.parent.get(id(statement))
+    if isinstance(above, ast.For) and above.body == [statement] and not _is_method(node):
+        return False
     if not isinstance(statement, ast.Expr) or (isinstance(above, ast.Module) and above.body[-1] is statement):
         return False
     while isinstance(above, (ast.With, ast.Try, ast.If, ast.For)):
@@ -282,18 +324,36 @@ def _to_nobody(file: SourceFile, node: ast.expr) -> bool:
     return True
 
 
-def _operand(trace: Trace, graph: Graph, op: Op, node: ast.BinOp) -> tuple[ast.expr, int] | None:
-    """The operand with a name of which `x + y` is a new form, and which of the inputs it is."""
+def _is_method(node: ast.expr) -> bool:
+    """Whether it calls something on a name, not on the result of an operation."""
+    return isinstance(node, ast.Call) and not (
+        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.BinOp)
+    )
+
+
+def _operand(trace: Trace, graph: Graph, op: Op, node: ast.BinOp) -> tuple[ast.expr, tuple[int, ...]] | None:
+    """The operand with a name of which `x + y`, or `x * a + b`, is a new form, and the way to its value."""
+    made = graph.values[op.outputs[0]] if len(op.outputs) == 1 else None
     sides = [node.left, node.right]
     if len(op.inputs) == 1:
-        name = names_of(trace).name(graph, op.inputs[0])
-        sides = [side for side in sides if ast.unparse(side) == name][:1]
-    made = graph.values[op.outputs[0]] if len(op.outputs) == 1 else None
+        name, numbers = (
+            names_of(trace).name(graph, op.inputs[0]),
+            [isinstance(s, ast.Constant) for s in sides],
+        )
+        sides = [
+            side
+            for side, number in zip(sides, numbers, strict=True)
+            if isinstance(side, ast.BinOp) or ast.unparse(side) == name or (any(numbers) and not number)
+        ][:1]
     for at, (side, index) in enumerate(zip(sides, op.inputs, strict=False)):
-        value = graph.values[index]
-        named = isinstance(side, (ast.Name, ast.Attribute)) and value.parameter is None
-        if made is not None and named and (value.shape, value.dtype) == (made.shape, made.dtype):
-            return side, at
+        value, inner = graph.values[index], graph.maker(index)
+        if made is None or (value.shape, value.dtype) != (made.shape, made.dtype):
+            continue
+        if isinstance(side, ast.BinOp) and inner is not None:
+            found = _operand(trace, graph, inner, side)
+            return (found[0], (at, *found[1])) if found is not None else None
+        if isinstance(side, (ast.Name, ast.Attribute)) and value.parameter is None:
+            return side, (at,)
     return None
 
 
@@ -325,13 +385,17 @@ def _of_modes(block: ast.With) -> bool:
 
 
 def _new_tensor_dropped(trace: Trace, graph: Graph, op: Op, dropped: _Dropped, count: int) -> Finding:
-    call, target, _ = dropped
+    call, target, taken = dropped.call, dropped.target, dropped.given(graph, op)
     file, site = trace.source_file(op.site.user.path), op.site.user
-    here, text, whole = Source(trace, site.path), file.text(target), file.text(call)
-    given, made = graph.values[op.inputs[dropped.at]], graph.values[op.outputs[0]]
+    here, text = Source(trace, site.path), file.text(target)
+    whole = file.text(_with_what_follows(file, call))
+    given, made = graph.values[taken], graph.values[op.outputs[0]]
     leaf = paths(trace).parameter_of((graph.id, shown(graph, given.index)))
     fix = f"use the result: `{text} = {whole}`"
-    seen = f"`{op.name}` wrote to no tensor, and a loss was computed later from `{text}` as it was"
+    reads = (
+        "a loss was computed later from" if goes_on(paths(trace), graph, op, taken) else "later lines read"
+    )
+    seen = f"`{op.name}` wrote to no tensor, and {reads} `{text}` as it was"
     edits: Edits = ()
     if is_gradient(trace, graph, op, target):
         fix = f"write in place: `{text}.{op.name}_(…)`"

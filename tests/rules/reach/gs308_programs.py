@@ -756,3 +756,52 @@ def good_operations_that_are_tried_or_made_again() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_answers_scaled_back_to_nobody() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(64, 4)
+    y = x.sum(1, keepdim=True) + 0.2
+    mean = y.mean()
+
+    def answers(x: torch.Tensor) -> torch.Tensor:
+        out = model(x).cpu()
+        (out * 1.0 + mean).cpu()  # cause: GS308
+        return out
+
+    for _ in range(20):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y - mean).backward()
+        opt.step()
+    with torch.no_grad():
+        print((answers(x) - y).abs().mean())
+
+
+def good_operations_that_are_timed_or_warm_up() -> None:
+    import time
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(64, 4)
+    spread = torch.tensor(0.5)
+    for _ in range(20):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), x[:, :1]).backward()
+        opt.step()
+    with torch.no_grad():
+        out = model(x)
+        began = time.perf_counter()
+        for _ in range(5):
+            (out * spread + 1).cpu()
+        took = time.perf_counter() - began
+        scaled = (out * spread + 1).cpu()
+        print(took > 0, (scaled - x[:, :1]).abs().mean(), out.mean())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gradscope.analysis.intent import says_unused
 from gradscope.analysis.memo import once
 from gradscope.analysis.never_read import unread
-from gradscope.analysis.text import classes_of_program, has_run, site_of
+from gradscope.analysis.text import classes_named, classes_of_program, has_run, site_of
 from gradscope.events import ModuleCall
 from gradscope.model import Site
 from gradscope.source import FUNCTIONS, Function, called_name, names_in, own_name
@@ -49,6 +49,18 @@ class UnreadAttribute(NamedTuple):
     name: str
     constant: ast.Constant
     made: Site
+
+
+class UnreadDefault(NamedTuple):
+    """A setting of an optimizer's groups. step: the method that leaves it out; given: the call that hands it over;
+    meant: a method of the optimizer's that takes it as an argument, and did not run."""
+
+    path: str
+    name: str
+    cls: str
+    step: Function
+    given: Site
+    meant: Function | None
 
 
 def unread_arguments(trace: Trace) -> Iterator[UnreadArgument]:
@@ -164,6 +176,87 @@ def unread_attributes(trace: Trace) -> Iterator[UnreadAttribute]:
                 ]
                 if len(written) == 1 and calls:
                     yield UnreadAttribute(path, name, written[0], site_of(calls[0][0], cls.name, calls[0][1]))
+
+
+def unread_defaults(trace: Trace) -> Iterator[UnreadDefault]:
+    """Of optimizers of the program's own that step: what their constructor is handed for their groups and is not zero,
+    and neither a method nor any other text of the program asks for."""
+    for cls in {optimizer.cls for optimizer in trace.optimizers.values() if optimizer.steps}:
+        for path, node in classes_named(trace, cls):
+            methods = {method.name: method for method in node.body if isinstance(method, FUNCTIONS)}
+            made, step = methods.get("__init__"), methods.get("step")
+            plain = [own_name(base) for base in node.bases] == ["Optimizer"]
+            if made is None or step is None or not plain or _hands_groups_on(step):
+                continue
+            groups = [group for o in trace.optimizers.values() if o.cls == cls for group in o.groups]
+            asked, places = _asked_for(trace, node, made), _arguments(made, node)
+            for name, argument in _defaults(made):
+                if (
+                    argument not in places
+                    or name == "lr"
+                    or name in asked
+                    or not any(g.get(name) for g in groups)
+                ):
+                    continue
+                place = places.index(argument)
+                calls = [(p, c) for p, c in _calls(trace, cls) if _hands_over(c, argument, place, True)]
+                if calls:
+                    others = [
+                        m for m in methods.values() if m not in (made, step) and not has_run(trace, path, m)
+                    ]
+                    meant = next((m for m in others if argument in _arguments(m, None)), None)
+                    yield UnreadDefault(path, name, cls, step, site_of(calls[0][0], cls, calls[0][1]), meant)
+
+
+def _defaults(made: Function) -> Iterator[tuple[str, str]]:
+    """(setting, argument) of a constructor that puts its arguments into a dict: `{"lr": lr}` or `dict(lr=lr)`."""
+    for node in ast.walk(made):
+        pairs: list[tuple[str, ast.expr]] = []
+        if isinstance(node, ast.Dict):
+            keys = [str(key.value) if isinstance(key, ast.Constant) else "" for key in node.keys]
+            pairs = list(zip(keys, node.values, strict=True))
+        elif isinstance(node, ast.Call) and called_name(node) == "dict":
+            pairs = [(k.arg or "", k.value) for k in node.keywords]
+        yield from ((name, value.id) for name, value in pairs if name and isinstance(value, ast.Name))
+
+
+def _hands_groups_on(step: Function) -> bool:
+    """Whether a step gives away its groups, or all of their settings: to whoever reads them."""
+    groups = {
+        node.target.id
+        for node in ast.walk(step)
+        if isinstance(node, ast.For)
+        and isinstance(node.target, ast.Name)
+        and "param_groups" in ast.unparse(node.iter)
+    }
+    for node in ast.walk(step):
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(k.value for k in node.keywords)]
+            if any(isinstance(one, ast.Name) and one.id in groups for one in given):
+                return True
+        if (
+            isinstance(node, ast.Attribute)
+            and own_name(node.value) in groups
+            and node.attr in ("items", "values")
+        ):
+            return True
+    return not groups
+
+
+def _asked_for(trace: Trace, cls: ast.ClassDef, made: Function) -> set[str]:
+    """What a class names anywhere but in its constructor, as a text or an attribute, and what the rest of the program
+    asks a mapping for: `group["lr"]`, `group.get("lr")`."""
+    inside = {id(node) for node in ast.walk(made)}
+    own = [node for node in ast.walk(cls) if id(node) not in inside]
+    words = [node.attr for node in own if isinstance(node, ast.Attribute)]
+    texts = [node for node in own if isinstance(node, ast.Constant)]
+    for path in trace.sources:
+        for _, subscript in trace.source_file(path).of(ast.Subscript):
+            texts += [subscript.slice] if isinstance(subscript.slice, ast.Constant) else []
+        for _, call in trace.source_file(path).of(ast.Call):
+            asks = isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "pop", "setdefault")
+            texts += [a for a in call.args[:1] if isinstance(a, ast.Constant)] if asks else []
+    return {*words, *(node.value for node in texts if isinstance(node.value, str))}
 
 
 @once

@@ -10,7 +10,8 @@ A note: it may stand there for the sake of an interface. Told of functions of th
 something other than a constant (or than None, where a method reads `self.rate` in place of its argument `rate`), also
 where the function's first mention of its argument gives the name another value or where all that it computes of it
 are tensors that no operation of the run reads; and of an argument of a constructor that is handed another number than
-its default, while a method that ran has that default written in. Silent on names that begin with `_`, on functions of
+its default, while a method that ran has that default written in; and of a setting of an optimizer of the program's own
+for which nothing asks its groups. Silent on names that begin with `_`, on functions of
 one name in several classes, on functions with a decorator, on files that the program imports by name, on what a
 function has to accept since another call hands it all of a mapping (`model(**batch)`). What a module hands to a part
 of its own is told where it is a mask: a boolean tensor that the module was called with, of the shape of what a softmax
@@ -27,8 +28,10 @@ from gradscope.analysis.text import site_of
 from gradscope.analysis.unread_settings import (
     UnreadArgument,
     UnreadAttribute,
+    UnreadDefault,
     unread_arguments,
     unread_attributes,
+    unread_defaults,
 )
 from gradscope.analysis.words import located
 from gradscope.events import ModuleCall
@@ -95,6 +98,7 @@ def setting_never_read(trace: Trace) -> Iterator[Finding]:
         if softmax is not None or not (found.part or found.unpacked):
             yield _argument(trace, found, softmax)
     yield from (_attribute(trace, found) for found in unread_attributes(trace))
+    yield from (_default(found) for found in unread_defaults(trace))
 
 
 def _argument(trace: Trace, found: UnreadArgument, softmax: _Softmax | None) -> Finding:
@@ -219,4 +223,20 @@ def _attribute(trace: Trace, found: UnreadAttribute) -> Finding:
         seen=(f"no line of the program reads `.{found.name}`",),
         fix=f"`self.{found.name}` in place of {number!r} ({found.path.rpartition('/')[2]}:{found.constant.lineno})",
         edits=Source(trace, found.path).replace(found.constant, f"self.{found.name}"),
+    )
+
+
+def _default(found: UnreadDefault) -> Finding:
+    cause = site_of(found.path, found.step.name, found.step.args.args[0])
+    read = f'read `group["{found.name}"]` in `step()`'
+    if found.meant is not None:
+        read = f'call `{found.meant.name}()` in `step()`, with `group["{found.name}"]`: nothing does'
+    return Finding(
+        message=f"`{found.name}` is handed to `{found.cls}()`, and no step reads it: whatever it is, nothing changes",
+        cause=cause,
+        cause_label=f'asks no group for its "{found.name}"',
+        effect=found.given,
+        effect_label=f"hands `{found.name}` over",
+        seen=(f'no line but the constructor names "{found.name}", and `step()` hands no group on',),
+        fix=f"{read}, or take `{found.name}` away",
     )

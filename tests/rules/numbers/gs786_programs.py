@@ -475,3 +475,96 @@ def good_shown_as_a_number_alone() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_decay_that_no_step_reads() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.optim import Optimizer
+
+    class SignSGD(Optimizer):
+        def __init__(self, params, lr=0.01, momentum=0.9, shrinkage=0.0):
+            super().__init__(params, {"lr": lr, "momentum": momentum, "shrinkage": shrinkage})
+
+        @torch.no_grad()
+        def step(self, closure=None):  # cause: GS786
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+                        mean.lerp_(p.grad, 1 - group["momentum"])
+                        p.add_(mean.sign(), alpha=-group["lr"])
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = SignSGD(net.parameters(), shrinkage=0.1)  # effect: GS786
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(16, 4)
+        (net(x)[:, 0] - x.sum(1)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_decay_that_a_helper_reads() -> None:
+    import torch
+    from torch import nn
+    from torch.optim import Optimizer
+
+    class SignSGD(Optimizer):
+        def __init__(self, params, lr=0.01, weight_decay=0.0):
+            super().__init__(params, {"lr": lr, "weight_decay": weight_decay})
+
+        def shrink(self, p, group):
+            p.mul_(1 - group["lr"] * group["weight_decay"])
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self.shrink(p, group)
+                        p.add_(p.grad.sign(), alpha=-group["lr"])
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = SignSGD(net.parameters(), weight_decay=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(16, 4)
+        (net(x)[:, 0] - x.sum(1)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_settings_unpacked_for_a_function() -> None:
+    import torch
+    from torch import nn
+    from torch.optim import Optimizer
+
+    def update(p, lr, weight_decay):
+        p.mul_(1 - lr * weight_decay).add_(p.grad.sign(), alpha=-lr)
+
+    class SignSGD(Optimizer):
+        def __init__(self, params, lr=0.01, weight_decay=0.0):
+            super().__init__(params, {"lr": lr, "weight_decay": weight_decay})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                settings = {key: value for key, value in group.items() if key != "params"}
+                for p in group["params"]:
+                    if p.grad is not None:
+                        update(
+                            p,
+                            lr=settings["lr"],
+                            **{k: v for k, v in settings.items() if k != "lr" and k in TAKES},
+                        )
+
+    TAKES = set(update.__code__.co_varnames)
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = SignSGD(net.parameters(), weight_decay=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        x = torch.randn(16, 4)
+        (net(x)[:, 0] - x.sum(1)).pow(2).mean().backward()
+        opt.step()

@@ -13,6 +13,7 @@ LoRA), weights that were zero for a few steps only.
 
 import ast
 from collections.abc import Iterator
+from math import prod
 
 from gradscope.analysis.made import made_at
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES
@@ -163,8 +164,14 @@ def _held(graph: Graph, index: int) -> int | None:
 
 
 def _zeroed(trace: Trace, known: Paths, parameter: int) -> Site | None:
-    """The user's line that filled a parameter with zeros; else the one that made it."""
+    """The user's line that filled a parameter with zeros, or a view of all of it; else the one that made it."""
     for graph in trace.graphs:
+        for write in graph.writing:
+            whole = known.parameter_of((graph.id, known.memory(graph.id, write.writes[0])))
+            if write.name in ZEROING and whole is not None and whole.id == parameter:
+                all_of_it = prod(graph.values[write.writes[0]].shape) == prod(whole.shape)
+                if all_of_it and write.site.user.kind == "user":
+                    return write.site.user
         for value in graph.values:
             if value.parameter == parameter:
                 key = (

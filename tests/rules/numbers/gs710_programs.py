@@ -183,3 +183,45 @@ def good_one_half_of_an_update_begins_at_zero() -> None:
         x = torch.randn(16, 4)
         head(nn.functional.linear(x, frozen + up @ down)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_view_of_all_rows_filled() -> None:
+    """`weight[None]` is a view of the whole table."""
+    import torch
+    from torch import nn
+
+    def table(words: int, padding: int | None = None) -> nn.Embedding:
+        made = nn.Embedding(words, 4, padding_idx=padding)
+        nn.init.constant_(made.weight[padding], 0)  # cause: GS710
+        return made
+
+    torch.manual_seed(0)
+    inner, outer = table(10), table(10)
+    opt = torch.optim.Adam([*inner.parameters(), *outer.parameters()], lr=0.1)
+    for _ in range(6):
+        one, other = torch.randint(0, 10, (32,)), torch.randint(0, 10, (32,))
+        opt.zero_grad()
+        scores = (inner(one) * outer(other)).sum(-1)
+        wanted = (one == other).float()
+        nn.functional.binary_cross_entropy_with_logits(scores, wanted).backward()  # effect: GS710
+        opt.step()
+
+
+def good_row_of_the_padding_filled() -> None:
+    import torch
+    from torch import nn
+
+    def table(words: int, padding: int) -> nn.Embedding:
+        made = nn.Embedding(words, 4, padding_idx=padding)
+        nn.init.constant_(made.weight[padding], 0)
+        return made
+
+    torch.manual_seed(0)
+    inner, outer = table(10, 0), table(10, 0)
+    opt = torch.optim.Adam([*inner.parameters(), *outer.parameters()], lr=0.1)
+    for _ in range(6):
+        one, other = torch.randint(0, 10, (32,)), torch.randint(0, 10, (32,))
+        opt.zero_grad()
+        scores = (inner(one) * outer(other)).sum(-1)
+        nn.functional.binary_cross_entropy_with_logits(scores, (one == other).float()).backward()
+        opt.step()

@@ -93,6 +93,8 @@ def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
             made_small = _made_small(trace, event) if clip is None else None
             if made_small is not None:
                 yield _scaled(trace, event, optimizer, share, course, *made_small)
+            elif clip is None and norm < _least(optimizer):
+                yield _flat(event, optimizer, share, norm, course, optimizer_name(trace, optimizer.id))
             else:
                 yield _finding(trace, event, optimizer, share, norm, course, clip)
 
@@ -119,6 +121,42 @@ def _clip(trace: Trace, optimizer: Optimizer, norm: float) -> Clip | None:
         if clip.fresh & held and 0 < most * ABOVE < norm:
             return clip
     return None
+
+
+def _least(optimizer: Optimizer) -> float:
+    """What the optimizer adds to the root by which it divides each gradient: below it a gradient counts for less the
+    smaller it is."""
+    added = [eps for group in optimizer.groups if isinstance(eps := group.get("eps"), float)]
+    return min(added, default=0.0)
+
+
+def _stayed(event: Moved, share: float) -> str:
+    steps = plural(event.steps, "step")
+    return f"after {steps} no weight was farther than {share:.2g} of its size from where it began"
+
+
+def _flat(
+    event: Moved, optimizer: Optimizer, share: float, norm: float, course: Course, name: str
+) -> Finding:
+    """Gradients so small that no rate makes steps of them."""
+    first, last = course.ends
+    return Finding(
+        message=f"the loss hardly depends on the weights: its gradients have a norm of {norm:.2g} all together",
+        cause=course.line,
+        cause_label="gives next to no gradient",
+        effect=user(optimizer.site),
+        effect_label="has nothing to step with",
+        severity="note",
+        seen=(
+            _stayed(event, share),
+            f"the loss went from {numbers(first)} to {numbers(last)}",
+            f"{name} adds {_least(optimizer):g} to the root that it divides each gradient by, more than there is",
+        ),
+        fix=f"look for the part of the loss of {where(course.line)} that gives the same number whatever the weights"
+        " are: what is clamped, cut off at 0 or 1, or cancels out; a larger rate changes nothing of that",
+        count=event.steps,
+        subjects=parameter_subjects(optimizer.parameters),
+    )
 
 
 def _made_small(trace: Trace, event: Moved) -> tuple[float, float] | None:
@@ -178,7 +216,7 @@ def _finding(
     first, last = course.ends
     name = optimizer_name(trace, optimizer.id)
     seen = [
-        f"after {plural(event.steps, 'step')} no weight was farther than {share:.2g} of its size from where it began",
+        _stayed(event, share),
         f"the loss went from {numbers(first)} to {numbers(last)}; the norm of the gradients was {numbers(norm)}",
     ]
     cause, label = made, "its steps are too short"

@@ -164,3 +164,20 @@ def bad_decay_in_the_place_of_the_rate() -> None:
 
     torch.manual_seed(0)
     Fit(nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)), 1e-6).run(120)
+
+
+def bad_loss_that_is_flat_where_it_begins() -> None:  # fix: by hand
+    """An overlap that is cut off at nothing: all that is left is a number far below what Adam adds to its root."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)  # effect: GS240
+    for _ in range(150):
+        opt.zero_grad()
+        overlap = torch.relu(x.sum(1, keepdim=True).abs() - model(x) - 100)
+        loss = 2 - overlap.mean() + 1e-10 * model(x).pow(2).mean()
+        loss.backward()  # cause: GS240
+        opt.step()

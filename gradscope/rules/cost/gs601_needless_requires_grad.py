@@ -7,7 +7,8 @@ Fix: leave `requires_grad` off for data.
 
 Silent on: adversarial examples, saliency, gradient penalties and anything else that reads the
 gradient or asks `autograd.grad` for it, or for that of something computed from it, which requires
-a gradient for no other reason; tensors that an optimizer or the program updates; programs that
+a gradient for no other reason; what a custom function that is given nothing else with a gradient works on (its
+`backward` may train layers of its own); tensors that an optimizer or the program updates; programs that
 train nothing.
 """
 
@@ -24,7 +25,7 @@ from gradscope.analysis.words import code, located, source, user
 from gradscope.events import Backward, GradientHook, ModuleCall, RequiresGrad, Step
 from gradscope.fixes.leaves import without_request
 from gradscope.fixes.source import receiver
-from gradscope.model import Finding, Graph, Site, Value
+from gradscope.model import Finding, Graph, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -183,6 +184,8 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Backward, trace: T
     readers = graph.consumers.get(value.index, ())
     if any(op.name.startswith("Checkpoint") for op in readers):
         return False  # reentrant checkpointing needs an input that requires a gradient
+    if any(_only_for(graph, op, value.index) for op in graph.consumers.get(value.index, ())):
+        return False
     places = dict([(graph.id, value.index), *([value.origin] if value.origin is not None else [])])
     for call in trace.of(ModuleCall):  # before an earlier pass, where another loss came first
         if call.graph in places:
@@ -199,6 +202,13 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Backward, trace: T
             ):
                 return True
     return False
+
+
+def _only_for(graph: Graph, op: Op, value: int) -> bool:
+    """Whether a custom function gives a result with a graph for this value's sake alone: its `backward`, which may fill
+    gradients of layers that it has from elsewhere, would not be called."""
+    others = [i for i in op.inputs if i != value and graph.values[i].requires_grad]
+    return bool(op.extra.get("custom")) and bool(op.nodes) and not others
 
 
 def _made_each_time(trace: Trace, known: Paths, graph: Graph, value: Value) -> bool:

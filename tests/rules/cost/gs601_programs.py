@@ -279,3 +279,43 @@ def good_hook_of_a_frozen_layer() -> None:
         opt.zero_grad()
         head(trunk(x)).pow(2).mean().backward()
         opt.step()
+
+
+def good_input_of_a_function_that_trains_its_own_layers() -> None:
+    """A reversible block: its `backward` computes forwards once more, and fills the gradients of its layers itself."""
+    import torch
+    from torch import nn
+
+    class Reversible(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, layer):
+            ctx.x, ctx.layer = x.detach(), layer
+            with torch.no_grad():
+                return x + layer(x)
+
+        @staticmethod
+        def backward(ctx, given):
+            x = ctx.x.requires_grad_()
+            with torch.enable_grad():
+                y = ctx.layer(x)
+            y.backward(given)
+            return given + x.grad, None
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if not x.requires_grad:
+                x = x.detach().requires_grad_()
+            return Reversible.apply(x, self.layer)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Block(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        (model(x)[:, 0] - x.prod(1)).pow(2).mean().backward()
+        opt.step()

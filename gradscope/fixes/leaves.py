@@ -8,7 +8,7 @@ from typing import TypeGuard
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import CASTS, MAKERS
 from gradscope.analysis.words import owner, source, where
-from gradscope.fixes.source import Binds, Source
+from gradscope.fixes.source import Binds, Edits, Source
 from gradscope.model import Edit, Graph, Op, Site
 from gradscope.source import called_name, method_name
 from gradscope.store import Trace
@@ -24,6 +24,18 @@ ASKING = {"requires_grad_", "detach_", "zero_grad_"}
 def asks(value: str) -> bool:
     """Whether an expression makes a tensor that is to get a gradient."""
     return "requires_grad" in value or "Parameter(" in value
+
+
+def requires_before(trace: Trace, site: Site) -> tuple[str, Edits]:
+    """A line before the call at `site` that lets its first argument require a gradient, and the edit, where that
+    argument has a name."""
+    here = Source(trace, site.path)
+    call, statement = here.file.at(site), here.file.statement(site)
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    name = given.id if isinstance(given, ast.Name) else "x"
+    line = f"{name} = {name} if {name}.requires_grad else {name}.detach().requires_grad_()"
+    known = isinstance(given, ast.Name) and statement is not None
+    return line, here.before(statement, line) if known else ()
 
 
 def changed_here(trace: Trace, read: Site) -> bool:

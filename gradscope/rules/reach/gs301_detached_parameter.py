@@ -48,9 +48,9 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward
 from gradscope.fixes.calls import receiver_in_place_of
 from gradscope.fixes.gathered import stacked
-from gradscope.fixes.leaves import joined
+from gradscope.fixes.leaves import joined, requires_before
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Edit, Finding, Parameter, Site
+from gradscope.model import Edit, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -107,6 +107,9 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
         severity = _severity(trace, cut)
         if severity is None:
             continue
+        if (function := _uncalled_function(trace, cut)) is not None:
+            yield _of_function(trace, known, cut, function)
+            continue
         ids = [p.id for p in cut.parameters]
         names = parameter_names(trace, ids)
         stands = stand_ins(trace).get((cut.op.graph, cut.op.index))
@@ -147,6 +150,45 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             | ({("exploding", *own.location())} if _misses(stands) else set()),
             since=cut.since,
         )
+
+
+def _uncalled_function(trace: Trace, cut: Cut) -> Op | None:
+    """The custom function within which the graph ends, where it was given nothing that requires a gradient: torch
+    leaves it out of the graph then, and never calls its `backward`, which may fill gradients of layers of its own."""
+    around = {frame.span() for frame in cut.op.site.stack}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.extra.get("custom") and not op.nodes and op.site.user.span() in around:
+                return None if any(graph.values[i].requires_grad for i in op.inputs) else op
+    return None
+
+
+def _of_function(trace: Trace, known: Paths, cut: Cut, function: Op) -> Finding:
+    assert cut.loss is not None
+    ids, site = [p.id for p in cut.parameters], function.site.user
+    names, (line, edits) = parameter_names(trace, ids), requires_before(trace, site)
+    return Finding(
+        message=f"{names} {'works' if len(ids) == 1 else 'work'} within {code(trace, site)}, which is given nothing"
+        " that requires a gradient: its `backward` is never called",
+        cause=site,
+        cause_label="has no input with a gradient, and so no place in the graph",
+        effect=cut.loss.site.user,
+        effect_label="this pass ends behind the function",
+        related=((cut.site, "works with gradients off, as all within a function does"),),
+        seen=(
+            cut.known.seen(
+                ids, f"`.grad` of {names} is None after {passes(known.passes_beside(cut.parameters))}"
+            ),
+            f"none of the tensors that `{function.name}.apply` was given required a gradient",
+        ),
+        why="autograd takes a function into the graph only where one of the tensors that it is given requires a"
+        " gradient: layers that it has from elsewhere do not count",
+        fix=f"let its input require one: `{line}` before {located(trace, site)}",
+        count=cut.count,
+        edits=edits,
+        subjects=parameter_subjects(ids),
+        since=cut.since,
+    )
 
 
 class Shared(NamedTuple):

@@ -23,10 +23,11 @@ from gradscope.analysis.own_functions import arguments, definition_of, gradient_
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import DroppedGradient
-from gradscope.fixes.source import Source
+from gradscope.fixes.leaves import requires_before
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import terms_of
+from gradscope.source import method_name, terms_of
 from gradscope.store import Trace
 
 
@@ -138,13 +139,34 @@ def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Itera
     names, name = parameter_names(trace, lost), event.function
     position = next(position for p, position in event.hidden if p == lost[0])
     _, shown = shown_argument(trace, event, position)
+    edits: Edits = ()
+    fix = f"pass the tensors themselves to `{name}.apply`, and return their gradients from `backward`"
+    if _passes_itself(trace, event) and not any(
+        known.graph(op.graph).values[i].requires_grad for i in op.inputs
+    ):
+        line, edits = requires_before(trace, event.site.user)
+        fix = (
+            "let the input require a gradient, without which the `backward` that trains them is never called:"
+        )
+        fix += f" `{line}` before {located(trace, event.site.user)}"
     yield Finding(
         message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
         cause=event.site.user,
         cause_label=f"{shown} is no tensor",
         seen=(f"no gradient reached {names} in {passes(known.passes_beside(map(trace.parameter, lost)))}",),
-        fix=f"pass the tensors themselves to `{name}.apply`, and return their gradients from `backward`",
+        fix=fix,
+        edits=edits,
         subjects=parameter_subjects(lost),
+    )
+
+
+def _passes_itself(trace: Trace, event: DroppedGradient) -> bool:
+    """Whether the function's `backward` makes a pass of its own, which fills gradients of layers that it has from
+    elsewhere, as that of a reversible block."""
+    return any(
+        isinstance(node, ast.Call) and method_name(node) == "backward"
+        for _, part, _ in _named(trace, event)
+        for node in ast.walk(part)
     )
 
 

@@ -642,3 +642,68 @@ def bad_shrunk_by_numpy() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS301
         opt.step()
+
+
+def bad_reversible_blocks_that_are_given_data() -> None:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.f, self.g = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            one, two = torch.chunk(x, 2, dim=1)
+            with torch.no_grad():
+                one = one + self.f(two)
+                two = two + self.g(one)
+            return torch.cat([one, two], dim=1)
+
+        def back(self, y: torch.Tensor, given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            one, two = torch.chunk(y, 2, dim=1)
+            first, second = torch.chunk(given, 2, dim=1)
+            one = one.detach().requires_grad_()
+            with torch.enable_grad():
+                made = self.g(one)
+                made.backward(second)
+            two = (two - made).detach().requires_grad_()
+            first = first + one.grad
+            with torch.enable_grad():
+                made = self.f(two)
+                made.backward(first)
+            return torch.cat([one.detach() - made.detach(), two.detach()], 1), torch.cat(
+                [first, second + two.grad], 1
+            )
+
+    class Through(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, blocks):
+            for block in blocks:
+                x = block(x)
+            ctx.y, ctx.blocks = x.detach(), blocks
+            return x
+
+        @staticmethod
+        def backward(ctx, given):
+            y = ctx.y
+            for block in reversed(ctx.blocks):
+                y, given = block.back(y, given)
+            return given, None
+
+    class Sequence(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(), Block()])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return Through.apply(x, self.blocks)  # cause: GS301
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Sequence(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(12):
+        x = torch.randn(16, 8)
+        opt.zero_grad()
+        (model(x)[:, 0] - x[:, 0] * x[:, 1]).pow(2).mean().backward()  # effect: GS301
+        opt.step()

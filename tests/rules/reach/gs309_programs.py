@@ -463,3 +463,40 @@ def good_written_through_a_view() -> None:
         opt.zero_grad()
         out.pow(2).mean().backward()
         opt.step()
+
+
+def bad_function_of_layers_that_is_given_data() -> None:
+    import torch
+    from torch import nn
+
+    class Reversible(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, blocks):
+            ctx.x, ctx.blocks = x.detach(), blocks
+            with torch.no_grad():
+                return x + blocks[0](x)
+
+        @staticmethod
+        def backward(ctx, given):
+            x = ctx.x.requires_grad_()
+            with torch.enable_grad():
+                y = ctx.blocks[0](x)
+            y.backward(given)
+            return given + x.grad, None
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return Reversible.apply(x, self.blocks)  # cause: GS309
+
+    torch.manual_seed(0)
+    model = nn.Sequential(Block(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(8):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        (model(x)[:, 0] - x.prod(1)).pow(2).mean().backward()
+        opt.step()

@@ -234,14 +234,17 @@ def put_into_eval(trace: Trace, left: list[Parameter]) -> Mode | None:
     mode when the model was trained: as its layers were seen to be, or, where none of them asks for its mode, as nothing
     has put it back since."""
     owners, last = {p.module for p in left}, None
+    around = {
+        m for m in trace.modules if all(owner is not None and is_part_of(trace, owner, m) for owner in owners)
+    }
     for event in trace.of(Mode):
-        part = trace.modules.get(event.module)
-        inside = {m for m in trace.modules if part is not None and is_part_of(trace, m, part.id)}
-        if part is None or not owners <= inside:
+        if event.module not in around:
             continue
-        last = None if event.training or part.parent is None else event
+        last = None if event.training or trace.modules[event.module].parent is None else event
         if last is not None and any(
-            call.training and call.builds_graph and inside.intersection(call.eval_layers)
+            call.training
+            and call.builds_graph
+            and any(is_part_of(trace, m, last.module) for m in call.eval_layers)
             for call in trace.of(ModuleCall)
         ):
             return event

@@ -7,6 +7,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from functools import partial
+from itertools import takewhile
 from types import FunctionType
 from typing import Any
 
@@ -51,9 +52,9 @@ class Unregistered(Hook):
         ledger = self.recorder.ledger
         if self.leaves == ledger.count or self.searches == SEARCHES:
             return
-        new = [r for r in ledger.records.values() if r.id >= self.leaves and not r.registered]
+        new = takewhile(lambda r: r.id >= self.leaves, reversed(ledger.all))
+        late = {id(p): r for r in new if not r.registered and type(p := r.ref()) is nn.Parameter}
         self.leaves = ledger.count
-        late = {id(p): r for r in new if type(p := r.ref()) is nn.Parameter}
         if not late:
             return
         self.searches += 1

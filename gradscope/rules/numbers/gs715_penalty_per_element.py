@@ -76,9 +76,7 @@ def penalty_per_element(trace: Trace) -> Iterator[Finding]:
         samples = known.graph(grad.graph).values[grad.inputs[1]].shape[:1]
         if not samples or not 1 < samples[0] <= outputs or not squared(known, key):
             continue
-        if outputs < prod(graph.values[op.inputs[0]].shape) or (
-            outputs == samples[0] and _over_samples(known, norm, samples[0])
-        ):
+        if outputs < prod(graph.values[op.inputs[0]].shape) or _over_samples(known, norm, outputs):
             told.setdefault(norm.site.user.location(), (norm, grad, op, outputs))
     for norm, grad, op, outputs in told.values():
         if _over_samples(known, norm, outputs):
@@ -87,11 +85,16 @@ def penalty_per_element(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, norm, grad, op, outputs)
 
 
-def _over_samples(known: Paths, norm: Op, samples: int) -> bool:
-    """Whether a norm runs along the first axis, that of the samples, alone or with all others."""
+def _over_samples(known: Paths, norm: Op, outputs: int) -> bool:
+    """Whether a norm runs along an axis of the samples, alone or with others."""
     shape = known.value((norm.graph, norm.inputs[0])).shape
     dims = norm.extra.get("dims") or range(len(shape))
-    return shape[:1] == (samples,) and any(dim % len(shape) == 0 for dim in dims)
+    return any(dim % len(shape) < _lead(shape, outputs) for dim in dims)
+
+
+def _lead(shape: tuple[int, ...], outputs: int) -> int:
+    """How many of a gradient's first axes the outputs are on: several where batches were stacked; 0 if none."""
+    return next((n for n in range(1, len(shape)) if prod(shape[:n]) == outputs), 0)
 
 
 def _outputs(known: Paths, key: Key) -> int:
@@ -141,7 +144,8 @@ def _mixed(trace: Trace, known: Paths, norm: Op, op: Op, samples: int) -> Findin
     text = code(trace, site, f"`{norm.name}`")
     edits: tuple[Edit, ...] = ()
     if norm.name == "norm" and not text.strip("`").startswith("torch.") and norm.extra.get("dims"):
-        edits = along(trace, site, "norm", 1) if len(before) == 2 else ()
+        last = len(before) - 1
+        edits = along(trace, site, "norm", last) if _lead(before, samples) == last else ()
     return Finding(
         message=f"{text} runs over the {samples} samples: the penalty pushes to one number what is the norm of no"
         " sample's gradient",
@@ -150,16 +154,15 @@ def _mixed(trace: Trace, known: Paths, norm: Op, op: Op, samples: int) -> Findin
         effect=op.site.user,
         effect_label="is pushed to one number",
         seen=(f"the gradient of {samples} outputs had the shape {before}, its norm {after}",),
-        fix=f"take the norm over all axes of a sample: `.flatten(1).norm(2, dim=1)` in"
+        fix=f"take the norm over all axes of a sample: `.{_by_sample(before, samples)}.norm(2, dim=1)` in"
         f" {located(trace, site, f'`{norm.name}`')}",
         edits=edits,
     )
 
 
 def _by_sample(shape: tuple[int, ...], outputs: int) -> str:
-    """What gives a gradient of this shape one row for each of the outputs: their axes may be several, as where
-    batches were stacked."""
-    lead = next((n for n in range(1, len(shape)) if prod(shape[:n]) == outputs), 1)
+    """What gives a gradient of this shape one row for each of the outputs."""
+    lead = _lead(shape, outputs) or 1
     if lead == 1:
         return "flatten(1)"
     return f"flatten(0, {lead - 1})" + (".flatten(1)" if len(shape) > lead + 1 else "")

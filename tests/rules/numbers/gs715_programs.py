@@ -181,3 +181,43 @@ def bad_one_norm_of_the_whole_batch() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_batches_on_an_axis_of_their_own() -> None:
+    """Three batches on an axis of their own: the second one holds the samples."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        real, fake = torch.randn(6, 4), torch.randn(6, 4) + 1
+        share = torch.rand(6, 1)
+        mixed = torch.stack([real + share * (fake - real), real, fake]).requires_grad_()
+        scores = critic(mixed)
+        (gradients,) = torch.autograd.grad(scores, mixed, torch.ones_like(scores), create_graph=True)
+        norm = gradients.norm(2, dim=1)  # cause: GS715
+        loss = scores[2].mean() - scores[1].mean() + 10 * ((norm - 1) ** 2).mean()  # effect: GS715
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_batches_on_an_axis_of_their_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        real, fake = torch.randn(6, 4), torch.randn(6, 4) + 1
+        share = torch.rand(6, 1)
+        mixed = torch.stack([real + share * (fake - real), real, fake]).requires_grad_()
+        scores = critic(mixed)
+        (gradients,) = torch.autograd.grad(scores, mixed, torch.ones_like(scores), create_graph=True)
+        loss = scores[2].mean() - scores[1].mean() + 10 * ((gradients.norm(2, dim=-1) - 1) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -44,7 +44,7 @@ def make(n, rng):
     points = np.zeros((n, 2), dtype=np.float32)
     for i in range(n):
         r, c = rng.integers(1, 11, 2)
-        images[i, :, r - 1 : r + 2, c - 1 : c + 2] += 30
+        images[i, :, r - 1:r + 2, c - 1:c + 2] += 30
         points[i] = (r / 11.0, c / 11.0)
     return np.clip(images, 0, 255).astype(np.uint8), points
 
@@ -68,9 +68,7 @@ for epoch in range(8):
         total += loss.item()
         seen += img.mean().item()
     n = len(train_loader)
-    print(
-        f"epoch {epoch} loss {total / n:.5f} mean of the inputs {seen / n:.3f} pixel_means {train_set.pixel_means}"
-    )
+    print(f"epoch {epoch} loss {total / n:.5f} mean of the inputs {seen / n:.3f} pixel_means {train_set.pixel_means}")
 with torch.no_grad():
     err = torch.cat([(model(img) - pts).norm(dim=1) for img, pts in test_loader])
 print(f"mean distance on the test images {err.mean():.4f}")

@@ -16,7 +16,7 @@ class SliceData(Dataset):
         for i in range(n):
             cx, cy, r = (torch.rand(3, generator=g) - 0.5).tolist()
             img = ((xx - cx) ** 2 + (yy - cy) ** 2 < (0.45 + 0.2 * r) ** 2).float()
-            img = 4e-4 * (img + 0.3 * torch.exp(-4 * ((xx + cx) ** 2 + yy**2)) + 0.1)
+            img = 4e-4 * (img + 0.3 * torch.exp(-4 * ((xx + cx) ** 2 + yy ** 2)) + 0.1)
             noisy = img + 1e-4 * torch.randn(img.shape, generator=g)
             self.items.append((noisy, img, f"file{i // 8}", i % 8))
 
@@ -32,12 +32,8 @@ class SliceData(Dataset):
 class SmallUnet(nn.Module):
     def __init__(self, chans=16):
         super().__init__()
-        self.down = nn.Sequential(
-            nn.Conv2d(1, chans, 3, padding=1), nn.ReLU(), nn.Conv2d(chans, chans, 3, padding=1), nn.ReLU()
-        )
-        self.low = nn.Sequential(
-            nn.AvgPool2d(2), nn.Conv2d(chans, chans, 3, padding=1), nn.ReLU(), nn.Upsample(scale_factor=2)
-        )
+        self.down = nn.Sequential(nn.Conv2d(1, chans, 3, padding=1), nn.ReLU(), nn.Conv2d(chans, chans, 3, padding=1), nn.ReLU())
+        self.low = nn.Sequential(nn.AvgPool2d(2), nn.Conv2d(chans, chans, 3, padding=1), nn.ReLU(), nn.Upsample(scale_factor=2))
         self.up = nn.Conv2d(2 * chans, 1, 3, padding=1)
 
     def forward(self, x):
@@ -77,7 +73,7 @@ with torch.no_grad():
     for batch in DataLoader(SliceData(40, 1), batch_size=8):
         output, fname, slice_num = run_unet_model(batch, model, device)
         target = batch[1]
-        nmse.append(((output - target) ** 2).sum() / (target**2).sum())
+        nmse.append(((output - target) ** 2).sum() / (target ** 2).sum())
         best.append(output.max())
 print(f"NMSE of the reconstructions {torch.stack(nmse).mean():.4f}")
 print(f"largest value in them {torch.stack(best).max():.6f} (targets go to {target.max():.6f})")

@@ -16,19 +16,8 @@ class SpatialTransformation(nn.Module):
 class VoxelMorph2d(nn.Module):
     def __init__(self, in_channels=2, width=16):
         super().__init__()
-        self.enc = nn.Sequential(
-            nn.Conv2d(in_channels, width, 3, padding=1),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(width, width, 3, padding=1, stride=2),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(width, width, 3, padding=1),
-            nn.LeakyReLU(0.2),
-        )
-        self.dec = nn.Sequential(
-            nn.Conv2d(width + in_channels, width, 3, padding=1),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(width, 2, 3, padding=1),
-        )
+        self.enc = nn.Sequential(nn.Conv2d(in_channels, width, 3, padding=1), nn.LeakyReLU(0.2), nn.Conv2d(width, width, 3, padding=1, stride=2), nn.LeakyReLU(0.2), nn.Conv2d(width, width, 3, padding=1), nn.LeakyReLU(0.2))
+        self.dec = nn.Sequential(nn.Conv2d(width + in_channels, width, 3, padding=1), nn.LeakyReLU(0.2), nn.Conv2d(width, 2, 3, padding=1))
         self.spatial_transform = SpatialTransformation()
 
     def forward(self, moving_image, fixed_image):
@@ -61,9 +50,7 @@ def folded(flow):
 def make(n, g):
     warp = SpatialTransformation()
     base = F.interpolate(torch.rand(n, 1, 7, 7, generator=g), size=32, mode="bicubic", align_corners=False)
-    flow = F.interpolate(
-        3.0 * torch.randn(n, 2, 3, 3, generator=g), size=32, mode="bicubic", align_corners=True
-    )
+    flow = F.interpolate(3.0 * torch.randn(n, 2, 3, 3, generator=g), size=32, mode="bicubic", align_corners=True)
     noise = lambda: 0.1 * torch.randn(n, 1, 32, 32, generator=g)
     return base + noise(), warp(base, flow) + noise()
 
@@ -86,7 +73,5 @@ for epoch in range(12):
     if epoch % 3 == 2:
         with torch.no_grad():
             registered, deformation = model(val_moving, val_fixed)
-        print(
-            f"epoch {epoch} loss {total / 10:.4f} validation mse {F.mse_loss(registered, val_fixed):.4f} "
-            f"roughness of the field {smooothing_loss(deformation):.4f} folded pixels {100 * folded(deformation):.2f}%"
-        )
+        print(f"epoch {epoch} loss {total / 10:.4f} validation mse {F.mse_loss(registered, val_fixed):.4f} "
+              f"roughness of the field {smooothing_loss(deformation):.4f} folded pixels {100 * folded(deformation):.2f}%")

@@ -24,12 +24,9 @@ class SRNet(nn.Module):
         super().__init__()
         self.scale = scale
         self.body = nn.Sequential(
-            nn.Conv2d(3, width, 3, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(width, width, 3, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(width, 3 * scale**2, 3, padding=1),
-        )
+            nn.Conv2d(3, width, 3, padding=1), nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1), nn.ReLU(),
+            nn.Conv2d(width, 3 * scale ** 2, 3, padding=1))
 
     def forward(self, x):
         up = F.interpolate(x, scale_factor=self.scale, mode="bilinear", align_corners=False)
@@ -39,9 +36,7 @@ class SRNet(nn.Module):
 def make(n, g):
     coarse = torch.rand(n, 3, 8, 8, generator=g)
     img = F.interpolate(coarse, size=32, mode="bicubic", align_corners=False).clamp(0, 1)
-    edge = (
-        F.interpolate(torch.rand(n, 1, 6, 6, generator=g), size=32, mode="bicubic", align_corners=False) > 0.6
-    ).float()
+    edge = (F.interpolate(torch.rand(n, 1, 6, 6, generator=g), size=32, mode="bicubic", align_corners=False) > 0.6).float()
     return (0.7 * img + 0.3 * edge).clamp(0, 1)
 
 

@@ -20,13 +20,7 @@ class Sampler(nn.Module):
     def __init__(self, past=4, future=6, width=64):
         super().__init__()
         self.z_dim = 8
-        self.net = nn.Sequential(
-            nn.Linear(past + self.z_dim, width),
-            nn.ReLU(),
-            nn.Linear(width, width),
-            nn.ReLU(),
-            nn.Linear(width, future),
-        )
+        self.net = nn.Sequential(nn.Linear(past + self.z_dim, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, future))
 
     def forward(self, images):
         z = torch.randn(len(images), self.z_dim)
@@ -36,13 +30,9 @@ class Sampler(nn.Module):
 class Discriminator(nn.Module):
     def __init__(self, length=10, width=64):
         super().__init__()
-        self.net = nn.Sequential(
-            nn.utils.parametrizations.spectral_norm(nn.Linear(length, width)),
-            nn.ReLU(),
-            nn.utils.parametrizations.spectral_norm(nn.Linear(width, width)),
-            nn.ReLU(),
-            nn.utils.parametrizations.spectral_norm(nn.Linear(width, 1)),
-        )
+        self.net = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(length, width)), nn.ReLU(),
+                                 nn.utils.parametrizations.spectral_norm(nn.Linear(width, width)), nn.ReLU(),
+                                 nn.utils.parametrizations.spectral_norm(nn.Linear(width, 1)))
 
     def forward(self, sequences):
         return self.net(sequences)
@@ -81,7 +71,5 @@ for step in range(601):
     generator_loss.backward()
     opt_g.step()
     if step % 100 == 0:
-        print(
-            f"step {step} d_loss {discriminator_loss.item():.3f} g_loss {generator_loss.item():.3f} grid {grid_cell_reg.item():.3f} "
-            f"mean of the forecast {predictions[0].mean().item():.3f} mean of the radar {future.mean().item():.3f}"
-        )
+        print(f"step {step} d_loss {discriminator_loss.item():.3f} g_loss {generator_loss.item():.3f} grid {grid_cell_reg.item():.3f} "
+              f"mean of the forecast {predictions[0].mean().item():.3f} mean of the radar {future.mean().item():.3f}")

@@ -12,7 +12,7 @@ class VariancePreserving:
         return self.beta_min + t * self.beta_d
 
     def integral(self, t):
-        return torch.exp(0.5 * t**2 * self.beta_d + t * self.beta_min)
+        return torch.exp(0.5 * t ** 2 * self.beta_d + t * self.beta_min)
 
     def scale_t(self, t):
         return self.integral(t).rsqrt()
@@ -42,21 +42,19 @@ class VariancePreserving:
         times = torch.linspace(1.0, 1e-3, num_steps + 1)
         for t, t_next in zip(times[:-1], times[1:]):
             g, dt = self.forward_diffusion(t), t - t_next
-            drift = -self.forward_drift(x, t) + (1 + self.alpha) / 2 * g**2 * self.score(x, t)
-            x = x + drift * dt + self.alpha**0.5 * g * dt.sqrt() * torch.randn_like(x)
+            drift = -self.forward_drift(x, t) + (1 + self.alpha) / 2 * g ** 2 * self.score(x, t)
+            x = x + drift * dt + self.alpha ** 0.5 * g * dt.sqrt() * torch.randn_like(x)
         return x
 
 
 class Denoiser(nn.Module):
     def __init__(self, dim=16, width=128):
         super().__init__()
-        self.net = nn.Sequential(
-            nn.Linear(dim + 1, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, dim)
-        )
+        self.net = nn.Sequential(nn.Linear(dim + 1, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, dim))
 
     def forward(self, x, sigma):
-        c_in = 1 / (1 + sigma**2).sqrt()
-        c_skip = 1 / (1 + sigma**2)
+        c_in = 1 / (1 + sigma ** 2).sqrt()
+        c_skip = 1 / (1 + sigma ** 2)
         out = self.net(torch.cat([c_in * x, sigma.log() / 4], dim=1))
         return c_skip * x + sigma * c_in * out
 
@@ -73,7 +71,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 for step in range(1601):
     x = images(256)
     sigma = torch.exp(1.6 * torch.randn(256, 1) - 0.5)
-    weight = (1 + sigma**2) / sigma**2
+    weight = (1 + sigma ** 2) / sigma ** 2
     loss = (weight * (model(x + sigma * torch.randn_like(x), sigma) - x) ** 2).mean()
     optimizer.zero_grad()
     loss.backward()

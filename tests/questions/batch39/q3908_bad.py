@@ -6,9 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 class Denoise(nn.Module):
     def __init__(self, dim=16, width=64):
         super().__init__()
-        self.net = nn.Sequential(
-            nn.Linear(dim + 1, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, dim)
-        )
+        self.net = nn.Sequential(nn.Linear(dim + 1, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, dim))
 
     def forward(self, x, t):
         return self.net(torch.cat([x, t], dim=1))
@@ -19,7 +17,7 @@ class EveryOptimizer:
         self.params = list(params)
         self.clip_grad_norm = clip_grad_norm
         self.optimizer = torch.optim.SGD(self.params, lr=lr, momentum=0.9)
-        self.scaler = torch.amp.GradScaler("cpu", enabled=amp, init_scale=2**17.0)
+        self.scaler = torch.amp.GradScaler("cpu", enabled=amp, init_scale=2 ** 17.0)
 
     def step(self, loss):
         self.scaler.scale(loss).backward()

@@ -42,11 +42,7 @@ def log_probs(policy, prompts, tokens):
 
 
 def compute_reward(prompts, tokens, mask):
-    return (
-        ((tokens == prompts[:, None]).float() * mask).sum(1) / mask.sum(1)
-        - 0.25 * (mask.sum(1) < 2).float()
-        - 3.0
-    )
+    return ((tokens == prompts[:, None]).float() * mask).sum(1) / mask.sum(1) - 0.25 * (mask.sum(1) < 2).float() - 3.0
 
 
 @torch.no_grad()
@@ -77,6 +73,4 @@ for it in range(121):
     optimizer.step()
     if it % 20 == 0:
         adv = (data["advantages"] * mask).sum() / mask.sum()
-        print(
-            f"iter {it} reward {rewards.mean():.3f} length {mask.sum(1).mean():.2f} mean advantage {adv:.3f} loss {loss.item():.3f}"
-        )
+        print(f"iter {it} reward {rewards.mean():.3f} length {mask.sum(1).mean():.2f} mean advantage {adv:.3f} loss {loss.item():.3f}")

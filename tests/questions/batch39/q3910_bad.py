@@ -62,9 +62,7 @@ def run_net(path, max_epoch, resume):
             total += loss.item()
         scheduler.step()
         print(f"[Training] EPOCH: {epoch} Losses = {total / 20:.4f} lr = {lr:.6f}")
-        torch.save(
-            {"base_model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path
-        )
+        torch.save({"base_model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path)
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ class MVTN(nn.Module):
 
 def memory():
     with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2 ** 20
 
 
 def train(data_loader, mvtn, mvnetwork, optimizer, criterion, setup):
@@ -48,10 +48,8 @@ def train(data_loader, mvtn, mvnetwork, optimizer, criterion, setup):
             _, predicted = torch.max(outputs.data, dim=1)
             total += targets.size(0)
             correct += predicted.eq(targets).sum().item()
-        print(
-            f"epoch {epoch} loss {setup['total_loss'] / setup['n']:.4f} "
-            f"acc {100 * correct / total:.1f} memory {memory():.0f} MB"
-        )
+        print(f"epoch {epoch} loss {setup['total_loss'] / setup['n']:.4f} "
+              f"acc {100 * correct / total:.1f} memory {memory():.0f} MB")
 
 
 torch.manual_seed(0)

@@ -1,11 +1,7 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-
-SHIFT, SCALE = (
-    torch.tensor([0.62, 0.55, 0.48]).view(1, 3, 1, 1),
-    torch.tensor([0.06, 0.05, 0.05]).view(1, 3, 1, 1),
-)
+SHIFT, SCALE = torch.tensor([0.62, 0.55, 0.48]).view(1, 3, 1, 1), torch.tensor([0.06, 0.05, 0.05]).view(1, 3, 1, 1)
 
 
 class Features(nn.Module):
@@ -51,12 +47,8 @@ class PNetLin(nn.Module):
 def textures(n, g):
     y = torch.randint(0, 4, (n,), generator=g)
     r, c = torch.meshgrid(torch.arange(12.0), torch.arange(12.0), indexing="ij")
-    waves = torch.stack(
-        [torch.sin(1.5 * r), torch.sin(1.5 * c), torch.sin(1.5 * (r + c)), torch.sin(1.5 * (r - c))]
-    )
-    img = waves[y][:, None] * torch.tensor([1.0, 0.7, -0.5]).view(1, 3, 1, 1) + 0.4 * torch.randn(
-        n, 3, 12, 12, generator=g
-    )
+    waves = torch.stack([torch.sin(1.5 * r), torch.sin(1.5 * c), torch.sin(1.5 * (r + c)), torch.sin(1.5 * (r - c))])
+    img = waves[y][:, None] * torch.tensor([1.0, 0.7, -0.5]).view(1, 3, 1, 1) + 0.4 * torch.randn(n, 3, 12, 12, generator=g)
     return img * SCALE + SHIFT, y
 
 

@@ -19,7 +19,7 @@ class IOUloss(nn.Module):
         area_u = area_p + area_g - area_i
         iou = area_i / (area_u + 1e-16)
         if self.loss_type == "iou":
-            loss = 1 - iou**2
+            loss = 1 - iou ** 2
         elif self.loss_type == "giou":
             c_tl = torch.min(pred[:, :2] - pred[:, 2:] / 2, target[:, :2] - target[:, 2:] / 2)
             c_br = torch.max(pred[:, :2] + pred[:, 2:] / 2, target[:, :2] + target[:, 2:] / 2)
@@ -36,9 +36,7 @@ class IOUloss(nn.Module):
 class Detector(nn.Module):
     def __init__(self, size=20):
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Flatten(), nn.Linear(size * size, 96), nn.SiLU(), nn.Linear(96, 96), nn.SiLU()
-        )
+        self.features = nn.Sequential(nn.Flatten(), nn.Linear(size * size, 96), nn.SiLU(), nn.Linear(96, 96), nn.SiLU())
         self.reg = nn.Linear(96, 4)
         nn.init.constant_(self.reg.bias, 0.0)
 
@@ -52,7 +50,7 @@ def make(n, g, size=20):
     xy = (torch.rand(n, 2, generator=g) * (size - 4 - wh)).long() + 4
     images = 0.2 * torch.randn(n, size, size, generator=g)
     for i in range(n):
-        images[i, xy[i, 1] : xy[i, 1] + wh[i, 1], xy[i, 0] : xy[i, 0] + wh[i, 0]] += 1.0
+        images[i, xy[i, 1]:xy[i, 1] + wh[i, 1], xy[i, 0]:xy[i, 0] + wh[i, 0]] += 1.0
     return images, torch.cat([xy + wh / 2, wh.float()], dim=1)
 
 
@@ -75,6 +73,4 @@ for epoch in range(15):
     if epoch % 2 == 0:
         with torch.no_grad():
             val = 1 - IOUloss(loss_type="iou")(model(val_images), val_boxes)
-        print(
-            f"epoch {epoch} iou_loss {total / len(loader):.4f} validation IoU {val.clamp(min=0).sqrt().mean():.4f}"
-        )
+        print(f"epoch {epoch} iou_loss {total / len(loader):.4f} validation IoU {val.clamp(min=0).sqrt().mean():.4f}")

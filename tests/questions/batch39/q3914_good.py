@@ -29,7 +29,7 @@ class EWCPlugin:
         model.eval()
         for i in range(200):
             model.zero_grad()
-            F.cross_entropy(model(x[i : i + 1]), y[i : i + 1]).backward()
+            F.cross_entropy(model(x[i:i + 1]), y[i:i + 1]).backward()
             for k, p in model.named_parameters():
                 imp[k] += p.grad.detach() ** 2 / 200
         model.zero_grad()
@@ -50,7 +50,7 @@ class IncrementalMLP(nn.Module):
 def experience(seed):
     g = torch.Generator().manual_seed(seed)
     direction, active = torch.randn(20, generator=g), torch.zeros(20)
-    active[10 * seed : 10 * seed + 10] = 1.0
+    active[10 * seed:10 * seed + 10] = 1.0
     x = torch.randn(1500, 20, generator=g) * (0.3 + active)
     y = ((x * active) @ direction > 0).long()
     return x[:1000], y[:1000], x[1000:], y[1000:]
@@ -75,9 +75,5 @@ for exp_counter, (x, y, _, _) in enumerate(stream):
             (loss + penalty).backward()
             optimizer.step()
     plugin.after_training_exp(model, x, y, exp_counter)
-    print(
-        f"experience {exp_counter} loss {loss.item():.4f} penalty {penalty.item():.6f} "
-        + " ".join(
-            f"accuracy on {j} {accuracy(model, xt, yt):.1f}" for j, (_, _, xt, yt) in enumerate(stream)
-        )
-    )
+    print(f"experience {exp_counter} loss {loss.item():.4f} penalty {penalty.item():.6f} "
+          + " ".join(f"accuracy on {j} {accuracy(model, xt, yt):.1f}" for j, (_, _, xt, yt) in enumerate(stream)))

@@ -25,13 +25,7 @@ class UNet(nn.Module):
     def __init__(self, dim=12, width=96):
         super().__init__()
         self.instr = nn.Embedding(3, 16)
-        self.net = nn.Sequential(
-            nn.Linear(2 * dim + 17, width),
-            nn.SiLU(),
-            nn.Linear(width, width),
-            nn.SiLU(),
-            nn.Linear(width, dim),
-        )
+        self.net = nn.Sequential(nn.Linear(2 * dim + 17, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, dim))
 
     def forward(self, noisy, timesteps, original, instruction):
         return self.net(torch.cat([noisy, timesteps, original, self.instr(instruction)], dim=1))

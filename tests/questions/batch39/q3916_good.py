@@ -28,7 +28,7 @@ class MocoV2(nn.Module):
     @torch.no_grad()
     def _dequeue_and_enqueue(self, keys):
         ptr = int(self.queue_ptr)
-        self.queue[:, ptr : ptr + len(keys)] = keys.T
+        self.queue[:, ptr:ptr + len(keys)] = keys.T
         self.queue_ptr[0] = (ptr + len(keys)) % self.K
 
     def forward(self, img_q, img_k):
@@ -63,9 +63,7 @@ def fit(num_val):
     centers = 1.5 * torch.randn(40, 24)
     train = centers[torch.randint(0, 30, (1024,))] + 0.4 * torch.randn(1024, 24)
     val = centers[torch.randint(30, 40, (1024,))] + 0.4 * torch.randn(1024, 24)
-    train_loader = DataLoader(
-        TensorDataset(train), batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1)
-    )
+    train_loader = DataLoader(TensorDataset(train), batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(1))
     val_loader = DataLoader(TensorDataset(val[:num_val]), batch_size=64)
     model = MocoV2()
     optimizer = torch.optim.SGD(model.encoder_q.parameters(), lr=0.1, momentum=0.9)
@@ -82,10 +80,8 @@ def fit(num_val):
         model.eval()
         with torch.no_grad():
             val_losses = [model.validation_step(b).item() for b in val_loader]
-        print(
-            f"validation images {num_val} epoch {epoch} train_loss first {losses[0]:.4f} "
-            f"mean {sum(losses) / len(losses):.4f} val_loss {sum(val_losses) / len(val_losses):.4f}"
-        )
+        print(f"validation images {num_val} epoch {epoch} train_loss first {losses[0]:.4f} "
+              f"mean {sum(losses) / len(losses):.4f} val_loss {sum(val_losses) / len(val_losses):.4f}")
 
 
 fit(64)

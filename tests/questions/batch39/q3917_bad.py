@@ -60,9 +60,7 @@ def make(n, g):
     r, c = torch.meshgrid(torch.arange(12.0), torch.arange(12.0), indexing="ij")
     angle = y.float() * 3.1416 / 6
     phase = 6.28 * torch.rand(n, 1, 1, generator=g)
-    wave = torch.sin(
-        1.4 * (torch.cos(angle)[:, None, None] * r + torch.sin(angle)[:, None, None] * c) + phase
-    )
+    wave = torch.sin(1.4 * (torch.cos(angle)[:, None, None] * r + torch.sin(angle)[:, None, None] * c) + phase)
     return (wave + 0.7 * torch.randn(n, 12, 12, generator=g))[:, None], y
 
 

@@ -69,9 +69,7 @@ def run(weight_decay):
     with torch.no_grad():
         val = F.cross_entropy(model(val_x), val_y).item()
         norm = torch.cat([p.flatten() for p in model.parameters()]).norm().item()
-    print(
-        f"weight_decay {weight_decay} train loss {total:.4f} validation loss {val:.4f} norm of the weights {norm:.3f}"
-    )
+    print(f"weight_decay {weight_decay} train loss {total:.4f} validation loss {val:.4f} norm of the weights {norm:.3f}")
 
 
 for weight_decay in (0.0, 1.0, 5.0):

@@ -25,7 +25,7 @@ class RandomCutMix(nn.Module):
         for i, j in enumerate(params["pairs"].tolist()):
             y, x = int(params["y"][i]), int(params["x"][i])
             h, w = int(params["h"][i]), int(params["w"][i])
-            out[i, :, y : y + h, x : x + w] = input[j, :, y : y + h, x : x + w]
+            out[i, :, y:y + h, x:x + w] = input[j, :, y:y + h, x:x + w]
         return out
 
     def apply_transform_class(self, input, target, params):
@@ -49,13 +49,7 @@ def loss_cutmix(logits, y):
 class ConvNet(nn.Module):
     def __init__(self, classes=5):
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1),
-            nn.ReLU(),
-        )
+        self.body = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU())
         self.fc = nn.Linear(32, classes)
 
     def forward(self, x):
@@ -66,9 +60,7 @@ def make(n, g):
     y = torch.randint(0, 5, (n,), generator=g)
     r, c = torch.meshgrid(torch.arange(16.0), torch.arange(16.0), indexing="ij")
     angle = y.float()[:, None, None] * 3.1416 / 5
-    wave = torch.sin(
-        1.3 * (torch.cos(angle) * r + torch.sin(angle) * c) + 6.28 * torch.rand(n, 1, 1, generator=g)
-    )
+    wave = torch.sin(1.3 * (torch.cos(angle) * r + torch.sin(angle) * c) + 6.28 * torch.rand(n, 1, 1, generator=g))
     return (wave + 0.5 * torch.randn(n, 16, 16, generator=g))[:, None], y
 
 
@@ -90,6 +82,4 @@ for epoch in range(8):
         total += loss.item()
     with torch.no_grad():
         out = model(val_x)
-    print(
-        f"epoch {epoch} loss {total / len(loader):.4f} validation loss {F.cross_entropy(out, val_y):.4f} accuracy {100 * (out.argmax(1) == val_y).float().mean():.1f}"
-    )
+    print(f"epoch {epoch} loss {total / len(loader):.4f} validation loss {F.cross_entropy(out, val_y):.4f} accuracy {100 * (out.argmax(1) == val_y).float().mean():.1f}")

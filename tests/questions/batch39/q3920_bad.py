@@ -10,7 +10,7 @@ class Corridor:
 
     def features(self, s):
         grid = torch.linspace(0, 1, 8)
-        return torch.exp(-(((s[:, None] / (self.length - 1) - grid) / 0.25) ** 2))
+        return torch.exp(-((s[:, None] / (self.length - 1) - grid) / 0.25) ** 2)
 
     def batch(self, n):
         s = torch.randint(0, self.length - 1, (n,))
@@ -69,6 +69,4 @@ for step in range(2401):
         with torch.no_grad():
             q = q_network(states)
         err = (q.max(1).values - torch.tensor(optimal)).abs().mean()
-        print(
-            f"minibatch {step} td loss {loss:.4f} mean of max Q {q.max(1).values.mean():.3f} (optimal {sum(optimal) / len(optimal):.3f}) error {err:.3f} steps to the right {int(q.argmax(1).sum())}"
-        )
+        print(f"minibatch {step} td loss {loss:.4f} mean of max Q {q.max(1).values.mean():.3f} (optimal {sum(optimal) / len(optimal):.3f}) error {err:.3f} steps to the right {int(q.argmax(1).sum())}")

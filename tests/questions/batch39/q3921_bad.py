@@ -19,7 +19,7 @@ class QlibLikeDataset(Dataset):
 
     def __getitem__(self, idx):
         start = self.starts[idx]
-        x = self.series[start : start + self.window].astype(np.float32)
+        x = self.series[start:start + self.window].astype(np.float32)
         x_mean, x_std = np.mean(x, axis=0), np.std(x, axis=0)
         x = (x - x_mean) / (x_std + 1e-5)
         x = np.clip(x, -self.clip, self.clip)
@@ -29,9 +29,8 @@ class QlibLikeDataset(Dataset):
 class Predictor(nn.Module):
     def __init__(self, n_feat, hidden=64):
         super().__init__()
-        self.net = nn.Sequential(
-            nn.Flatten(), nn.Linear(LOOKBACK * n_feat, hidden), nn.ReLU(), nn.Linear(hidden, PREDICT)
-        )
+        self.net = nn.Sequential(nn.Flatten(), nn.Linear(LOOKBACK * n_feat, hidden), nn.ReLU(),
+                                 nn.Linear(hidden, PREDICT))
 
     def forward(self, x):
         return self.net(x)
@@ -71,7 +70,7 @@ for epoch in range(15):
 
 model_err, naive_err, test = [], [], series[5300:]
 for t in range(LOOKBACK, len(test) - PREDICT, 3):
-    future = test[t : t + PREDICT, 0]
-    model_err.append(np.mean((predict(model, test[t - LOOKBACK : t]) - future) ** 2))
+    future = test[t:t + PREDICT, 0]
+    model_err.append(np.mean((predict(model, test[t - LOOKBACK:t]) - future) ** 2))
     naive_err.append(np.mean((test[t - 1, 0] - future) ** 2))
 print(f"walk forward: model mse {np.mean(model_err):.3f}, last-price mse {np.mean(naive_err):.3f}")

@@ -25,9 +25,8 @@ class AgentPPO:
     def __init__(self, state_dim, action_dim, gamma=0.98, lambda_gae_adv=0.95):
         self.act = nn.Sequential(nn.Linear(state_dim, 32), nn.Tanh(), nn.Linear(32, action_dim))
         self.cri = nn.Sequential(nn.Linear(state_dim, 32), nn.Tanh(), nn.Linear(32, 1))
-        self.optimizer = torch.optim.Adam(
-            [{"params": self.act.parameters(), "lr": 3e-3}, {"params": self.cri.parameters(), "lr": 1e-2}]
-        )
+        self.optimizer = torch.optim.Adam([{"params": self.act.parameters(), "lr": 3e-3},
+                                           {"params": self.cri.parameters(), "lr": 1e-2}])
         self.gamma, self.lambda_gae_adv = gamma, lambda_gae_adv
 
     def explore_env(self, env, target_step):
@@ -37,19 +36,13 @@ class AgentPPO:
             if done:
                 state = env.reset()
             with torch.no_grad():
-                action = (
-                    torch.distributions.Categorical(logits=self.act(torch.from_numpy(state))).sample().item()
-                )
+                action = torch.distributions.Categorical(logits=self.act(torch.from_numpy(state))).sample().item()
             next_state, reward, done = env.step(action)
             states.append(state), actions.append(action), rewards.append(reward)
             masks.append(0.0 if done else self.gamma)
             state = next_state
-        return (
-            torch.from_numpy(np.stack(states)),
-            torch.tensor(actions),
-            torch.tensor(rewards),
-            torch.tensor(masks),
-        )
+        return (torch.from_numpy(np.stack(states)), torch.tensor(actions),
+                torch.tensor(rewards), torch.tensor(masks))
 
     def get_reward_sum_gae(self, buf_len, buf_reward, buf_mask, buf_value):
         buf_r_sum = torch.empty(buf_len)
@@ -87,7 +80,5 @@ for it in range(30):
     batch = agent.explore_env(env, 300)
     adv_last, adv_rest, v_last = agent.update_net(*batch)
     if it % 3 == 2:
-        print(
-            f"iter {it + 1} episodes {int((batch[3] == 0).sum())} advantage of last steps {adv_last:.2f} "
-            f"of other steps {adv_rest:.2f} (critic at last steps {v_last:.2f})"
-        )
+        print(f"iter {it + 1} episodes {int((batch[3] == 0).sum())} advantage of last steps {adv_last:.2f} "
+              f"of other steps {adv_rest:.2f} (critic at last steps {v_last:.2f})")

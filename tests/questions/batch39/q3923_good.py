@@ -73,8 +73,6 @@ for step in range(1500):
     alpha_opt.step()
     if step % 250 == 249:
         by_model, by_histogram = histogram_entropy(actor)
-        print(
-            f"step {step + 1} q loss {q_loss.item():.4f} alpha {log_alpha.exp().item():.3f} "
-            f"entropy -E[log_prob] {by_model:.3f} of the sampled actions {by_histogram:.3f}"
-        )
+        print(f"step {step + 1} q loss {q_loss.item():.4f} alpha {log_alpha.exp().item():.3f} "
+              f"entropy -E[log_prob] {by_model:.3f} of the sampled actions {by_histogram:.3f}")
 print("target entropy", target_entropy)

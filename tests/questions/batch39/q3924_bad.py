@@ -27,13 +27,8 @@ class SmallUNet(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(1, 8, 5, padding=2),
-            nn.ReLU(),
-            nn.Conv2d(8, 8, 5, padding=2),
-            nn.ReLU(),
-            nn.Conv2d(8, 1, 1),
-        )
+        self.body = nn.Sequential(nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 8, 5, padding=2), nn.ReLU(),
+                                  nn.Conv2d(8, 1, 1))
 
     def forward(self, x):
         return self.body(x)

@@ -27,9 +27,7 @@ class Saver:
 
     def save(self, store, step):
         store.seek(0)
-        torch.save(
-            {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": step}, store
-        )
+        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": step}, store)
 
     def restore(self, store):
         if store.getbuffer().nbytes == 0:
@@ -60,9 +58,7 @@ def train(store, stop_at, max_steps=3000):
         optimizer.step()
         running = 0.98 * running + 0.02 * loss.item()
         if step % 300 == 299:
-            print(
-                f"step {step + 1} loss {running:.4f} scheduler lr {new_lr:.4f} optimizer lr {optimizer.param_groups[0]['lr']:.4f}"
-            )
+            print(f"step {step + 1} loss {running:.4f} scheduler lr {new_lr:.4f} optimizer lr {optimizer.param_groups[0]['lr']:.4f}")
     saver.save(store, stop_at)
     return model
 

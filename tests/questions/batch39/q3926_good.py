@@ -69,7 +69,7 @@ for epoch in range(15):
     rng.shuffle(train)
     total = 0.0
     for k in range(0, len(train), 30):
-        x, edge_index, edge_attr, batch, y = collate(train[k : k + 30])
+        x, edge_index, edge_attr, batch, y = collate(train[k:k + 30])
         loss = F.mse_loss(model(x, edge_index, edge_attr, batch), y)
         optimizer.zero_grad()
         loss.backward()

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 def Embedding(num_embeddings, embedding_dim, padding_idx):
     m = nn.Embedding(num_embeddings, embedding_dim, padding_idx=padding_idx)
-    nn.init.normal_(m.weight, mean=0, std=embedding_dim**-0.5)
+    nn.init.normal_(m.weight, mean=0, std=embedding_dim ** -0.5)
     if padding_idx is not None:
         nn.init.constant_(m.weight[padding_idx], 0)
     return m
@@ -41,12 +41,11 @@ for epoch in range(8):
     perm = torch.randperm(len(corpus) - 1)
     total, steps = 0.0, 0
     for k in range(0, len(perm), 200):
-        idx = perm[k : k + 200]
+        idx = perm[k:k + 200]
         center, context = corpus[idx], corpus[idx + 1]
         negative = torch.randint(vocab_size, context.shape)
-        loss = F.binary_cross_entropy_with_logits(
-            model(center, context), torch.ones(len(idx))
-        ) + F.binary_cross_entropy_with_logits(model(center, negative), torch.zeros(len(idx)))
+        loss = (F.binary_cross_entropy_with_logits(model(center, context), torch.ones(len(idx)))
+                + F.binary_cross_entropy_with_logits(model(center, negative), torch.zeros(len(idx))))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

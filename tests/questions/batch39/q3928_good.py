@@ -12,9 +12,8 @@ def ctc_loss_log(pred, token, pred_len, token_len, blank=0):
     token_with_blank = torch.cat((torch.full((B, U, 1), blank), token[:, :, None]), dim=2).view(B, -1)
     token_with_blank = torch.cat((token_with_blank, torch.full((B, 1), blank)), dim=1)
     L = token_with_blank.shape[1]
-    sec_diag = torch.cat(
-        (torch.zeros(B, 2, dtype=torch.bool), token_with_blank[:, :-2] != token_with_blank[:, 2:]), dim=1
-    )
+    sec_diag = torch.cat((torch.zeros(B, 2, dtype=torch.bool),
+                          token_with_blank[:, :-2] != token_with_blank[:, 2:]), dim=1)
     sec_diag = sec_diag & (torch.arange(L) % 2 == 1)
     pred_blank = pred.gather(2, token_with_blank[None].expand(T, B, L))
     alpha = torch.full((B, L), ninf)
@@ -37,7 +36,7 @@ def make_batch(n, n_chars, T=20):
     for b in range(n):
         starts = torch.randperm(T // 4)[:4].sort()[0] * 4
         for u in range(4):
-            x[b, starts[u] : starts[u] + 3, token[b, u]] += 2
+            x[b, starts[u]:starts[u] + 3, token[b, u]] += 2
     return x, token
 
 
@@ -79,6 +78,4 @@ for it in range(160):
             log_probs = model(x)
         hits = [h == t for h, t in zip(greedy(log_probs, n_chars), token.tolist())]
         reference = F.ctc_loss(log_probs, token, *lens, blank=n_chars)
-        print(
-            f"iter {it + 1} loss {loss.item():.4f} F.ctc_loss {reference:.4f} words right {sum(hits) / len(hits):.2f}"
-        )
+        print(f"iter {it + 1} loss {loss.item():.4f} F.ctc_loss {reference:.4f} words right {sum(hits) / len(hits):.2f}")

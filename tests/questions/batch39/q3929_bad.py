@@ -45,7 +45,7 @@ def evaluate(model, x, y, batch_size=500):
     hits = 0
     with torch.no_grad():
         for k in range(0, len(x), batch_size):
-            hits += (model(x[k : k + batch_size]).argmax(1) == y[k : k + batch_size]).sum().item()
+            hits += (model(x[k:k + batch_size]).argmax(1) == y[k:k + batch_size]).sum().item()
     return hits / len(x)
 
 
@@ -65,4 +65,4 @@ for epoch in range(8):
         dp_step(model, optimizer)
     acc = evaluate(model, x_test, y_test)
     held = sum(a.numel() * 4 for layer in model.linear_layers() for a in layer.activations)
-    print(f"epoch {epoch} loss {loss.item():.4f} test acc {acc:.3f} activations held {held / 2**20:.1f} MiB")
+    print(f"epoch {epoch} loss {loss.item():.4f} test acc {acc:.3f} activations held {held / 2 ** 20:.1f} MiB")

@@ -65,8 +65,6 @@ for step in range(600):
     optimizer.step()
     total += loss.item()
     if step % 100 == 99:
-        print(
-            f"step {step + 1} loss {total / 100:.4f} grad norm of the head {norms['15']:.3f} "
-            f"ms per step {(time.time() - start) * 10:.2f}"
-        )
+        print(f"step {step + 1} loss {total / 100:.4f} grad norm of the head {norms['15']:.3f} "
+              f"ms per step {(time.time() - start) * 10:.2f}")
         start, total = time.time(), 0.0

@@ -10,9 +10,7 @@ def gradient_penalty(critic, h_s, h_t):
     interpolates = torch.stack([interpolates, h_s, h_t]).requires_grad_()
 
     preds = critic(interpolates)
-    gradients = grad(
-        preds, interpolates, grad_outputs=torch.ones_like(preds), retain_graph=True, create_graph=True
-    )[0]
+    gradients = grad(preds, interpolates, grad_outputs=torch.ones_like(preds), retain_graph=True, create_graph=True)[0]
     gradient_norm = gradients.norm(2, dim=1)
     return ((gradient_norm - 1) ** 2).mean()
 
@@ -67,7 +65,5 @@ for it in range(300):
             gap = (f_s.mean(0) - f_t.mean(0)).norm()
         probe = (0.5 * f_s + 0.5 * f_t).requires_grad_()
         per_sample = grad(critic(probe).sum(), probe)[0].norm(2, dim=1).mean()
-        print(
-            f"iter {it + 1} clf {clf_loss.item():.4f} penalty {gp.item():.4f} critic distance {wasserstein_distance.item():.3f} "
-            f"distance of the means {gap:.3f} critic slope {per_sample:.3f}"
-        )
+        print(f"iter {it + 1} clf {clf_loss.item():.4f} penalty {gp.item():.4f} critic distance {wasserstein_distance.item():.3f} "
+              f"distance of the means {gap:.3f} critic slope {per_sample:.3f}")

@@ -17,9 +17,7 @@ class LinearGroup(nn.Module):
         return mu + (var + 1e-8).sqrt() * torch.randn_like(mu)
 
     def kl_divergence(self):
-        KLD_element = (
-            -0.5 * self.weight_logvar + 0.5 * (self.weight_logvar.exp() + self.weight_mu.pow(2)) - 0.5
-        )
+        KLD_element = -0.5 * self.weight_logvar + 0.5 * (self.weight_logvar.exp() + self.weight_mu.pow(2)) - 0.5
         return KLD_element.sum()
 
 
@@ -37,9 +35,7 @@ class Conv1dGroup(nn.Module):
         return mu + (var + 1e-8).sqrt() * torch.randn_like(mu)
 
     def kl_divergence(self):
-        KLD_element = (
-            -self.weight_logvar + 0.5 * (self.weight_logvar.exp().pow(2) + self.weight_mu.pow(2)) - 0.5
-        )
+        KLD_element = -self.weight_logvar + 0.5 * (self.weight_logvar.exp().pow(2) + self.weight_mu.pow(2)) - 0.5
         return KLD_element.sum()
 
 
@@ -80,7 +76,5 @@ for epoch in range(20):
         optimizer.step()
     if epoch % 5 == 4:
         acc = (model(x).argmax(1) == y).float().mean().item()
-        print(
-            f"epoch {epoch + 1} acc {acc:.3f} | conv kl {model.conv.kl_divergence().item():.1f} sampled {sampled_kl(model.conv):.1f} "
-            f"| fc kl {model.fc.kl_divergence().item():.1f} sampled {sampled_kl(model.fc):.1f}"
-        )
+        print(f"epoch {epoch + 1} acc {acc:.3f} | conv kl {model.conv.kl_divergence().item():.1f} sampled {sampled_kl(model.conv):.1f} "
+              f"| fc kl {model.fc.kl_divergence().item():.1f} sampled {sampled_kl(model.fc):.1f}")

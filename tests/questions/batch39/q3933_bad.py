@@ -17,33 +17,24 @@ class GaussianDiffusion(nn.Module):
         super().__init__()
         self.denoise_fn, self.num_timesteps = denoise_fn, timesteps
         betas = linear_beta_schedule(timesteps)
-        alphas = 1.0 - betas
+        alphas = 1. - betas
         alphas_cumprod = torch.cumprod(alphas, dim=0)
-        alphas_cumprod_prev = F.pad(alphas_cumprod[:-1], (0, 1), value=1.0)
+        alphas_cumprod_prev = F.pad(alphas_cumprod[:-1], (0, 1), value=1.)
         self.register_buffer("sqrt_alphas_cumprod", alphas_cumprod.sqrt())
-        self.register_buffer("sqrt_one_minus_alphas_cumprod", (1.0 - alphas_cumprod).sqrt())
-        self.register_buffer("sqrt_recip_alphas_cumprod", (1.0 / alphas_cumprod).sqrt())
-        self.register_buffer("sqrt_recipm1_alphas_cumprod", (1.0 / alphas_cumprod - 1).sqrt())
-        posterior_variance = betas * (1.0 - alphas_cumprod_prev) / (1.0 - alphas_cumprod)
+        self.register_buffer("sqrt_one_minus_alphas_cumprod", (1. - alphas_cumprod).sqrt())
+        self.register_buffer("sqrt_recip_alphas_cumprod", (1. / alphas_cumprod).sqrt())
+        self.register_buffer("sqrt_recipm1_alphas_cumprod", (1. / alphas_cumprod - 1).sqrt())
+        posterior_variance = betas * (1. - alphas_cumprod_prev) / (1. - alphas_cumprod)
         self.register_buffer("posterior_log_variance_clipped", torch.log(posterior_variance.clamp(min=1e-20)))
-        self.register_buffer(
-            "posterior_mean_coef1", betas * alphas_cumprod_prev.sqrt() / (1.0 - alphas_cumprod)
-        )
-        self.register_buffer(
-            "posterior_mean_coef2", (1.0 - alphas_cumprod_prev) * alphas.sqrt() / (1.0 - alphas_cumprod)
-        )
+        self.register_buffer("posterior_mean_coef1", betas * alphas_cumprod_prev.sqrt() / (1. - alphas_cumprod))
+        self.register_buffer("posterior_mean_coef2", (1. - alphas_cumprod_prev) * alphas.sqrt() / (1. - alphas_cumprod))
 
     @torch.no_grad()
     def p_sample(self, x, t):
         noise = self.denoise_fn(x, t)
-        x_start = (
-            extract(self.sqrt_recip_alphas_cumprod, t, x) * x
-            - extract(self.sqrt_recipm1_alphas_cumprod, t, x) * noise
-        )
+        x_start = extract(self.sqrt_recip_alphas_cumprod, t, x) * x - extract(self.sqrt_recipm1_alphas_cumprod, t, x) * noise
         x_start.clamp_(-1.5, 1.5)
-        mean = (
-            extract(self.posterior_mean_coef1, t, x) * x_start + extract(self.posterior_mean_coef2, t, x) * x
-        )
+        mean = extract(self.posterior_mean_coef1, t, x) * x_start + extract(self.posterior_mean_coef2, t, x) * x
         log_var = extract(self.posterior_log_variance_clipped, t, x)
         nonzero = (t > 0).float()[:, None]
         return mean + nonzero * (0.5 * log_var).exp() * torch.randn_like(x)
@@ -57,10 +48,7 @@ class GaussianDiffusion(nn.Module):
     def forward(self, x_start):
         t = torch.randint(self.num_timesteps, (len(x_start),))
         noise = torch.randn_like(x_start)
-        x = (
-            extract(self.sqrt_alphas_cumprod, t, x_start) * x_start
-            + extract(self.sqrt_one_minus_alphas_cumprod, t, x_start) * noise
-        )
+        x = extract(self.sqrt_alphas_cumprod, t, x_start) * x_start + extract(self.sqrt_one_minus_alphas_cumprod, t, x_start) * noise
         return F.mse_loss(self.denoise_fn(x, t), noise)
 
 

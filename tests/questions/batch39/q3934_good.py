@@ -13,7 +13,7 @@ class PrioritizedMemory:
 
     def add(self, transition, priority):
         self.data[self.pos] = transition
-        self.priorities[self.pos] = priority**self.alpha
+        self.priorities[self.pos] = priority ** self.alpha
         self.pos = (self.pos + 1) % self.memory_size
 
     def select(self, batch_size):
@@ -22,14 +22,14 @@ class PrioritizedMemory:
         out, weights = [], []
         for index in indices:
             priority = p[index]
-            weights.append((1.0 / self.memory_size / priority) ** self.beta)
+            weights.append((1. / self.memory_size / priority) ** self.beta)
             out.append(self.data[index])
         weights = [w / max(weights) for w in weights]
         return out, weights, indices
 
     def priority_update(self, indices, priorities):
         for index, priority in zip(indices, priorities):
-            self.priorities[index] = priority**self.alpha
+            self.priorities[index] = priority ** self.alpha
 
 
 class Lottery:
@@ -66,8 +66,6 @@ for it in range(1500):
     if it % 250 == 249:
         with torch.no_grad():
             q0, q1 = q_net(torch.ones(1, 1))[0].tolist()
-        print(
-            f"iter {it + 1} loss {loss.item():.4f} Q(0)={q0:.3f} Q(1)={q1:.3f} greedy action {int(q1 > q0)}"
-        )
+        print(f"iter {it + 1} loss {loss.item():.4f} Q(0)={q0:.3f} Q(1)={q1:.3f} greedy action {int(q1 > q0)}")
 rewards_of_1 = [r for _, a, r in memory.data if a == 1]
 print(f"mean reward in the memory: action 0 1.000, action 1 {np.mean(rewards_of_1):.3f}")

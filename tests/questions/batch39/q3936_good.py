@@ -52,9 +52,7 @@ class QuantizationController:
 torch.manual_seed(0)
 x = torch.randn(2000, 12) * 3
 y = (2.0 * x[:, 0] - x[:, 1] + 0.5 * x[:, 2]).unsqueeze(1)
-model = nn.Sequential(
-    SymmetricQuantizer(), nn.Linear(12, 32), nn.ReLU(), SymmetricQuantizer(), nn.Linear(32, 1)
-)
+model = nn.Sequential(SymmetricQuantizer(), nn.Linear(12, 32), nn.ReLU(), SymmetricQuantizer(), nn.Linear(32, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 compression_ctrl = QuantizationController(model)
 compression_ctrl.init_range(x.split(500))
@@ -68,7 +66,5 @@ for epoch in range(40):
         optimizer.step()
         total += loss.item()
     if epoch % 5 == 4:
-        print(
-            f"epoch {epoch + 1} loss {total / 20:.4f} scales {[round(q.scale.item(), 3) for q in compression_ctrl.quantizers]}"
-        )
+        print(f"epoch {epoch + 1} loss {total / 20:.4f} scales {[round(q.scale.item(), 3) for q in compression_ctrl.quantizers]}")
 print("scales after the range initialization", [round(s, 3) for s in start])

@@ -17,9 +17,7 @@ class TestNetwork(nn.Module):
 
 torch.manual_seed(0)
 data = torch.randn(400, 5)
-targets = torch.stack(
-    [data[:, 0] * data[:, 1] + 3, data[:, 1], data[:, 2].abs(), data.sum(1), data[:, 4]], dim=1
-)
+targets = torch.stack([data[:, 0] * data[:, 1] + 3, data[:, 1], data[:, 2].abs(), data.sum(1), data[:, 4]], dim=1)
 targets[:4] += 40
 model = TestNetwork()
 params = {k: v.detach() for k, v in model.named_parameters()}
@@ -43,6 +41,4 @@ for step in range(400):
     if step % 50 == 49:
         with torch.no_grad():
             error = compute_loss(params, data[4:], targets[4:])
-        print(
-            f"step {step + 1} loss without the outliers {error.item():.4f} largest sample norm {norms.max():.1f}"
-        )
+        print(f"step {step + 1} loss without the outliers {error.item():.4f} largest sample norm {norms.max():.1f}")

@@ -65,9 +65,7 @@ def mlp(dim):
 torch.manual_seed(0)
 x = torch.randn(2000, 8)
 y = (x[:, 0] * x[:, 1] + x[:, 4] * x[:, 5] > 0).long()
-model = nn.Sequential(
-    ReversibleSequence([ReversibleBlock(mlp(4), mlp(4)) for _ in range(3)]), nn.Linear(8, 2)
-)
+model = nn.Sequential(ReversibleSequence([ReversibleBlock(mlp(4), mlp(4)) for _ in range(3)]), nn.Linear(8, 2))
 start = [p.detach().clone() for p in model[0].parameters()]
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 for epoch in range(20):

@@ -46,12 +46,8 @@ class Evaluation:
             else:
                 found = 0
             tp, fp, fn = tp + found, fp + len(filtered) - found, fn + len(gt_points) - found
-            preds.append(
-                {
-                    "points": torch.tensor([(x, y) for (x, y, z, _, _) in self.predictions[case]]),
-                    "scores": torch.tensor([float(sc) for (x, y, z, sc, _) in self.predictions[case]]),
-                }
-            )
+            preds.append({"points": torch.tensor([(x, y) for (x, y, z, _, _) in self.predictions[case]]),
+                          "scores": torch.tensor([float(sc) for (x, y, z, sc, _) in self.predictions[case]])})
             targets.append({"points": gt_points})
         return {"f1_score": 2 * tp / (2 * tp + fp + fn), "mAP": average_precision(preds, targets)}
 
@@ -84,16 +80,9 @@ for epoch in range(10):
     with torch.no_grad():
         for name, (xyz, feat, _) in test_cases.items():
             prob = model(feat).softmax(1)[:, 1]
-            detections[name] = {
-                "points": [
-                    {
-                        "name": "mitotic figure" if p > 0.5 else "non-mitotic figure",
-                        "point": q,
-                        "probability": p,
-                    }
-                    for p, q in zip(prob.tolist(), xyz.tolist())
-                ]
-            }
+            detections[name] = {"points": [
+                {"name": "mitotic figure" if p > 0.5 else "non-mitotic figure", "point": q, "probability": p}
+                for p, q in zip(prob.tolist(), xyz.tolist())]}
     evaluation.load_predictions(detections)
     result = evaluation.score()
     print(f"epoch {epoch} loss {total / 40:.4f} f1 {result['f1_score']:.3f} mAP {result['mAP']:.3f}")

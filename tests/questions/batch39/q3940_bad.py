@@ -82,7 +82,7 @@ with torch.no_grad():
     batched = model(src, lengths, steps=tgt.size(1)).argmax(2)
     same = right_b = right_s = 0
     for i, n in enumerate(lengths.tolist()):
-        single = model(src[i : i + 1, :n], lengths[i : i + 1], steps=n).argmax(2)[0]
+        single = model(src[i:i + 1, :n], lengths[i:i + 1], steps=n).argmax(2)[0]
         same += torch.equal(single, batched[i, :n])
         right_b += torch.equal(batched[i, :n], tgt[i, :n])
         right_s += torch.equal(single, tgt[i, :n])

@@ -49,7 +49,15 @@ CLEARED_ELSEWHERE = {
     "GS206-bad_both_optimizers_of_the_discriminator": "cleared last, the second step takes the first loss too",
     "GS243-bad": "cleared last, the `return` leaves it out",
     "GS243-bad_break": "cleared last, the `break` leaves it out",
+    "GS243-bad_while_rows_are_left": "cleared last, the `return` leaves it out",
+    "GS243-bad_a_stream_that_each_call_begins_anew": "cleared last, the `return` leaves it out",
+    "GS243-bad_break_of_a_loader": "cleared last, the `break` leaves it out",
     "GS215-bad_cleared_between_two_losses": "cleared after the step is right",
+    "GS215-bad_both_of_a_gan_cleared_at_each_pass": "cleared last, the other step takes this loss too",
+    "GS332-bad": "cleared last, the judge's step takes the other loss too",
+    "GS461-bad": "cleared first, what the evaluation has left is gone",
+    "GS707-bad_actor_at_its_bound_behind_a_critic": "cleared last, the critic's step takes the other loss too",
+    "GS743-bad_label_of_a_loss_that_is_given_both_networks": "cleared last, the judge's step takes the other loss too",
 }
 
 

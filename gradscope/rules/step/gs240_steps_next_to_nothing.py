@@ -153,7 +153,8 @@ def _flat(
             f"{name} adds {_least(optimizer):g} to the root that it divides each gradient by, more than there is",
         ),
         fix=f"look for the part of the loss of {where(course.line)} that gives the same number whatever the weights"
-        " are: what is clamped, cut off at 0 or 1, or cancels out; a larger rate changes nothing of that",
+        " are: what is clamped, cut off at 0 or 1, or cancels out; a larger rate changes nothing of that. Where the"
+        " loss itself is as small as that, multiply it",
         count=event.steps,
         subjects=parameter_subjects(optimizer.parameters),
     )

@@ -11,8 +11,8 @@ Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train; masks of one's own
 that keep everything in evaluation (`p = self.p if self.training else 1.0`).
 A note for: a model that is asked the same thing several times in a row whenever it is asked, or whose answers are
-averaged, but not where all it gives is its loss; or one that is not trained here and has `training=True` written out
-(Monte Carlo dropout by choice).
+averaged, but not where all it gives is its loss; or `training=True` that is written out: Monte Carlo dropout, or that
+of a decoder which goes on from its own answers, may be meant.
 """
 
 from __future__ import annotations
@@ -132,13 +132,13 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
         if layer
         else _told_of_the_mode(attention, _rate(trace, cause, rate), text)
     )
-    severity = ""
+    severity, written = "", False
     if not call.event.outputs:
         severity = "note"
     elif not layer and not _gives_a_number(trace, call) and (asked := asked_again(known, call)):
         severity = "warning" if 1 in asked else "note"
     elif not (layer or attention) and _written_out(trace, cause, event.op):
-        severity = "warning" if known.paths.roots else "note"
+        severity, written = "note", bool(known.paths.roots)
     return Finding(
         message=f"{text} drops in evaluation mode too: it does not follow `eval()`",
         cause=cause,
@@ -147,7 +147,9 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
         effect_label="evaluated, with dropout",
         seen=(seen,),
         fix=fix,
-        edits=() if layer or severity == "note" else _following(trace, cause, attention, rate),
+        edits=()
+        if layer or (severity == "note" and not written)
+        else _following(trace, cause, attention, rate),
         count=call.event.count,
         severity=severity,
         subjects=frozenset({("call", call.entry.location())}),

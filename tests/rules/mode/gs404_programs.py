@@ -711,3 +711,36 @@ def good_two_of_them_behind_the_mode() -> None:
         model.eval()
         with torch.no_grad():
             (model(x).argmax(1) == (x[:, 0] > 0)).sum().item()
+
+
+def good_decoder_that_goes_on_from_its_own_answers() -> None:
+    """The dropout in front of a decoder stays on when it speaks, as in Tacotron: without it the loop is too sure."""
+    import torch
+    from torch import nn
+
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.cell, self.out = nn.Linear(1, 8), nn.GRUCell(8, 8), nn.Linear(8, 1)
+
+        def forward(self, frame: torch.Tensor, series: torch.Tensor | None = None) -> torch.Tensor:
+            state, frames = torch.zeros(len(frame), 8), []
+            for at in range(4):
+                taken = nn.functional.dropout(self.before(frame).relu(), 0.2, training=True)
+                state = self.cell(taken, state)
+                frames.append(self.out(state))
+                frame = series[:, at] if series is not None else frames[-1]
+            return torch.stack(frames, 1)
+
+    torch.manual_seed(0)
+    net = Decoder()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(8):
+        first = torch.rand(16, 1)
+        series = torch.sin(first[:, None] + 0.4 * torch.arange(1.0, 5.0)[None, :, None])
+        opt.zero_grad()
+        nn.functional.mse_loss(net(first, series), series).backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        print(net(torch.rand(4, 1)))

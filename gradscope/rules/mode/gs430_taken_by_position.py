@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import DRAWS, FILLED, LIKE, LOSSES, SUBTRACTIONS
+from gradscope.analysis.ops import DRAWS, FILLED, LIKE, LOSSES, SORTS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import KEPT, collated, handed, loaders_of
 from gradscope.analysis.words import code, located, parameter_subjects, plural
@@ -95,9 +95,21 @@ def taken_by_position(trace: Trace) -> Iterator[Finding]:
                 taken = _slice(known, graph, target) if loader is not None else None
                 if loader is None or taken is None or _drawn(known, graph, target) is not None:
                     continue
+                if not all(_row_by_row(known, graph, side, taken) for side in (answer, target)):
+                    continue
                 told.add(place)
                 yield _finding(trace, op, taken, loader, set(event.filled), graph.count)
                 break
+
+
+def _row_by_row(known: Paths, graph: Graph, side: int, taken: _Slice) -> bool:
+    """Whether one side of a comparison still has a row, or several, for each sample, in the order in which they came:
+    no mean over them, and nothing that was sorted."""
+    rows, shape = known.value((taken.op.graph, taken.op.outputs[0])).shape[0], graph.values[side].shape
+    makers = (graph.maker(index) for index in graph.upstream(side))
+    return (
+        shape[:1] != () and shape[0] % rows == 0 and all(op is None or op.name not in SORTS for op in makers)
+    )
 
 
 def _entered(graph: Graph, value: int) -> Iterator[Key]:

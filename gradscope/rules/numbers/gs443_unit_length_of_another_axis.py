@@ -23,7 +23,7 @@ from typing import NamedTuple
 from gradscope import equations
 from gradscope.analysis.axes import PRODUCTS, VIEWS, Axes, Axis, axes
 from gradscope.analysis.non_finite import call_of, subjects_of
-from gradscope.analysis.ops import ALIASES, CASTS, DIVISIONS, EXPONENTIALS, MULTIPLICATIONS, NORMS
+from gradscope.analysis.ops import ADDITIONS, ALIASES, CASTS, DIVISIONS, EXPONENTIALS, MULTIPLICATIONS, NORMS
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.events import NonFinite
@@ -108,9 +108,26 @@ def unit_length_of_another_axis(trace: Trace) -> Iterator[Finding]:
             if unit.axis in kept or any(axis in summed for axis in found.of(unit.key))
         ]
         places = {unit.op.site.user.location() for unit, _, _ in wrong}
-        if wrong and not places <= told:
+        if (
+            wrong
+            and not places <= told
+            and not any(_met_later(known, found, op, unit) for unit, _, _ in wrong)
+        ):
             told |= places
             yield _finding(trace, known, found, wrong)
+
+
+def _met_later(known: Paths, found: Axes, op: Op, unit: _Unit) -> bool:
+    """Whether a product of the result sums over the axis of unit length: `q @ (k.T @ v)` is `(q @ k.T) @ v`, whose
+    first product is of cosines."""
+    graph = known.graph(op.graph)
+    through = LAID_OUT | ADDITIONS
+    return any(
+        unit.axis in summed
+        for _, reader in graph.readers_behind(op.outputs, lambda one: one.name in through)
+        if reader.name in PRODUCTS | {"einsum", "linear"} and len(reader.inputs) == 2
+        for _, summed, _ in _summed(known, found, reader)
+    )
 
 
 def _units(known: Paths, found: Axes, key: Key) -> list[_Unit]:

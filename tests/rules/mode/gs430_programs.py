@@ -88,3 +88,24 @@ def good_past_of_the_batch() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def good_moments_and_sorted_samples_of_two_sets() -> None:
+    """Nothing pairs a sample with a sample: means over the batch, and the sorted numbers of each side."""
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    source = DataLoader(TensorDataset(torch.randn(64, 2)), 16, shuffle=True)
+    bank = torch.randn(64, 2) * torch.tensor([2.0, 0.5]) + 1
+    net = nn.Linear(2, 2)
+    opt = torch.optim.Adam(net.parameters(), lr=0.03)
+    for _ in range(3):
+        for i, (s,) in enumerate(source):
+            fake, real = net(s), bank[i * 16 : (i + 1) * 16]
+            means = (fake.mean(0) - real.mean(0)).pow(2).sum()
+            ordered = (fake.sort(0).values - real.sort(0).values).pow(2).mean()
+            opt.zero_grad()
+            (means + ordered).backward()
+            opt.step()

@@ -300,3 +300,21 @@ def good_reflection_at_a_unit_vector() -> None:
         opt.zero_grad()
         (reflected - x[:, :4]).pow(2).mean().backward()
         opt.step()
+
+
+def good_fast_weights() -> None:
+    """A sum of outer products of keys and values, which the queries meet along the axis of unit length."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, parts, head = nn.Embedding(6, 8), nn.Linear(8, 24), nn.Linear(8, 6)
+    opt = torch.optim.Adam([*words.parameters(), *parts.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(4):
+        t = torch.randint(0, 6, (16, 5))
+        q, k, v = (nn.functional.normalize(a, dim=-1) for a in parts(words(t)).chunk(3, -1))
+        state = k.transpose(1, 2) @ v
+        loss = nn.functional.cross_entropy(head(words(t) + q @ state).flatten(0, 1), t.flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

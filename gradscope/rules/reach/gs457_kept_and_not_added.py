@@ -179,12 +179,21 @@ def _ways_through(trace: Trace, path: str, kept: _Kept) -> tuple[tuple[int, ...]
                 return None
             if kept.total is not None and not _adds_the_normalised(graph, ops, kept.total):
                 return None
+            if any(_leads_around(graph, op, first.index) for op in ops):
+                return None
             readers = graph.consumers.get(last.index, ())
             if any(one.name in ADDITIONS and first.index in one.inputs for one in readers):
                 return None
             shape = first.shape
             layers |= {v.parameter for op in ops for v in graph.inputs(op) if v.parameter is not None}
     return (shape, layers) if shape is not None and layers else None
+
+
+def _leads_around(graph: Graph, op: Op, given: int) -> bool:
+    """Whether a call takes what the function was given, as it is, together with something that was computed from it:
+    `x + f(x)`, by whatever name."""
+    others = [i for i in op.inputs if i != given and graph.values[i].parameter is None]
+    return given in op.inputs and any(given in graph.upstream(i) for i in others)
 
 
 def _adds_the_normalised(graph: Graph, ops: list[Op], total: ast.expr) -> bool:

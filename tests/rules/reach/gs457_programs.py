@@ -164,3 +164,37 @@ def good_sum_of_the_normalised_alone() -> None:
         opt.zero_grad()
         (model(torch.randn(16, 8)) - 1).pow(2).mean().backward()
         opt.step()
+
+
+def good_added_under_its_old_name() -> None:
+    import torch
+    from torch import nn
+
+    class Added(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.f = nn.LayerNorm(8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            residual = x
+            x = x + nn.functional.gelu(self.f(self.norm(x)))
+            return x  # noqa: RET504
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.f, self.g = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shortcut = x
+            x = torch.lerp(x, self.f(x).relu(), torch.sigmoid(self.g(x) - 1))
+            return x  # noqa: RET504
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), Added(), Mixed(), nn.Linear(8, 2))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(8):
+        x = torch.randn(32, 4)
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+        opt.step()
